@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http';
+import { errors, jwtVerify } from 'jose';
+import { z } from 'zod';
+import { InternalError, UnauthenticatedError } from '../errors.ts';
+import { isId } from '../text.ts';
+import type { KeySet } from './key-set.ts';
+import { scopesOf, type Viewer } from './viewer.ts';
+
+/** What a token is held against. */
+export type TokenRules = {
+  keySet: KeySet;
+  issuer: string | null;
+  audience: string | null;
+  orgClaim: string;
+};
+
+/** Tells who sent a request. */
+export type Authenticate = (request: IncomingMessage) => Promise<Viewer>;
+
+const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
+const CLOCK_TOLERANCE_SECONDS = 5;
+
+/** Authentication by the `Authorization` header (RFC 6750, section 2.1), and by nothing else. */
+export function createAuthenticate(rules: TokenRules): Authenticate {
+  return async (request) => verifyToken(rules, bearerToken(request), new Date());
+}
+
+/**
+ * The token of a request.
+ * @throws {UnauthenticatedError} where there is none, two headers, or another scheme
+ */
+function bearerToken(request: IncomingMessage): string {
+  const [header, ...others] = request.headersDistinct.authorization ?? [];
+  if (header === undefined) throw new UnauthenticatedError(false);
+  if (others.length > 0) throw new UnauthenticatedError(true, 'more than one Authorization header');
+  const [, token] = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header) ?? [];
+  if (token === undefined) throw new UnauthenticatedError(true, 'not a bearer token');
+  return token;
+}
+
+const Claims = z.looseObject({
+  sub: z.string().refine(isId),
+  exp: z.number(),
+  scope: z.string().optional(),
+});
+
+const Organization = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]);
+
+/**
+ * Verifies a token (RFC 7515, RFC 7519) and reads its claims.
+ * @throws {UnauthenticatedError} whatever check fails; its cause says which
+ * @throws {InternalError} where the key set cannot be had
+ */
+export async function verifyToken(rules: TokenRules, token: string, now: Date): Promise<Viewer> {
+  try {
+    const { payload } = await jwtVerify(token, rules.keySet, {
+      algorithms: ALGORITHMS,
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      currentDate: now,
+      requiredClaims: ['sub', 'exp'],
+      ...(rules.issuer !== null && { issuer: rules.issuer }),
+      ...(rules.audience !== null && { audience: rules.audience }),
+    });
+    const claims = Claims.parse(payload);
+    return {
+      userId: claims.sub,
+      scopes: scopesOf(claims.scope),
+      isMember: Organization.safeParse(claims[rules.orgClaim]).success,
+    };
+  } catch (error) {
+    if (error instanceof InternalError) throw error;
+    if (error instanceof errors.JOSEError || error instanceof z.ZodError) {
+      throw new UnauthenticatedError(true, error);
+    }
+    throw new InternalError(error);
+  }
+}

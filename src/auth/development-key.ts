@@ -1,0 +1,73 @@
+import { createSecretKey, randomBytes, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import {
+  calculateJwkThumbprint,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JSONWebKeySet,
+  SignJWT,
+} from 'jose';
+import { z } from 'zod';
+import type { EncryptionKeys } from '../config.ts';
+
+const ALGORITHM = 'EdDSA';
+
+/** The public half of the development signing key, as a key set. The key is made at first use. */
+export async function developmentPublicKeys(dataDir: string): Promise<JSONWebKeySet> {
+  const { d: _private, ...publicKey } = await signingKey(dataDir);
+  return { keys: [publicKey] };
+}
+
+/** Signs claims with the development key (RFC 7519). */
+export async function signDevelopmentToken(
+  dataDir: string,
+  claims: Record<string, unknown>,
+): Promise<string> {
+  const jwk = await signingKey(dataDir);
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: ALGORITHM, kid: jwk.kid, typ: 'JWT' })
+    .sign(await importJWK(jwk, ALGORITHM));
+}
+
+/** The development encryption key, made at first use. */
+export async function developmentEncryptionKeys(dataDir: string): Promise<EncryptionKeys> {
+  const text = await readOrMake(join(dataDir, 'encryption-key'), async () =>
+    randomBytes(32).toString('base64'),
+  );
+  return new Map([['development', createSecretKey(Buffer.from(text, 'base64'))]]);
+}
+
+const SigningKey = z.object({
+  kty: z.literal('OKP'),
+  crv: z.literal('Ed25519'),
+  x: z.string(),
+  d: z.string(),
+  kid: z.string(),
+});
+
+async function signingKey(dataDir: string): Promise<z.output<typeof SigningKey>> {
+  const path = join(dataDir, 'signing-key.json');
+  const text = await readOrMake(path, async () => {
+    const { privateKey } = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true });
+    const jwk = await exportJWK(privateKey);
+    return JSON.stringify({ ...jwk, kid: await calculateJwkThumbprint(jwk) });
+  });
+  return SigningKey.parse(JSON.parse(text));
+}
+
+/** Reads a file, or makes it whole for its owner alone; of two makers at once the first one's content stays. */
+async function readOrMake(path: string, make: () => Promise<string>): Promise<string> {
+  if (!existsSync(path)) {
+    await mkdir(dirname(path), { recursive: true });
+    const draft = `${path}.${randomUUID()}`;
+    await writeFile(draft, await make(), { mode: 0o600 });
+    await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+    await rm(draft);
+  }
+  return readFile(path, 'utf8');
+}

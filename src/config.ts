@@ -1,0 +1,213 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import type { JSONWebKeySet } from 'jose';
+import { z } from 'zod';
+
+/** Where public keys come from; `development` is a key of our own below `DATA_DIR`. */
+export type KeySetSource =
+  | { kind: 'remote'; url: URL }
+  | { kind: 'local'; jwks: JSONWebKeySet }
+  | { kind: 'development' };
+
+/** Encryption keys in order, the first encrypts. `KeyObject`s do not print their bytes. */
+export type EncryptionKeys = ReadonlyMap<string, KeyObject>;
+
+/** The settings of one process. `null` stands for what is not configured. */
+export type Config = {
+  production: boolean;
+  host: string;
+  port: number;
+  publicUrl: string | null;
+  databaseUrl: string | null;
+  dataDir: string;
+  databasePoolSize: number;
+  databaseTimeoutMs: number;
+  keySet: KeySetSource;
+  issuer: string | null;
+  audience: string | null;
+  orgClaim: string;
+  encryptionKeys: EncryptionKeys | null;
+  /** Requests a minute; 0 is no limit. */
+  limits: { reads: number; writes: number; platform: number };
+  graphiql: boolean;
+  logLevel: string;
+};
+
+/** Every fault of the environment, a line each, naming the variable and what to set. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(
+      `The configuration has ${faults.length} fault(s):\n${faults.map((line) => `  ${line}`).join('\n')}`,
+    );
+    this.faults = faults;
+  }
+}
+
+/**
+ * Reads the settings.
+ * @throws {ConfigError} with all faults at once
+ */
+export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = Environment.safeParse(given);
+  if (!parsed.success) {
+    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+    throw new ConfigError([...faults, ...missing(given)]);
+  }
+  const settings = parsed.data;
+  const faults = [...missing(given), ...conflicts(settings)];
+  if (faults.length > 0) throw new ConfigError(faults);
+  return {
+    production: settings.NODE_ENV === 'production',
+    host: settings.HOST,
+    port: settings.PORT,
+    publicUrl: settings.PUBLIC_URL ?? null,
+    databaseUrl: settings.DATABASE_URL ?? null,
+    dataDir: settings.DATA_DIR,
+    databasePoolSize: settings.DATABASE_POOL_SIZE,
+    databaseTimeoutMs: settings.DATABASE_TIMEOUT_MS,
+    keySet: keySetSource(settings),
+    issuer: settings.AUTH_ISSUER ?? null,
+    audience: settings.AUTH_AUDIENCE ?? null,
+    orgClaim: settings.AUTH_ORG_CLAIM,
+    encryptionKeys: settings.ENCRYPTION_KEYS ?? null,
+    limits: {
+      reads: settings.RATE_LIMIT_READS_PER_MINUTE,
+      writes: settings.RATE_LIMIT_WRITES_PER_MINUTE,
+      platform: settings.RATE_LIMIT_PLATFORM_PER_MINUTE,
+    },
+    graphiql: settings.GRAPHIQL === 'true',
+    logLevel: settings.LOG_LEVEL,
+  };
+}
+
+function wholeNumber(least: number, most: number) {
+  const rule = `must be a whole number from ${least} to ${most}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, rule)
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, rule);
+}
+
+function address(...protocols: string[]) {
+  const rule = `must be an address that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`;
+  return z.string().refine((text) => protocols.includes(URL.parse(text)?.protocol ?? ''), rule);
+}
+
+/** A fault that never repeats what it was given: keys are secrets. */
+function fault(context: z.core.$RefinementCtx, message: string) {
+  context.addIssue({ code: 'custom', message });
+  return z.NEVER;
+}
+
+const jwks = z.string().transform((text, context): JSONWebKeySet => {
+  let content = text;
+  if (!text.trimStart().startsWith('{')) {
+    try {
+      content = readFileSync(text, 'utf8');
+    } catch {
+      return fault(context, `is neither a JSON key set nor the path of a readable file`);
+    }
+  }
+  try {
+    return z
+      .looseObject({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) })
+      .parse(JSON.parse(content));
+  } catch {
+    return fault(context, 'is not a JSON key set: expected {"keys": [...]} with at least one key');
+  }
+});
+
+const encryptionKeys = z.string().transform((text, context): EncryptionKeys => {
+  const keys = new Map<string, KeyObject>();
+  for (const [index, part] of text.split(',').entries()) {
+    const [, id, base64] = /^\s*([\w.-]{1,64}):([A-Za-z0-9+/_=-]+)\s*$/.exec(part) ?? [];
+    const bytes = Buffer.from(base64 ?? '', 'base64');
+    if (id === undefined || bytes.length !== 32) {
+      return fault(
+        context,
+        `key ${index + 1} must be written id:base64 with 32 bytes (openssl rand -base64 32)`,
+      );
+    }
+    if (keys.has(id)) return fault(context, `the key id "${id}" is given twice`);
+    keys.set(id, createSecretKey(bytes));
+  }
+  return keys;
+});
+
+const Environment = z.object({
+  NODE_ENV: z.string().optional(),
+  HOST: z.string().default('127.0.0.1'),
+  PORT: wholeNumber(0, 65_535).default(4000),
+  PUBLIC_URL: address('http:', 'https:')
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
+  DATABASE_URL: address('postgres:', 'postgresql:').optional(),
+  DATA_DIR: z.string().default('.data'),
+  DATABASE_POOL_SIZE: wholeNumber(1, 1000).default(10),
+  DATABASE_TIMEOUT_MS: wholeNumber(100, 600_000).default(5000),
+  AUTH_JWKS_URL: address('http:', 'https:').optional(),
+  AUTH_JWKS: jwks.optional(),
+  AUTH_ISSUER: z.string().optional(),
+  AUTH_AUDIENCE: z.string().optional(),
+  AUTH_ORG_CLAIM: z.string().default('org_id'),
+  ENCRYPTION_KEYS: encryptionKeys.optional(),
+  RATE_LIMIT_READS_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(600),
+  RATE_LIMIT_WRITES_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(120),
+  RATE_LIMIT_PLATFORM_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(0),
+  GRAPHIQL: z.enum(['true', 'false'], 'must be true or false').default('true'),
+  LOG_LEVEL: z
+    .enum(
+      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      'must be trace, debug, info, warn, error, fatal or silent',
+    )
+    .default('info'),
+});
+
+/** In production nothing is made up; what is missing is named with what it is for. */
+function missing(given: Record<string, string | undefined>): string[] {
+  if (given.NODE_ENV !== 'production') return [];
+  const needed = {
+    DATABASE_URL: 'the address of PostgreSQL 14 or later',
+    AUTH_ISSUER: 'the "iss" that tokens carry',
+    AUTH_AUDIENCE: 'the "aud" that tokens carry',
+    ENCRYPTION_KEYS: 'the keys that editor credentials are encrypted with (id:base64 of 32 bytes)',
+  };
+  const faults = Object.entries(needed)
+    .filter(([name]) => given[name] === undefined)
+    .map(([name, what]) => `${name}: is required with NODE_ENV=production: ${what}`);
+  if (given.AUTH_JWKS_URL === undefined && given.AUTH_JWKS === undefined) {
+    faults.push(
+      'AUTH_JWKS_URL: is required with NODE_ENV=production (or AUTH_JWKS): the key set that tokens are verified against',
+    );
+  }
+  return faults;
+}
+
+function conflicts(settings: z.output<typeof Environment>): string[] {
+  const faults: string[] = [];
+  const configured = settings.AUTH_JWKS_URL !== undefined || settings.AUTH_JWKS !== undefined;
+  if (settings.AUTH_JWKS_URL !== undefined && settings.AUTH_JWKS !== undefined) {
+    faults.push('AUTH_JWKS: set it or AUTH_JWKS_URL, not both');
+  }
+  if (!configured && settings.NODE_ENV !== 'production' && !isLoopback(settings.HOST)) {
+    faults.push(
+      `HOST: "${settings.HOST}" can be reached from other machines, and tokens would be signed by the development key: set AUTH_JWKS_URL or AUTH_JWKS, or leave HOST at 127.0.0.1`,
+    );
+  }
+  return faults;
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+function keySetSource(settings: z.output<typeof Environment>): KeySetSource {
+  if (settings.AUTH_JWKS_URL !== undefined) return { kind: 'remote', url: new URL(settings.AUTH_JWKS_URL) };
+  if (settings.AUTH_JWKS !== undefined) return { kind: 'local', jwks: settings.AUTH_JWKS };
+  return { kind: 'development' };
+}

@@ -1,0 +1,31 @@
+import type { Viewer } from './auth/viewer.ts';
+import type { EntityManager } from './database/database.ts';
+import type { Page } from './database/page.ts';
+import type { CredentialCipher } from './editor-auth/credential-cipher.ts';
+import type { Log } from './log.ts';
+
+/** The bucket of a rate limit. Platform operations have one of their own. */
+export type Bucket = 'reads' | 'writes' | 'platform';
+
+/** What a caller has left after a charge: points of the bucket, and seconds until it is full again. */
+export type Quota = { limit: number; remaining: number; resetSeconds: number };
+
+/** What happened to a request's rate limits, written by the limiter and read for the reply's headers. */
+export type Charges = {
+  /** The tightest of the buckets that were charged; absent where they are off. */
+  quota?: Quota;
+  /** Whether an operation was counted, so that a refused request is charged no second time. */
+  counted: boolean;
+};
+
+/** What a resolver gets. Made for one request; nothing in it outlives the request. */
+export type Context = {
+  readonly em: EntityManager;
+  readonly viewer: Viewer;
+  readonly now: Date;
+  readonly log: Log;
+  readonly cipher: CredentialCipher;
+  readonly charges: Charges;
+  /** The page of a list that a REST path asked for; GraphQL asks by connection arguments. */
+  readonly page?: Page;
+};

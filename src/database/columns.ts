@@ -1,0 +1,14 @@
+import { p } from '@mikro-orm/core';
+
+/** Column of an opaque id: 1 to 255 characters, compared by code point whatever the database's locale is. */
+export const idColumn = () => p.string().length(255).collation('C');
+
+/** Column of a time in milliseconds, so that a cursor made of it loses nothing. */
+export const timeColumn = () => p.datetime().length(3);
+
+/** Column of text without a length of its own; the limit is the request's size. */
+export const textColumn = () => p.text();
+
+/** Column of one of a closed list of words, held by a check constraint. */
+export const wordColumn = <const Word extends string>(words: readonly Word[]) =>
+  p.enum([...words]).$type<Word>();

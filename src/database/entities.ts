@@ -1,0 +1,15 @@
+import { EditorCredentialSchema } from '../editor-auth/editor-credential.entity.ts';
+import { NotificationSchema } from '../notifications/notification.entity.ts';
+import { PreferenceSchema } from '../preferences/preference.entity.ts';
+import { UserRevisionSchema } from '../revisions/user-revision.entity.ts';
+import { WorkspaceDeletionSchema, WorkspaceSchema } from '../workspaces/workspace.entity.ts';
+
+/** Every table of the gateway. */
+export const entities = [
+  UserRevisionSchema,
+  NotificationSchema,
+  PreferenceSchema,
+  EditorCredentialSchema,
+  WorkspaceSchema,
+  WorkspaceDeletionSchema,
+];

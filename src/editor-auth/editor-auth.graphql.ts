@@ -1,0 +1,102 @@
+import { memberRead, memberWrite } from '../graphql/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { deleteCredential, type EditorAuth, readEditorAuth, storeSubscription } from './editor-auth.ts';
+
+const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
+  description: 'How an editor is connected.',
+  values: {
+    NONE: { value: 'none', description: 'Not at all.' },
+    SUBSCRIPTION: { value: 'subscription', description: 'By a subscription.' },
+  } as const,
+});
+
+const ReauthReasonEnum = builder.enumType('ReauthReason', {
+  description: 'Why the user must connect again.',
+  values: {
+    TOKEN_EXPIRED: { value: 'token_expired', description: 'The pair ran out.' },
+    TOKEN_REVOKED: { value: 'token_revoked', description: 'The provider took the pair back.' },
+    REFRESH_FAILED: { value: 'refresh_failed', description: 'The provider gave no new pair.' },
+    CREDENTIAL_UNREADABLE: {
+      value: 'credential_unreadable',
+      description: 'The key that the pair lies under is not configured.',
+    },
+  } as const,
+});
+
+const EditorAuthMethod = builder.objectRef<EditorAuth>('EditorAuthMethod').implement({
+  description: 'How an editor is connected.',
+  fields: (t) => ({
+    type: t.expose('type', { type: EditorAuthTypeEnum, description: 'By what.' }),
+  }),
+});
+
+/** The account's view of its credential. */
+export const EditorAuthType = builder.objectRef<EditorAuth>('EditorAuth').implement({
+  description: "The state of a user's editor credential; never the credential itself.",
+  fields: (t) => ({
+    auth: t.field({
+      type: EditorAuthMethod,
+      description: 'How the editor is connected.',
+      resolve: (state) => state,
+    }),
+    needsReauth: t.exposeBoolean('needsReauth', { description: 'Whether the user must connect again.' }),
+    reauthReason: t.expose('reauthReason', {
+      type: ReauthReasonEnum,
+      nullable: true,
+      description: 'Why; null while there is no need.',
+    }),
+  }),
+});
+
+builder.queryField('editorAuth', (t) =>
+  t.field({
+    access: memberRead,
+    type: EditorAuthType,
+    nullable: true,
+    description: "The state of a user's editor credential.",
+    args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
+    resolve: (_root, { userId }, { em, cipher, viewer }) =>
+      readEditorAuth(em, cipher, userId ?? viewer.userId),
+  }),
+);
+
+const StoreEditorSubscriptionInput = builder.inputType('StoreEditorSubscriptionInput', {
+  description: "The pair of tokens that an editor's subscription is used with.",
+  fields: (t) => ({
+    accessToken: t.field({ type: 'Secret', required: true, description: 'The access token.' }),
+    refreshToken: t.field({ type: 'Secret', required: true, description: 'The refresh token.' }),
+  }),
+});
+
+const EditorAuthPayload = builder.objectRef<{ editorAuth: EditorAuth }>('EditorAuthPayload').implement({
+  description: 'The state after a change.',
+  fields: (t) => ({
+    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'As it is now.' }),
+  }),
+});
+
+builder.mutationFields((t) => ({
+  storeEditorSubscription: t.field({
+    access: memberWrite,
+    type: EditorAuthPayload,
+    nullable: true,
+    description: 'Stores a pair in place of the one before.',
+    args: { input: t.arg({ type: StoreEditorSubscriptionInput, required: true, description: 'The pair.' }) },
+    resolve: async (_root, { input }, { em, cipher, viewer, now, log }) => {
+      const editorAuth = await storeSubscription(em, cipher, viewer.userId, input, now);
+      log.info({ audit: 'editor_credential.stored', by: viewer.userId, user: viewer.userId });
+      return { editorAuth };
+    },
+  }),
+  deleteEditorAuth: t.field({
+    access: memberWrite,
+    type: EditorAuthPayload,
+    nullable: true,
+    description: 'Wipes the pair; nothing stored is no error.',
+    resolve: async (_root, _args, { em, cipher, viewer, now, log }) => {
+      await deleteCredential(em, viewer.userId, now);
+      log.info({ audit: 'editor_credential.deleted', by: viewer.userId, user: viewer.userId });
+      return { editorAuth: await readEditorAuth(em, cipher, viewer.userId) };
+    },
+  }),
+}));

@@ -1,0 +1,31 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { idColumn, textColumn, timeColumn, wordColumn } from '../database/columns.ts';
+
+/** Why a user must connect again. `credential_unreadable` is found out, not stored. */
+export const reportableReasons = ['token_expired', 'token_revoked', 'refresh_failed'] as const;
+export type ReportableReason = (typeof reportableReasons)[number];
+
+export const EditorCredentialSchema = defineEntity({
+  name: 'EditorCredential',
+  tableName: 'editor_credential',
+  properties: {
+    userId: idColumn().primary(),
+    /** Counts the pairs of this user, deleted ones too: a version never means two pairs. */
+    version: p.integer(),
+    /** The encrypted pair (JWE compact), null once deleted. */
+    ciphertext: textColumn().strictNullable(),
+    /** The key that `ciphertext` lies under. */
+    keyId: textColumn().strictNullable(),
+    reauthReason: wordColumn(reportableReasons).strictNullable(),
+    createdAt: timeColumn(),
+    updatedAt: timeColumn(),
+  },
+  checks: [
+    { name: 'editor_credential_whole', expression: '("ciphertext" is null) = ("key_id" is null)' },
+    { name: 'editor_credential_reason', expression: '"reauth_reason" is null or "ciphertext" is not null' },
+  ],
+  indexes: [{ name: 'editor_credential_by_key', properties: ['keyId'] }],
+});
+
+export class EditorCredential extends EditorCredentialSchema.class {}
+EditorCredentialSchema.setClass(EditorCredential);

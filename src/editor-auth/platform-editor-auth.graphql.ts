@@ -1,0 +1,113 @@
+import { platform } from '../graphql/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { wholeNumberRule } from '../graphql/rules.ts';
+import { EditorAuthType } from './editor-auth.graphql.ts';
+import {
+  type EditorAuth,
+  readCredential,
+  refreshCredential,
+  reportFailure,
+  type VersionedPair,
+} from './editor-auth.ts';
+
+const EditorCredential = builder.objectRef<VersionedPair>('EditorCredential').implement({
+  description: 'A decrypted pair of tokens.',
+  fields: (t) => ({
+    version: t.exposeInt('version', {
+      description: 'Which of the user’s pairs this is; a refresh must name it.',
+    }),
+    accessToken: t.expose('accessToken', { type: 'Secret', description: 'The access token.' }),
+    refreshToken: t.expose('refreshToken', { type: 'Secret', description: 'The refresh token.' }),
+  }),
+});
+
+builder.queryField('editorCredential', (t) =>
+  t.field({
+    access: platform('platform:credentials'),
+    type: EditorCredential,
+    nullable: true,
+    description:
+      "A user's pair, decrypted; null where none is stored. Every read is written to the audit log.",
+    args: { userId: t.arg.id({ required: true, description: 'Whose pair.' }) },
+    resolve: async (_root, { userId }, { em, cipher, viewer, log }) => {
+      log.info({ audit: 'editor_credential.read', by: viewer.userId, user: userId });
+      return readCredential(em, cipher, userId);
+    },
+  }),
+);
+
+const RefreshEditorCredentialInput = builder.inputType('RefreshEditorCredentialInput', {
+  description: 'A refreshed pair.',
+  fields: (t) => ({
+    userId: t.id({ required: true, description: 'Whose pair.' }),
+    version: t.int({
+      required: true,
+      description: 'The pair it was refreshed from.',
+      validate: wholeNumberRule(1),
+    }),
+    accessToken: t.field({ type: 'Secret', required: true, description: 'The access token.' }),
+    refreshToken: t.field({ type: 'Secret', required: true, description: 'The refresh token.' }),
+  }),
+});
+
+const RefreshEditorCredentialPayload = builder
+  .objectRef<{ version: number }>('RefreshEditorCredentialPayload')
+  .implement({
+    description: 'What became of a refreshed pair.',
+    fields: (t) => ({ version: t.exposeInt('version', { description: 'The version it is stored under.' }) }),
+  });
+
+const ReportableReasonEnum = builder.enumType('EditorAuthFailureReason', {
+  description: 'Why a pair no longer works for good.',
+  values: {
+    TOKEN_EXPIRED: { value: 'token_expired', description: 'The pair ran out.' },
+    TOKEN_REVOKED: { value: 'token_revoked', description: 'The provider took the pair back.' },
+    REFRESH_FAILED: { value: 'refresh_failed', description: 'The provider gave no new pair.' },
+  } as const,
+});
+
+const ReportEditorAuthFailureInput = builder.inputType('ReportEditorAuthFailureInput', {
+  description: 'A pair that no longer works for good.',
+  fields: (t) => ({
+    userId: t.id({ required: true, description: 'Whose pair.' }),
+    version: t.int({ required: true, description: 'Which pair.', validate: wholeNumberRule(1) }),
+    reason: t.field({ type: ReportableReasonEnum, required: true, description: 'Why.' }),
+  }),
+});
+
+const ReportEditorAuthFailurePayload = builder
+  .objectRef<{ applied: boolean; editorAuth: EditorAuth }>('ReportEditorAuthFailurePayload')
+  .implement({
+    description: 'What became of a report.',
+    fields: (t) => ({
+      applied: t.exposeBoolean('applied', {
+        description: 'False where the version is no longer the current one; then nothing changed.',
+      }),
+      editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'As it is now.' }),
+    }),
+  });
+
+builder.mutationFields((t) => ({
+  refreshEditorCredential: t.field({
+    access: platform('platform:credentials'),
+    type: RefreshEditorCredentialPayload,
+    nullable: true,
+    description: 'Stores a refreshed pair if `version` is still current, otherwise `CONFLICT`.',
+    args: { input: t.arg({ type: RefreshEditorCredentialInput, required: true, description: 'The pair.' }) },
+    resolve: async (_root, { input }, { em, cipher, viewer, now, log }) => {
+      const version = await refreshCredential(em, cipher, input, input, now);
+      log.info({ audit: 'editor_credential.refreshed', by: viewer.userId, user: input.userId });
+      return { version };
+    },
+  }),
+  reportEditorAuthFailure: t.field({
+    access: platform('platform:write'),
+    type: ReportEditorAuthFailurePayload,
+    nullable: true,
+    description: 'Tells that a pair failed for good, so that its user is asked to connect again.',
+    args: {
+      input: t.arg({ type: ReportEditorAuthFailureInput, required: true, description: 'The failure.' }),
+    },
+    resolve: (_root, { input }, { em, cipher, now }) => reportFailure(em, cipher, input, now),
+  }),
+}));

@@ -1,0 +1,124 @@
+/** Where a fault lies, from the root of the request: `['input', 'preferences', 0, 'emailEnabled']`. */
+export type Path = readonly (string | number)[];
+
+/** One broken rule. `value` is what was sent, null where nothing was, {@link REDACTED} near a credential. */
+export type Fault = { readonly path: Path; readonly message: string; readonly value: unknown };
+
+/** Stands for a credential, and for anything that contains one, wherever a value is shown. */
+export const REDACTED = '[redacted]';
+
+/** The closed list of codes. GraphQL shows them as they are, REST in lower case. */
+export type ErrorCode =
+  | 'BAD_REQUEST'
+  | 'UNAUTHENTICATED'
+  | 'ORG_MEMBERSHIP_REQUIRED'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'CONFLICT'
+  | 'VALIDATION_FAILED'
+  | 'RATE_LIMITED'
+  | 'INTERNAL_ERROR';
+
+/** Every error that a caller may see. Its message and faults are safe to show; its `cause` never is. */
+export abstract class GatewayError extends Error {
+  abstract readonly code: ErrorCode;
+  readonly faults: readonly Fault[];
+
+  constructor(message: string, faults: readonly Fault[] = [], options?: ErrorOptions) {
+    super(message, options);
+    this.faults = faults;
+  }
+}
+
+/** The request cannot be read: not JSON, not GraphQL, too large, an invalid query parameter. */
+export class BadRequestError extends GatewayError {
+  readonly code = 'BAD_REQUEST';
+}
+
+/** No token, or one that does not hold. Which check failed is in `cause`, for the log alone. */
+export class UnauthenticatedError extends GatewayError {
+  readonly code = 'UNAUTHENTICATED';
+  readonly tokenSent: boolean;
+
+  constructor(tokenSent: boolean, cause?: unknown) {
+    super('A valid bearer token is required.', [], { cause });
+    this.tokenSent = tokenSent;
+  }
+}
+
+/** The token's user belongs to no organization. */
+export class MembershipRequiredError extends GatewayError {
+  readonly code = 'ORG_MEMBERSHIP_REQUIRED';
+
+  constructor() {
+    super('This operation needs membership in an organization.');
+  }
+}
+
+/** The token lacks the scope that the operation needs. */
+export class ForbiddenError extends GatewayError {
+  readonly code = 'FORBIDDEN';
+
+  constructor(scope: string) {
+    super(`This operation needs a token with the scope "${scope}".`);
+  }
+}
+
+/** No such record of this user, or no such path: the same words for both, and for someone else's record. */
+export class NotFoundError extends GatewayError {
+  readonly code = 'NOT_FOUND';
+
+  constructor() {
+    super('Not found.');
+  }
+}
+
+/** The client's id is taken by other content, or the version is no longer the current one. */
+export class ConflictError extends GatewayError {
+  readonly code = 'CONFLICT';
+}
+
+/** A well-formed request that breaks rules; every fault of the stage that failed is listed. */
+export class ValidationError extends GatewayError {
+  readonly code = 'VALIDATION_FAILED';
+
+  constructor(faults: readonly Fault[]) {
+    super(
+      faults.length === 1
+        ? `Invalid request: ${describe(faults[0])}.`
+        : `Invalid request: ${faults.length} faults, the first: ${describe(faults[0])}.`,
+      faults,
+    );
+  }
+}
+
+/** Too many requests; `retryAfter` is in whole seconds, at least 1. */
+export class RateLimitedError extends GatewayError {
+  readonly code = 'RATE_LIMITED';
+  readonly retryAfter: number;
+
+  constructor(retryAfter: number) {
+    super(`Too many requests: try again in ${retryAfter} s.`);
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** Anything else. The reason is in `cause`, for the log alone. */
+export class InternalError extends GatewayError {
+  readonly code = 'INTERNAL_ERROR';
+
+  constructor(cause: unknown) {
+    super('Internal error.', [], { cause });
+  }
+}
+
+/** Writes a path as clients read it: `body.preferences[0].email_enabled`. */
+export function locationOf(path: Path): string {
+  return path
+    .map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`))
+    .join('');
+}
+
+function describe(fault: Fault | undefined): string {
+  return fault === undefined ? 'no fault given' : `${locationOf(fault.path)} ${fault.message}`;
+}

@@ -1,0 +1,58 @@
+import { anonymous, type Scope, type Viewer } from '../auth/viewer.ts';
+import type { Bucket } from '../context.ts';
+import { ForbiddenError, MembershipRequiredError, UnauthenticatedError } from '../errors.ts';
+
+/** What a root field asks of its caller, and the rate limit that it counts against. */
+export type Access = {
+  readonly scope: Scope;
+  /** Whether the caller must belong to an organization. */
+  readonly membership: boolean;
+  /** The scope that naming another user in `userId` needs instead of `scope`. */
+  readonly otherUserScope?: Scope;
+  readonly bucket: Bucket;
+};
+
+/** Reading one's own account, or with `platform:read` another user's. */
+export const accountRead: Access = {
+  scope: 'account:read',
+  membership: false,
+  otherUserScope: 'platform:read',
+  bucket: 'reads',
+};
+/** Changing one's own account. */
+export const accountWrite: Access = { scope: 'account:write', membership: false, bucket: 'writes' };
+/** Reading what only members of an organization have. */
+export const memberRead: Access = { ...accountRead, membership: true };
+/** Changing what only members of an organization have. */
+export const memberWrite: Access = { ...accountWrite, membership: true };
+/** The platform's own services. */
+export function platform(scope: Extract<Scope, `platform:${string}`>): Access {
+  return { scope, membership: false, bucket: 'platform' };
+}
+
+declare module 'graphql' {
+  interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
+    access?: Access;
+  }
+}
+
+/**
+ * What a root field declares.
+ * @throws {Error} where it declares nothing; such a schema is not served
+ */
+export function accessOf(name: string, extensions: { access?: Access } | null | undefined): Access {
+  if (extensions?.access === undefined) throw new Error(`The root field "${name}" declares no access.`);
+  return extensions.access;
+}
+
+/**
+ * Holds a caller against what a field asks for. A missing scope comes before a missing membership.
+ * @throws {UnauthenticatedError | ForbiddenError | MembershipRequiredError}
+ */
+export function checkAccess(access: Access, viewer: Viewer, args: { readonly userId?: unknown } = {}): void {
+  if (viewer === anonymous) throw new UnauthenticatedError(false);
+  const isOtherUser = typeof args.userId === 'string' && args.userId !== viewer.userId;
+  const scope = isOtherUser ? (access.otherUserScope ?? access.scope) : access.scope;
+  if (!viewer.scopes.has(scope)) throw new ForbiddenError(scope);
+  if (access.membership && !viewer.isMember) throw new MembershipRequiredError();
+}

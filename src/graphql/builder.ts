@@ -1,0 +1,39 @@
+import SchemaBuilder from '@pothos/core';
+import zodPlugin from '@pothos/plugin-zod';
+import type { Context } from '../context.ts';
+import { ValidationError } from '../errors.ts';
+import { faultsOf } from '../faults.ts';
+import type { Secret } from '../secret.ts';
+import { defaultRulePlugin } from './default-rule-plugin.ts';
+import { holdsSecret } from './holds-secret.ts';
+import { rootFieldPlugin } from './root-field-plugin.ts';
+import { DateTime, JSONValue, SecretText } from './scalars.ts';
+
+/** Makes the schema. Defines no type of the domain; every feature adds its own. */
+export const builder = new SchemaBuilder<{
+  Context: Context;
+  DefaultFieldNullability: false;
+  Scalars: {
+    ID: { Input: string; Output: string };
+    DateTime: { Input: Date; Output: Date };
+    JSON: { Input: unknown; Output: unknown };
+    Secret: { Input: Secret; Output: Secret };
+  };
+}>({
+  defaultFieldNullability: false,
+  plugins: [rootFieldPlugin, zodPlugin, defaultRulePlugin],
+  zod: {
+    validationError: (error, args, _context, info) => {
+      const field = info.parentType.getFields()[info.fieldName];
+      const secret = new Set(field?.args.filter(({ type }) => holdsSecret(type)).map(({ name }) => name));
+      return new ValidationError(faultsOf({ error }, args, [], ([argument]) => secret.has(String(argument))));
+    },
+  },
+});
+
+builder.addScalarType('DateTime', DateTime);
+builder.addScalarType('JSON', JSONValue);
+builder.addScalarType('Secret', SecretText);
+
+builder.queryType({ description: 'Everything that can be read.' });
+builder.mutationType({ description: 'Everything that can be changed.' });

@@ -1,0 +1,160 @@
+import { Buffer } from 'node:buffer';
+import type { OutputRef } from '@pothos/core';
+import { z } from 'zod';
+import type { Page, Position } from '../database/page.ts';
+import { type Fault, ValidationError } from '../errors.ts';
+import { builder } from './builder.ts';
+import { wholeNumberRule } from './rules.ts';
+
+const DEFAULT_FIRST = 50;
+const MOST = 100;
+
+/** A time of PostgreSQL's and JavaScript's common range, and an id. */
+const CursorContent = z.tuple([
+  z.int().min(Date.parse('0001-01-01T00:00:00Z')).max(Date.parse('9999-12-31T23:59:59.999Z')),
+  z.string(),
+]);
+
+/** One page of a list with what Relay's connections tell of it. */
+export type Connection<Node> = {
+  nodes: Node[];
+  hasPreviousPage: boolean;
+  hasNextPage: boolean;
+  totalCount: () => Promise<number>;
+};
+
+type PageArguments = {
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+};
+
+/** How a connection reads its list. */
+export type List<Node> = {
+  page: (page: Page) => Promise<Node[]>;
+  totalCount: () => Promise<number>;
+  /** Whether an id in a cursor can be one of this list's. */
+  isId: (id: string) => boolean;
+};
+
+/**
+ * Reads one page of a list: the one that a REST path asked for, else by the connection's arguments.
+ * One record more than the page is read, to tell whether another page follows.
+ * @throws {ValidationError} for a bad cursor, or `first` together with `last`
+ */
+export async function connect<Node>(
+  args: PageArguments,
+  restPage: Page | undefined,
+  list: List<Node>,
+): Promise<Connection<Node>> {
+  const { totalCount } = list;
+  if (restPage !== undefined) {
+    return { nodes: await list.page(restPage), hasPreviousPage: false, hasNextPage: false, totalCount };
+  }
+  const { limit, ...page } = pageOf(args, list.isId);
+  const read = await list.page({ ...page, limit: limit + 1 });
+  const nodes = read.slice(0, limit);
+  const hasMore = read.length > limit;
+  return page.backwards
+    ? { nodes: nodes.reverse(), hasPreviousPage: hasMore, hasNextPage: page.before !== undefined, totalCount }
+    : { nodes, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore, totalCount };
+}
+
+function pageOf(
+  { first, after, last, before }: PageArguments,
+  isId: (id: string) => boolean,
+): Page & { limit: number } {
+  const faults: Fault[] = [];
+  if (first != null && last != null) {
+    faults.push({ path: ['last'], message: 'must not be given together with first', value: last });
+  }
+  const position = (argument: string, cursor: string | null | undefined) => {
+    if (cursor == null) return undefined;
+    const found = positionOf(cursor);
+    if (found !== undefined && isId(found.id)) return found;
+    faults.push({ path: [argument], message: 'is not a cursor of this list', value: cursor });
+    return undefined;
+  };
+  const page = {
+    after: position('after', after),
+    before: position('before', before),
+    backwards: last != null,
+    limit: last ?? first ?? DEFAULT_FIRST,
+  };
+  if (faults.length > 0) throw new ValidationError(faults);
+  return page;
+}
+
+/** Opaque to clients: where the record stands, so that a page is found without counting. */
+export function cursorOf({ createdAt, id }: Position): string {
+  return Buffer.from(JSON.stringify([createdAt.getTime(), id])).toString('base64url');
+}
+
+function positionOf(cursor: string): Position | undefined {
+  try {
+    const content: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    const [time, id] = CursorContent.parse(content);
+    const position = { createdAt: new Date(time), id };
+    return cursorOf(position) === cursor ? position : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const PageInfo = builder.objectRef<Connection<Position>>('PageInfo').implement({
+  description: 'Where a page lies in its list.',
+  fields: (t) => ({
+    hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether records follow this page.' }),
+    hasPreviousPage: t.exposeBoolean('hasPreviousPage', { description: 'Whether records precede it.' }),
+    startCursor: t.string({
+      description: 'Cursor of the first record; null on an empty page.',
+      nullable: true,
+      resolve: ({ nodes: [first] }) => first && cursorOf(first),
+    }),
+    endCursor: t.string({
+      description: 'Cursor of the last record; null on an empty page.',
+      nullable: true,
+      resolve: ({ nodes }) => {
+        const last = nodes.at(-1);
+        return last && cursorOf(last);
+      },
+    }),
+  }),
+});
+
+/** Defines the connection type of a list, of the record's type and its edge's. */
+export function connectionType<Node extends Position>(
+  name: string,
+  { node, edge }: { node: OutputRef<Node>; edge: OutputRef<Node> },
+) {
+  return builder.objectRef<Connection<Node>>(`${name}Connection`).implement({
+    description: 'A page of a list, newest first.',
+    fields: (t) => ({
+      nodes: t.field({ type: [node], description: 'The records.', resolve: ({ nodes }) => nodes }),
+      edges: t.field({
+        type: [edge],
+        description: 'The records with cursors.',
+        resolve: ({ nodes }) => nodes,
+      }),
+      pageInfo: t.field({ type: PageInfo, description: 'Where the page lies.', resolve: (page) => page }),
+      totalCount: t.int({
+        description: 'How many records the whole list has; counted only when asked for.',
+        resolve: ({ totalCount }) => totalCount(),
+      }),
+    }),
+  });
+}
+
+/** The arguments of every connection. */
+export function pageArguments() {
+  return builder.args((t) => ({
+    first: t.int({
+      description: `How many from the start, 1 to ${MOST}; ${DEFAULT_FIRST} unless told.`,
+      validate: wholeNumberRule(1, MOST),
+    }),
+    after: t.string({ description: 'Only what follows this cursor.' }),
+    last: t.int({ description: `How many from the end, 1 to ${MOST}.`, validate: wholeNumberRule(1, MOST) }),
+    before: t.string({ description: 'Only what precedes this cursor.' }),
+  }));
+}

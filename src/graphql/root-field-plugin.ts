@@ -1,0 +1,37 @@
+import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core';
+import type { Access } from './access.ts';
+import { rateLimitArguments } from './rate-limit.ts';
+
+declare global {
+  namespace PothosSchemaTypes {
+    interface Plugins<Types extends SchemaTypes> {
+      rootField: RootFieldPlugin<Types>;
+    }
+    interface RootFieldOptions {
+      /** What the operation asks of its caller. Without it a root field does not compile. */
+      access: Access;
+    }
+    interface QueryFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape> extends RootFieldOptions {}
+    interface MutationFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape>
+      extends RootFieldOptions {}
+  }
+}
+
+/** Writes what a root field declares into the schema, where the access check and the rate limit read it. */
+class RootFieldPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  override onOutputFieldConfig(field: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
+    if (field.kind !== 'Query' && field.kind !== 'Mutation') return field;
+    const { access } = field.pothosOptions;
+    return {
+      ...field,
+      extensions: {
+        ...field.extensions,
+        access,
+        directives: { rateLimit: rateLimitArguments(access.bucket) },
+      },
+    };
+  }
+}
+
+export const rootFieldPlugin = 'rootField';
+SchemaBuilder.registerPlugin(rootFieldPlugin, RootFieldPlugin);

@@ -1,0 +1,44 @@
+import { MapperKind, mapSchema } from '@graphql-tools/utils';
+import { buildSchema, defaultFieldResolver, type GraphQLDirective, type GraphQLSchema } from 'graphql';
+import type { Context } from '../context.ts';
+import { accessOf, checkAccess } from './access.ts';
+import { builder } from './builder.ts';
+import { type RateLimiter, rateLimitDirectiveTypeDefs } from './rate-limit.ts';
+import '../editor-auth/editor-auth.graphql.ts';
+import '../editor-auth/platform-editor-auth.graphql.ts';
+import '../notifications/notifications.graphql.ts';
+import '../notifications/platform-notifications.graphql.ts';
+import '../preferences/preferences.graphql.ts';
+import '../statistics/statistics.graphql.ts';
+import '../workspaces/platform-workspaces.graphql.ts';
+import '../workspaces/workspaces.graphql.ts';
+
+/** The schema of all features, as it is printed. Only {@link createSchema} guards it for serving. */
+export function assembleSchema(): GraphQLSchema {
+  return builder.toSchema({ directives: [rateLimitDefinition()] });
+}
+
+/** The schema as it is served: every root field checks access first, then the rate limit, then its arguments. */
+export function createSchema(rateLimiter: RateLimiter): GraphQLSchema {
+  return mapSchema(rateLimiter.apply(assembleSchema()), {
+    [MapperKind.ROOT_FIELD]: (field, fieldName) => {
+      const access = accessOf(fieldName, field.extensions);
+      const resolve = field.resolve ?? defaultFieldResolver;
+      return {
+        ...field,
+        resolve: (source, args, context: Context, info) => {
+          checkAccess(access, context.viewer, args);
+          return resolve(source, args, context, info);
+        },
+      };
+    },
+  });
+}
+
+function rateLimitDefinition(): GraphQLDirective {
+  const definition = buildSchema(rateLimitDirectiveTypeDefs, { assumeValidSDL: true }).getDirective(
+    'rateLimit',
+  );
+  if (!definition) throw new Error('The rate limit defines no directive.');
+  return definition;
+}

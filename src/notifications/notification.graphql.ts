@@ -1,0 +1,142 @@
+import { builder } from '../graphql/builder.ts';
+import { NotificationKindEnum } from '../notification-kind.graphql.ts';
+import type { NotificationKind } from '../notification-kind.ts';
+import type { Notification } from './notification.entity.ts';
+import { PlanRequested, QuestionRequested, TaskResult } from './payload.graphql.ts';
+import { payloadOf } from './payload.ts';
+
+export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
+  description: 'How a notification stands.',
+  values: {
+    ACTIVE: { value: 'active', description: 'It waits for the user.' },
+    RESOLVED: { value: 'resolved', description: 'The platform no longer waits for it.' },
+    DISMISSED: { value: 'dismissed', description: 'The user has put it away.' },
+  } as const,
+});
+
+export const ResolutionEnum = builder.enumType('Resolution', {
+  description: 'Why a notification was resolved.',
+  values: {
+    ANSWERED: { value: 'answered', description: 'Somebody answered it.' },
+    RESUMED: { value: 'resumed', description: 'The task went on without an answer.' },
+    TASK_DELETED: { value: 'task_deleted', description: 'The task is gone.' },
+    SUPERSEDED: { value: 'superseded', description: 'A later one of the same task and kind took its place.' },
+  } as const,
+});
+
+const Task = builder.objectRef<Notification>('NotificationTask').implement({
+  description: 'The task that a notification is about.',
+  fields: (t) => ({
+    id: t.exposeID('taskId', { description: "The task's id." }),
+    projectId: t.exposeID('projectId', { description: 'The project it belongs to.' }),
+    name: t.exposeString('taskName', { nullable: true, description: 'Its name.' }),
+    workspaceId: t.exposeString('workspaceId', { nullable: true, description: 'The workspace it runs in.' }),
+  }),
+});
+
+const UserNotification = builder.interfaceRef<Notification>('UserNotification').implement({
+  description: 'What every kind of notification has.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'Unique within the user.' }),
+    kind: t.expose('kind', { type: NotificationKindEnum, description: 'What it is about.' }),
+    status: t.expose('status', { type: NotificationStatusEnum, description: 'How it stands.' }),
+    task: t.field({ type: Task, description: 'The task it is about.', resolve: (row) => row }),
+    title: t.exposeString('title', { description: 'One line for people.' }),
+    previewText: t.exposeString('previewText', { nullable: true, description: 'The beginning of its text.' }),
+    prUrl: t.exposeString('prUrl', { nullable: true, description: "The task's pull request." }),
+    projectName: t.exposeString('projectName', { nullable: true, description: "The project's name." }),
+    projectRepoUrl: t.exposeString('projectRepoUrl', {
+      nullable: true,
+      description: "The project's repository.",
+    }),
+    resolvedBy: t.expose('resolvedBy', {
+      type: ResolutionEnum,
+      nullable: true,
+      description: 'Why it was resolved; null while it never was.',
+    }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened in the task.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it reached the gateway.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
+    resolvedAt: t.expose('resolvedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was resolved.',
+    }),
+    dismissedAt: t.expose('dismissedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was dismissed.',
+    }),
+  }),
+});
+
+const PlanRequestedNotification = builder.objectRef<Notification>('PlanRequestedNotification').implement({
+  description: "The task asks for a plan's approval.",
+  interfaces: [UserNotification],
+  fields: (t) => ({
+    payload: t.field({
+      type: PlanRequested,
+      description: 'The plan.',
+      resolve: (row) => payloadOf(row, 'plan_requested'),
+    }),
+  }),
+});
+
+const QuestionRequestedNotification = builder
+  .objectRef<Notification>('QuestionRequestedNotification')
+  .implement({
+    description: 'The task asks questions.',
+    interfaces: [UserNotification],
+    fields: (t) => ({
+      payload: t.field({
+        type: QuestionRequested,
+        description: 'The questions.',
+        resolve: (row) => payloadOf(row, 'question_requested'),
+      }),
+    }),
+  });
+
+const TaskFailedNotification = builder.objectRef<Notification>('TaskFailedNotification').implement({
+  description: 'The task failed.',
+  interfaces: [UserNotification],
+  fields: (t) => ({
+    payload: t.field({
+      type: TaskResult,
+      description: 'How it failed.',
+      resolve: (row) => payloadOf(row, 'task_failed'),
+    }),
+  }),
+});
+
+const TaskResponseReadyNotification = builder
+  .objectRef<Notification>('TaskResponseReadyNotification')
+  .implement({
+    description: 'The task has an answer.',
+    interfaces: [UserNotification],
+    fields: (t) => ({
+      payload: t.field({
+        type: TaskResult,
+        description: 'The answer.',
+        resolve: (row) => payloadOf(row, 'task_response_ready'),
+      }),
+    }),
+  });
+
+const typeNames = {
+  plan_requested: 'PlanRequestedNotification',
+  question_requested: 'QuestionRequestedNotification',
+  task_failed: 'TaskFailedNotification',
+  task_response_ready: 'TaskResponseReadyNotification',
+} as const satisfies Record<NotificationKind, string>;
+
+/** A notification of any kind. */
+export const NotificationUnion = builder.unionType('Notification', {
+  description: 'A notification; its kind decides the type.',
+  types: [
+    PlanRequestedNotification,
+    QuestionRequestedNotification,
+    TaskFailedNotification,
+    TaskResponseReadyNotification,
+  ],
+  resolveType: ({ kind }) => typeNames[kind],
+});

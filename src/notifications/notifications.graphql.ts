@@ -1,0 +1,84 @@
+import { accountRead, accountWrite } from '../graphql/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { connect, connectionType, cursorOf, pageArguments } from '../graphql/connection.ts';
+import { NotificationKindEnum } from '../notification-kind.graphql.ts';
+import { isId } from '../text.ts';
+import type { Notification } from './notification.entity.ts';
+import { NotificationStatusEnum, NotificationUnion } from './notification.graphql.ts';
+import {
+  countNotifications,
+  dismissNotification,
+  findNotification,
+  listNotifications,
+} from './notifications.ts';
+
+const NotificationEdge = builder.objectRef<Notification>('NotificationEdge').implement({
+  description: 'A notification in a list.',
+  fields: (t) => ({
+    node: t.field({ type: NotificationUnion, description: 'The notification.', resolve: (row) => row }),
+    cursor: t.string({ description: 'Where it stands, for `after` and `before`.', resolve: cursorOf }),
+  }),
+});
+
+const NotificationConnection = connectionType('Notification', {
+  node: NotificationUnion,
+  edge: NotificationEdge,
+});
+
+builder.queryFields((t) => ({
+  notifications: t.field({
+    access: accountRead,
+    type: NotificationConnection,
+    nullable: true,
+    description: "A user's notifications, newest first.",
+    args: {
+      ...pageArguments(),
+      userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }),
+      status: t.arg({ type: [NotificationStatusEnum], description: 'Only these statuses.' }),
+      kind: t.arg({ type: [NotificationKindEnum], description: 'Only these kinds.' }),
+    },
+    resolve: (_root, { userId, status, kind, ...page }, { em, viewer, page: restPage }) => {
+      const owner = userId ?? viewer.userId;
+      return connect(page, restPage, {
+        page: (page) => listNotifications(em, owner, { status, kind }, page),
+        totalCount: () => countNotifications(em, owner, { status, kind }),
+        isId,
+      });
+    },
+  }),
+  notification: t.field({
+    access: accountRead,
+    type: NotificationUnion,
+    nullable: true,
+    description: 'One notification of the caller.',
+    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
+    resolve: (_root, { id }, { em, viewer }) => findNotification(em, viewer.userId, id),
+  }),
+}));
+
+const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
+  description: 'Which notification to dismiss.',
+  fields: (t) => ({ id: t.id({ required: true, description: 'Its id.' }) }),
+});
+
+const DismissNotificationPayload = builder
+  .objectRef<{ notification: Notification }>('DismissNotificationPayload')
+  .implement({
+    description: 'The dismissed notification.',
+    fields: (t) => ({
+      notification: t.expose('notification', { type: NotificationUnion, description: 'As it is now.' }),
+    }),
+  });
+
+builder.mutationFields((t) => ({
+  dismissNotification: t.field({
+    access: accountWrite,
+    type: DismissNotificationPayload,
+    nullable: true,
+    description: 'Puts a notification away, whatever its status; once more changes nothing.',
+    args: { input: t.arg({ type: DismissNotificationInput, required: true, description: 'Which one.' }) },
+    resolve: async (_root, { input }, { em, viewer, now }) => ({
+      notification: await dismissNotification(em, viewer.userId, input.id, now),
+    }),
+  }),
+}));

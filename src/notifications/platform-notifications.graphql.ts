@@ -1,0 +1,135 @@
+import { platform } from '../graphql/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { NotificationKindEnum } from '../notification-kind.graphql.ts';
+import type { Notification } from './notification.entity.ts';
+import { NotificationUnion } from './notification.graphql.ts';
+import { contentOf, NotificationPayloadInput } from './payload.graphql.ts';
+import { type NotificationDraft, type Publication, publishNotification } from './publish-notification.ts';
+import { resolveNotifications } from './resolve-notifications.ts';
+
+const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
+  description: 'The task that a notification is about.',
+  fields: (t) => ({
+    id: t.id({ required: true, description: "The task's id." }),
+    projectId: t.id({ required: true, description: 'The project it belongs to.' }),
+    name: t.string({ description: 'Its name.' }),
+    workspaceId: t.string({ description: 'The workspace it runs in.' }),
+  }),
+});
+
+const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
+  description: 'A notification for a user.',
+  fields: (t) => ({
+    userId: t.id({ required: true, description: 'Whose inbox it goes to.' }),
+    id: t.id({ description: 'Its id; given by the caller it makes a retry safe. Made up unless told.' }),
+    task: t.field({ type: NotificationTaskInput, required: true, description: 'The task it is about.' }),
+    title: t.string({ required: true, description: 'One line for people.' }),
+    payload: t.field({ type: NotificationPayloadInput, required: true, description: 'What it tells.' }),
+    occurredAt: t.field({ type: 'DateTime', description: 'When it happened; now unless told.' }),
+    previewText: t.string({ description: 'The beginning of its text.' }),
+    prUrl: t.string({ description: "The task's pull request." }),
+    projectName: t.string({ description: "The project's name." }),
+    projectRepoUrl: t.string({ description: "The project's repository." }),
+  }),
+});
+
+const ChannelEnum = builder.enumType('NotificationChannel', {
+  description: 'A way to reach a user.',
+  values: {
+    EMAIL: { description: 'Electronic mail.' },
+    PUSH: { description: 'Push message to a device.' },
+    CHAT_DM: { description: 'Direct message in the chat.' },
+  } as const,
+});
+
+const PublishNotificationPayload = builder.objectRef<Publication>('PublishNotificationPayload').implement({
+  description: 'What became of a published notification.',
+  fields: (t) => ({
+    notification: t.expose('notification', { type: NotificationUnion, description: 'As it is stored.' }),
+    created: t.exposeBoolean('created', { description: 'False where the same one had come before.' }),
+    channels: t.field({
+      type: [ChannelEnum],
+      description: "The channels that the user's preferences leave on for its kind.",
+      resolve: ({ channels: { emailEnabled, pushEnabled, chatDmEnabled } }) => [
+        ...(emailEnabled ? (['EMAIL'] as const) : []),
+        ...(pushEnabled ? (['PUSH'] as const) : []),
+        ...(chatDmEnabled ? (['CHAT_DM'] as const) : []),
+      ],
+    }),
+  }),
+});
+
+const ResolveReasonEnum = builder.enumType('ResolveReason', {
+  description: 'Why the platform no longer waits for an answer.',
+  values: {
+    ANSWERED: { value: 'answered', description: 'Somebody answered it.' },
+    RESUMED: { value: 'resumed', description: 'The task went on without an answer.' },
+    TASK_DELETED: { value: 'task_deleted', description: 'The task is gone.' },
+  } as const,
+});
+
+const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput', {
+  description: 'Which notifications to resolve.',
+  fields: (t) => ({
+    userId: t.id({ required: true, description: 'Whose inbox.' }),
+    taskId: t.id({ required: true, description: 'The task they are about.' }),
+    kinds: t.field({ type: [NotificationKindEnum], description: 'Only these kinds; all unless told.' }),
+    reason: t.field({ type: ResolveReasonEnum, required: true, description: 'Why.' }),
+  }),
+});
+
+const ResolveNotificationsPayload = builder
+  .objectRef<{ notifications: Notification[] }>('ResolveNotificationsPayload')
+  .implement({
+    description: 'The notifications that were active and are resolved now, oldest first.',
+    fields: (t) => ({
+      notifications: t.expose('notifications', {
+        type: [NotificationUnion],
+        description: 'As they are now.',
+      }),
+    }),
+  });
+
+builder.mutationFields((t) => ({
+  publishNotification: t.field({
+    access: platform('platform:write'),
+    type: PublishNotificationPayload,
+    nullable: true,
+    description:
+      'Puts a notification into an inbox. The same id with the same content is a retry; with other content it is a `CONFLICT`. An active one of the same task and kind is resolved by it.',
+    args: {
+      input: t.arg({ type: PublishNotificationInput, required: true, description: 'The notification.' }),
+    },
+    resolve: (_root, { input }, { em, now }) => publishNotification(em, input.userId, draftOf(input), now),
+  }),
+  resolveNotifications: t.field({
+    access: platform('platform:write'),
+    type: ResolveNotificationsPayload,
+    nullable: true,
+    description: "Resolves a task's active notifications; others stay as they are.",
+    args: { input: t.arg({ type: ResolveNotificationsInput, required: true, description: 'Which ones.' }) },
+    resolve: async (_root, { input }, { em, now }) => {
+      const { userId, taskId, kinds, reason } = input;
+      return { notifications: await resolveNotifications(em, userId, { taskId, kinds }, reason, now) };
+    },
+  }),
+}));
+
+type PublishInput = typeof PublishNotificationInput.$inferInput;
+
+function draftOf({ task, ...input }: PublishInput): NotificationDraft {
+  return {
+    ...contentOf(input.payload),
+    id: input.id ?? null,
+    taskId: task.id,
+    taskName: task.name ?? null,
+    projectId: task.projectId,
+    projectName: input.projectName ?? null,
+    projectRepoUrl: input.projectRepoUrl ?? null,
+    workspaceId: task.workspaceId ?? null,
+    title: input.title,
+    previewText: input.previewText ?? null,
+    prUrl: input.prUrl ?? null,
+    occurredAt: input.occurredAt ?? null,
+  };
+}

@@ -1,0 +1,131 @@
+import { type Fault, ValidationError } from '../errors.ts';
+import { platform } from '../graphql/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { atMost, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
+import type { Workspace } from './workspace.entity.ts';
+import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
+import { deleteWorkspace, putWorkspaces, type WorkspaceState } from './workspaces.ts';
+
+const HardwareInput = builder.inputType('HardwareInput', {
+  description: 'What a workspace runs on.',
+  fields: (t) => ({
+    cpuKind: t.string({ required: true, description: 'Kind of processor.' }),
+    cpus: t.int({ required: true, description: 'Number of processors.', validate: wholeNumberRule(0) }),
+    memoryMb: t.int({ required: true, description: 'Memory in megabytes.', validate: wholeNumberRule(0) }),
+    volumeSizeGb: t.int({ required: true, description: 'Disk in gigabytes.', validate: wholeNumberRule(0) }),
+    gpuKind: t.string({ description: 'Kind of graphics processor.' }),
+  }),
+});
+
+const WorkspaceInput = builder.inputType('WorkspaceInput', {
+  description: 'A workspace as it is at `updatedAt`.',
+  fields: (t) => ({
+    id: t.id({ required: true, description: 'A UUID.', validate: uuidRule }),
+    projectId: t.id({ required: true, description: 'The project it belongs to.' }),
+    status: t.field({ type: WorkspaceStatusEnum, required: true, description: 'How it stands.' }),
+    hardware: t.field({ type: HardwareInput, required: true, description: 'What it runs on.' }),
+    keepActive: t.boolean({ required: true, description: 'Whether it stays running when idle.' }),
+    machineId: t.string({ description: 'Given when provisioned.' }),
+    privateIp: t.string({ description: 'Address inside the internal network.' }),
+    gitRef: t.string({ description: 'The current git reference.' }),
+    previewToken: t.string({ description: 'Token for preview addresses.' }),
+    errorMessage: t.string({ description: 'Details of the status `ERROR`.' }),
+    createdAt: t.field({ type: 'DateTime', required: true, description: 'When it was made.' }),
+    updatedAt: t.field({ type: 'DateTime', required: true, description: 'When it came to be as told here.' }),
+  }),
+});
+
+const PutWorkspacesInput = builder.inputType('PutWorkspacesInput', {
+  description: "States of a user's workspaces.",
+  fields: (t) => ({
+    userId: t.id({ required: true, description: 'Whose workspaces.' }),
+    workspaces: t.field({
+      type: [WorkspaceInput],
+      required: true,
+      description: 'Up to 500, no id twice.',
+      validate: atMost(500),
+    }),
+  }),
+});
+
+const PutWorkspacesPayload = builder
+  .objectRef<{ workspaces: Workspace[] }>('PutWorkspacesPayload')
+  .implement({
+    description: 'What became of the states.',
+    fields: (t) => ({
+      workspaces: t.expose('workspaces', {
+        type: [WorkspaceType],
+        description: 'Those that were newer than what was known, as they are stored.',
+      }),
+    }),
+  });
+
+const DeleteWorkspaceInput = builder.inputType('DeleteWorkspaceInput', {
+  description: 'A workspace that is gone.',
+  fields: (t) => ({
+    userId: t.id({ required: true, description: 'Whose workspace.' }),
+    id: t.id({ required: true, description: 'Which one, a UUID.', validate: uuidRule }),
+    deletedAt: t.field({ type: 'DateTime', required: true, description: 'When it went.' }),
+  }),
+});
+
+const DeleteWorkspacePayload = builder.objectRef<{ deleted: boolean }>('DeleteWorkspacePayload').implement({
+  description: 'What became of a deletion.',
+  fields: (t) => ({
+    deleted: t.exposeBoolean('deleted', {
+      description: 'False where none was stored, or its state is newer than the deletion.',
+    }),
+  }),
+});
+
+builder.mutationFields((t) => ({
+  putWorkspaces: t.field({
+    access: platform('platform:write'),
+    type: PutWorkspacesPayload,
+    nullable: true,
+    description: 'Stores the states that are newer than what is known, all or none.',
+    args: { input: t.arg({ type: PutWorkspacesInput, required: true, description: 'The states.' }) },
+    resolve: async (_root, { input }, { em }) => {
+      const states = input.workspaces.map(stateOf);
+      const twice = repeated(states);
+      if (twice.length > 0) throw new ValidationError(twice);
+      return { workspaces: await putWorkspaces(em, input.userId, states) };
+    },
+  }),
+  deleteWorkspace: t.field({
+    access: platform('platform:write'),
+    type: DeleteWorkspacePayload,
+    nullable: true,
+    description: 'Removes a workspace; states from before `deletedAt` that come later do not bring it back.',
+    args: { input: t.arg({ type: DeleteWorkspaceInput, required: true, description: 'Which one.' }) },
+    resolve: async (_root, { input: { userId, id, deletedAt } }, { em }) => ({
+      deleted: await deleteWorkspace(em, userId, id.toLowerCase(), deletedAt),
+    }),
+  }),
+}));
+
+function stateOf({ hardware, ...given }: typeof WorkspaceInput.$inferInput): WorkspaceState {
+  return {
+    ...given,
+    ...hardware,
+    id: given.id.toLowerCase(),
+    gpuKind: hardware.gpuKind ?? null,
+    machineId: given.machineId ?? null,
+    privateIp: given.privateIp ?? null,
+    gitRef: given.gitRef ?? null,
+    previewToken: given.previewToken ?? null,
+    errorMessage: given.errorMessage ?? null,
+  };
+}
+
+function repeated(states: readonly WorkspaceState[]): Fault[] {
+  const first = new Map<string, number>();
+  return states.flatMap(({ id }, index) => {
+    if (!first.has(id)) {
+      first.set(id, index);
+      return [];
+    }
+    const path = ['input', 'workspaces', index, 'id'];
+    return [{ path, message: 'is given twice', value: id }];
+  });
+}

@@ -1,0 +1,52 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { idColumn, textColumn, timeColumn, wordColumn } from '../database/columns.ts';
+
+export const workspaceStatuses = ['creating', 'starting', 'running', 'stopping', 'stopped', 'error'] as const;
+export type WorkspaceStatus = (typeof workspaceStatuses)[number];
+
+export const WorkspaceSchema = defineEntity({
+  name: 'Workspace',
+  tableName: 'workspace',
+  properties: {
+    userId: idColumn().primary(),
+    id: p.uuid().primary(),
+    projectId: idColumn(),
+    status: wordColumn(workspaceStatuses),
+    cpuKind: textColumn(),
+    cpus: p.integer(),
+    memoryMb: p.integer(),
+    volumeSizeGb: p.integer(),
+    gpuKind: textColumn().strictNullable(),
+    keepActive: p.boolean(),
+    machineId: textColumn().strictNullable(),
+    privateIp: textColumn().strictNullable(),
+    gitRef: textColumn().strictNullable(),
+    previewToken: textColumn().strictNullable(),
+    errorMessage: textColumn().strictNullable(),
+    /** The workspace's own times, as the platform gives them. */
+    createdAt: timeColumn(),
+    updatedAt: timeColumn(),
+  },
+  indexes: [
+    { name: 'workspace_newest', properties: ['userId', 'createdAt', 'id'] },
+    { name: 'workspace_newest_by_status', properties: ['userId', 'status', 'createdAt', 'id'] },
+    { name: 'workspace_newest_by_project', properties: ['userId', 'projectId', 'createdAt', 'id'] },
+  ],
+});
+
+export class Workspace extends WorkspaceSchema.class {}
+WorkspaceSchema.setClass(Workspace);
+
+export const WorkspaceDeletionSchema = defineEntity({
+  name: 'WorkspaceDeletion',
+  tableName: 'workspace_deletion',
+  properties: {
+    userId: idColumn().primary(),
+    id: p.uuid().primary(),
+    /** States of the workspace from before this time are no longer taken. */
+    deletedAt: timeColumn(),
+  },
+});
+
+export class WorkspaceDeletion extends WorkspaceDeletionSchema.class {}
+WorkspaceDeletionSchema.setClass(WorkspaceDeletion);

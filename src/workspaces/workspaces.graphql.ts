@@ -1,0 +1,94 @@
+import { accountRead } from '../graphql/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { connect, connectionType, cursorOf, pageArguments } from '../graphql/connection.ts';
+import { isUuid } from '../text.ts';
+import type { Workspace } from './workspace.entity.ts';
+import { countWorkspaces, listWorkspaces } from './workspaces.ts';
+
+/** The statuses of a workspace. */
+export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
+  description: 'How a workspace stands.',
+  values: {
+    CREATING: { value: 'creating', description: 'Being made.' },
+    STARTING: { value: 'starting', description: 'Being started.' },
+    RUNNING: { value: 'running', description: 'Running.' },
+    STOPPING: { value: 'stopping', description: 'Being stopped.' },
+    STOPPED: { value: 'stopped', description: 'Stopped.' },
+    ERROR: { value: 'error', description: 'Failed; `errorMessage` may say why.' },
+  } as const,
+});
+
+const Hardware = builder.objectRef<Workspace>('Hardware').implement({
+  description: 'What a workspace runs on.',
+  fields: (t) => ({
+    cpuKind: t.exposeString('cpuKind', { description: 'Kind of processor.' }),
+    cpus: t.exposeInt('cpus', { description: 'Number of processors.' }),
+    memoryMb: t.exposeInt('memoryMb', { description: 'Memory in megabytes.' }),
+    volumeSizeGb: t.exposeInt('volumeSizeGb', { description: 'Disk in gigabytes.' }),
+    gpuKind: t.exposeString('gpuKind', {
+      nullable: true,
+      description: 'Kind of graphics processor; null without one.',
+    }),
+  }),
+});
+
+/** A workspace. */
+export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement({
+  description: 'A workspace of a user.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'A UUID.' }),
+    projectId: t.exposeID('projectId', { description: 'The project it belongs to.' }),
+    status: t.expose('status', { type: WorkspaceStatusEnum, description: 'How it stands.' }),
+    hardware: t.field({ type: Hardware, description: 'What it runs on.', resolve: (row) => row }),
+    keepActive: t.exposeBoolean('keepActive', { description: 'Whether it stays running when idle.' }),
+    machineId: t.exposeString('machineId', { nullable: true, description: 'Present when provisioned.' }),
+    privateIp: t.exposeString('privateIp', {
+      nullable: true,
+      description: 'Address inside the internal network.',
+    }),
+    gitRef: t.exposeString('gitRef', { nullable: true, description: 'The current git reference.' }),
+    previewToken: t.exposeString('previewToken', {
+      nullable: true,
+      description: 'Token for preview addresses.',
+    }),
+    errorMessage: t.exposeString('errorMessage', {
+      nullable: true,
+      description: 'Details while the status is `ERROR`.',
+    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
+  }),
+});
+
+const WorkspaceEdge = builder.objectRef<Workspace>('WorkspaceEdge').implement({
+  description: 'A workspace in a list.',
+  fields: (t) => ({
+    node: t.field({ type: WorkspaceType, description: 'The workspace.', resolve: (row) => row }),
+    cursor: t.string({ description: 'Where it stands, for `after` and `before`.', resolve: cursorOf }),
+  }),
+});
+
+const WorkspaceConnection = connectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
+
+builder.queryField('workspaces', (t) =>
+  t.field({
+    access: accountRead,
+    type: WorkspaceConnection,
+    nullable: true,
+    description: "A user's workspaces over all projects, newest first.",
+    args: {
+      ...pageArguments(),
+      userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }),
+      projectId: t.arg.id({ description: 'Only this project.' }),
+      status: t.arg({ type: [WorkspaceStatusEnum], description: 'Only these statuses.' }),
+    },
+    resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, page: restPage }) => {
+      const owner = userId ?? viewer.userId;
+      return connect(page, restPage, {
+        page: (page) => listWorkspaces(em, owner, { projectId, status }, page),
+        totalCount: () => countWorkspaces(em, owner, { projectId, status }),
+        isId: isUuid,
+      });
+    },
+  }),
+);

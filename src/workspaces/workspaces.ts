@@ -1,0 +1,148 @@
+import { type EntityManager, query } from '../database/database.ts';
+import { cutPage, type Page } from '../database/page.ts';
+import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import type { Workspace, WorkspaceStatus } from './workspace.entity.ts';
+
+/** Which of a user's workspaces; an empty list or none is no filter. */
+export type WorkspaceFilter = {
+  projectId?: string | null | undefined;
+  status?: readonly WorkspaceStatus[] | null | undefined;
+};
+
+/** A workspace as the platform reports it. */
+export type WorkspaceState = Omit<Workspace, 'userId'>;
+
+/** Earlier than any time that a workspace can carry. */
+const NEVER = new Date(-8.64e15);
+
+/** A user's workspaces over all projects, newest first. */
+export async function listWorkspaces(
+  em: EntityManager,
+  userId: string,
+  filter: WorkspaceFilter,
+  page: Page,
+): Promise<Workspace[]> {
+  return cutPage(matching(em, userId, filter).selectAll(), page).execute();
+}
+
+/** How many there are without paging. */
+export async function countWorkspaces(
+  em: EntityManager,
+  userId: string,
+  filter: WorkspaceFilter,
+): Promise<number> {
+  const { count } = await matching(em, userId, filter)
+    .select((eb) => eb.fn.countAll<string>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+function matching(em: EntityManager, userId: string, { projectId, status }: WorkspaceFilter) {
+  return query(em)
+    .selectFrom('Workspace')
+    .where('userId', '=', userId)
+    .$if(projectId != null, (all) => all.where('projectId', '=', projectId ?? ''))
+    .$if(!!status?.length, (all) => all.where('status', 'in', status ?? []));
+}
+
+/**
+ * Stores the states that are newer than what is known of each workspace, its deletion included, all or none.
+ * Answers those that it stored.
+ */
+export async function putWorkspaces(
+  em: EntityManager,
+  userId: string,
+  states: readonly WorkspaceState[],
+): Promise<Workspace[]> {
+  return em.transactional(async (em) => {
+    const { workspaces: revision } = await lockUser(em, userId);
+    const deletions = await deletionTimes(
+      em,
+      userId,
+      states.map(({ id }) => id),
+    );
+    const known = states.filter(({ id, updatedAt }) => updatedAt > (deletions.get(id) ?? NEVER));
+    const stored = await storeNewer(
+      em,
+      known.map((state) => ({ ...state, userId })),
+    );
+    if (stored.length > 0) await raiseRevision(em, userId, { workspaces: revision + 1 });
+    return stored;
+  });
+}
+
+/**
+ * Removes a workspace as of `deletedAt`, also one that was never seen: states from before no longer bring it
+ * back. Answers whether one was removed; one with a newer state stays.
+ */
+export async function deleteWorkspace(
+  em: EntityManager,
+  userId: string,
+  id: string,
+  deletedAt: Date,
+): Promise<boolean> {
+  return em.transactional(async (em) => {
+    const { workspaces: revision } = await lockUser(em, userId);
+    await query(em)
+      .insertInto('WorkspaceDeletion')
+      .values({ userId, id, deletedAt })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['userId', 'id'])
+          .doUpdateSet({ deletedAt })
+          .where('WorkspaceDeletion.deletedAt', '<', deletedAt),
+      )
+      .execute();
+    const removed = await query(em)
+      .deleteFrom('Workspace')
+      .where('userId', '=', userId)
+      .where('id', '=', id)
+      .where('updatedAt', '<=', deletedAt)
+      .returning('id')
+      .executeTakeFirst();
+    if (removed !== undefined) await raiseRevision(em, userId, { workspaces: revision + 1 });
+    return removed !== undefined;
+  });
+}
+
+async function deletionTimes(em: EntityManager, userId: string, ids: readonly string[]) {
+  if (ids.length === 0) return new Map<string, Date>();
+  const rows = await query(em)
+    .selectFrom('WorkspaceDeletion')
+    .select(['id', 'deletedAt'])
+    .where('userId', '=', userId)
+    .where('id', 'in', ids)
+    .execute();
+  return new Map(rows.map(({ id, deletedAt }) => [id, deletedAt]));
+}
+
+async function storeNewer(em: EntityManager, workspaces: readonly Workspace[]): Promise<Workspace[]> {
+  if (workspaces.length === 0) return [];
+  return query(em)
+    .insertInto('Workspace')
+    .values(workspaces)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['userId', 'id'])
+        .doUpdateSet((eb) => ({
+          projectId: eb.ref('excluded.projectId'),
+          status: eb.ref('excluded.status'),
+          cpuKind: eb.ref('excluded.cpuKind'),
+          cpus: eb.ref('excluded.cpus'),
+          memoryMb: eb.ref('excluded.memoryMb'),
+          volumeSizeGb: eb.ref('excluded.volumeSizeGb'),
+          gpuKind: eb.ref('excluded.gpuKind'),
+          keepActive: eb.ref('excluded.keepActive'),
+          machineId: eb.ref('excluded.machineId'),
+          privateIp: eb.ref('excluded.privateIp'),
+          gitRef: eb.ref('excluded.gitRef'),
+          previewToken: eb.ref('excluded.previewToken'),
+          errorMessage: eb.ref('excluded.errorMessage'),
+          createdAt: eb.ref('excluded.createdAt'),
+          updatedAt: eb.ref('excluded.updatedAt'),
+        }))
+        .where((eb) => eb('excluded.updatedAt', '>', eb.ref('Workspace.updatedAt'))),
+    )
+    .returningAll()
+    .execute();
+}
