@@ -19,6 +19,19 @@ export type ErrorCode =
   | 'RATE_LIMITED'
   | 'INTERNAL_ERROR';
 
+/** The HTTP status of every code. */
+export const statusOf: Readonly<Record<ErrorCode, number>> = {
+  BAD_REQUEST: 400,
+  UNAUTHENTICATED: 401,
+  ORG_MEMBERSHIP_REQUIRED: 403,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  CONFLICT: 409,
+  VALIDATION_FAILED: 422,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+};
+
 /** Every error that a caller may see. Its message and faults are safe to show; its `cause` never is. */
 export abstract class GatewayError extends Error {
   abstract readonly code: ErrorCode;
@@ -112,11 +125,24 @@ export class InternalError extends GatewayError {
   }
 }
 
+/** The challenge of RFC 6750, section 3, that goes with an error; undefined where none does. */
+export function challengeOf(error: GatewayError): string | undefined {
+  if (error instanceof UnauthenticatedError) {
+    return error.tokenSent ? 'Bearer error="invalid_token"' : 'Bearer';
+  }
+  return error instanceof ForbiddenError ? 'Bearer error="insufficient_scope"' : undefined;
+}
+
 /** Writes a path as clients read it: `body.preferences[0].email_enabled`. */
 export function locationOf(path: Path): string {
   return path
     .map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`))
     .join('');
+}
+
+/** The items of `errors`, the same on both faces. */
+export function itemsOf({ faults }: Pick<GatewayError, 'faults'>) {
+  return faults.map(({ path, message, value }) => ({ location: locationOf(path), message, value }));
 }
 
 function describe(fault: Fault | undefined): string {

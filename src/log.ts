@@ -1,9 +1,32 @@
 import { type Logger, pino } from 'pino';
+import type { InternalError } from './errors.ts';
 
 /** JSON lines on standard output. */
 export type Log = Logger;
 
 /** The log of the process; `level` is one of pino's. */
 export function createLog(level: string): Log {
-  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+  return pino({
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: describeError },
+  });
+}
+
+/** Writes down why a request ended in an internal error; the caller is told nothing of it. */
+export function logInternalError(log: Log, { cause }: InternalError): void {
+  log.error({ err: cause }, 'internal error');
+}
+
+/** The error and its causes by name, code, message and stack; other members may hold whole rows. */
+function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) };
+  return {
+    type: error.name,
+    ...('code' in error && { code: error.code }),
+    message: error.message,
+    stack: error.stack,
+    ...(error.cause !== undefined && { cause: describeError(error.cause) }),
+  };
 }

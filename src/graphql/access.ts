@@ -46,13 +46,19 @@ export function accessOf(name: string, extensions: { access?: Access } | null | 
 }
 
 /**
- * Holds a caller against what a field asks for. A missing scope comes before a missing membership.
+ * Holds a caller against what a field asks for; `args` is undefined while they are not known yet. A missing
+ * scope comes before a missing membership.
  * @throws {UnauthenticatedError | ForbiddenError | MembershipRequiredError}
  */
-export function checkAccess(access: Access, viewer: Viewer, args: { readonly userId?: unknown } = {}): void {
+export function checkAccess(access: Access, viewer: Viewer, args?: { readonly userId?: unknown }): void {
   if (viewer === anonymous) throw new UnauthenticatedError(false);
-  const isOtherUser = typeof args.userId === 'string' && args.userId !== viewer.userId;
-  const scope = isOtherUser ? (access.otherUserScope ?? access.scope) : access.scope;
+  const scope = isForAnother(access, viewer, args) ? (access.otherUserScope ?? access.scope) : access.scope;
   if (!viewer.scopes.has(scope)) throw new ForbiddenError(scope);
   if (access.membership && !viewer.isMember) throw new MembershipRequiredError();
+}
+
+function isForAnother(access: Access, viewer: Viewer, args?: { readonly userId?: unknown }): boolean {
+  if (args === undefined)
+    return access.otherUserScope !== undefined && viewer.scopes.has(access.otherUserScope);
+  return typeof args.userId === 'string' && args.userId !== viewer.userId;
 }

@@ -75,6 +75,16 @@ export function createRateLimiter(limits: Limits): RateLimiter {
   };
 }
 
+/** The headers that tell a caller what is left of the bucket that was charged. */
+export function quotaHeaders({ quota }: Charges): [name: string, value: string][] {
+  if (quota === undefined) return [];
+  return [
+    ['RateLimit-Limit', String(quota.limit)],
+    ['RateLimit-Remaining', String(quota.remaining)],
+    ['RateLimit-Reset', String(quota.resetSeconds)],
+  ];
+}
+
 function counter(points: number): RateLimiterAbstract {
   return new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
 }

@@ -1,0 +1,77 @@
+import type { z } from 'zod';
+import type { Path } from '../src/errors.ts';
+import { valueAt } from '../src/faults.ts';
+import { toArguments, toBodyPath } from './wire.ts';
+
+/** The parts of a request that arguments are made of, checked and decoded. */
+export type Parts = {
+  path: Readonly<Record<string, string>>;
+  query: Readonly<Record<string, readonly string[]>>;
+  body: unknown;
+};
+
+/** Where an argument comes from. */
+type Source =
+  | { from: 'path'; name: string }
+  | { from: 'query'; name: string; shape: z.ZodEnum }
+  | { from: 'body'; name: string };
+
+/** A source for every argument, nested as the arguments are. Read backwards it locates an error. */
+export type Binding = { readonly [argument: string]: Source | Binding };
+
+/** A parameter of the path. */
+export function path(name: string): Source {
+  return { from: 'path', name };
+}
+
+/** A parameter of the query that may be repeated, each of the words of an enum. */
+export function query(name: string, shape: z.ZodEnum): Source {
+  return { from: 'query', name, shape };
+}
+
+/** A property of the body. */
+export function body(name: string): Source {
+  return { from: 'body', name };
+}
+
+/** The sources of a binding, wherever they are nested. */
+export function sourcesOf(binding: Binding): Source[] {
+  return Object.values(binding).flatMap((bound) => (isSource(bound) ? [bound] : sourcesOf(bound)));
+}
+
+/** Forwards: the arguments that a request stands for. */
+export function argumentsOf(binding: Binding, parts: Parts, bodyShape: z.ZodObject | undefined) {
+  const entries = Object.entries(binding).map(([name, bound]): [string, unknown] => [
+    name,
+    isSource(bound) ? argumentOf(bound, parts, bodyShape) : argumentsOf(bound, parts, bodyShape),
+  ]);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+function argumentOf(source: Source, parts: Parts, bodyShape: z.ZodObject | undefined): unknown {
+  switch (source.from) {
+    case 'path':
+      return parts.path[source.name];
+    case 'query':
+      return parts.query[source.name]?.map((word) => word.toUpperCase());
+    case 'body': {
+      const sent = valueAt(parts.body, [source.name]);
+      const shape = bodyShape?.shape[source.name];
+      return shape === undefined ? undefined : toArguments(shape, sent);
+    }
+  }
+}
+
+/** Backwards: the place in the request that an argument's path came from. */
+export function placeOf(binding: Binding, argument: Path, bodyShape: z.ZodObject | undefined): Path {
+  const [step, ...rest] = argument;
+  const bound = step === undefined ? undefined : binding[step];
+  if (bound === undefined) return ['body'];
+  if (!isSource(bound)) return placeOf(bound, rest, bodyShape);
+  if (bound.from !== 'body') return [bound.from, bound.name];
+  return ['body', bound.name, ...toBodyPath(bodyShape?.shape[bound.name], rest)];
+}
+
+function isSource(bound: Source | Binding): bound is Source {
+  return typeof bound.from === 'string';
+}

@@ -1,0 +1,38 @@
+import type { Response } from 'express';
+import { challengeOf, type GatewayError, itemsOf, RateLimitedError, statusOf } from '../src/errors.ts';
+
+/** ErrorResponse of the specification. */
+type ErrorResponse = {
+  error: string;
+  code: string;
+  errors?: { location: string; message: string; value: unknown }[];
+};
+
+/** The body of an error; without membership it has no `errors`, as the specification shows it. */
+export function errorResponse(error: GatewayError): ErrorResponse {
+  const body = { error: error.message, code: error.code.toLowerCase() };
+  return error.code === 'ORG_MEMBERSHIP_REQUIRED' ? body : { ...body, errors: itemsOf(error) };
+}
+
+/** Answers an error: its status, its body, and the headers that go with it. */
+export function sendError(response: Response, error: GatewayError): void {
+  const challenge = challengeOf(error);
+  if (challenge !== undefined) response.set('WWW-Authenticate', challenge);
+  if (error instanceof RateLimitedError) response.set('Retry-After', String(error.retryAfter));
+  sendJson(response, statusOf[error.code], errorResponse(error));
+}
+
+/**
+ * Answers JSON, or nothing with 204. Express's own way would answer 304 to `If-None-Match: *`, which this
+ * face does not mean.
+ */
+export function sendJson(response: Response, status: number, body: unknown): void {
+  response.status(status);
+  if (status === 204) {
+    response.end();
+    return;
+  }
+  const text = Buffer.from(JSON.stringify(body));
+  response.set({ 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': String(text.length) });
+  response.end(text);
+}

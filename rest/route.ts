@@ -1,0 +1,115 @@
+import type { Request, Response } from 'express';
+import type { GraphQLSchema } from 'graphql';
+import type { z } from 'zod';
+import type { Context } from '../src/context.ts';
+import { BadRequestError, type Fault, REDACTED, ValidationError } from '../src/errors.ts';
+import { faultsOf, valueAt } from '../src/faults.ts';
+import type { Operation, Prepare } from '../src/graphql/execute.ts';
+import { readJson } from '../src/http/body.ts';
+import { argumentsOf, type Binding, type Parts, placeOf } from './binding.ts';
+import { pathParameters } from './path.ts';
+import { pageOf, queryOf } from './query.ts';
+import { holdsSecret, selectionOf, toWire } from './wire.ts';
+
+export { body, path, query } from './binding.ts';
+
+/** A path of the REST face: a GraphQL root field, where its arguments come from, and the shape of the answer. */
+export type Route = {
+  method: 'get' | 'put' | 'post' | 'delete';
+  /** With parameters in braces: `/user/notifications/{id}/dismiss`. */
+  path: string;
+  /** The root field of the schema that does the work. */
+  field: string;
+  bind: Binding;
+  /** The shape of the JSON body; without it none is read. */
+  body?: z.ZodObject;
+  /** Whether `limit` and `offset` cut a page out of the list. */
+  paged?: boolean;
+  reply: {
+    /** 204 sends no body. */
+    status: 200 | 204;
+    /** The property that the answer stands in; without it the answer is the whole body. */
+    name?: string;
+    /** The field of the root field's result that holds the answer; without it the result is the answer. */
+    from?: string;
+    shape: z.ZodType;
+  };
+};
+
+/** Checks a route's types; routes are data. */
+export function route(definition: Route): Route {
+  return definition;
+}
+
+/** Answers a request that a route matched. @throws {GatewayError} with places in the request */
+export type Handle = (
+  request: Request,
+  response: Response,
+  context: Context,
+) => Promise<{ status: number; body: unknown }>;
+
+/**
+ * Binds a route to the schema.
+ * @throws {Error} where its document does not fit the schema
+ */
+export function bindRoute(definition: Route, schema: GraphQLSchema, prepare: Prepare): Handle {
+  const operation = prepare(documentOf(definition, schema));
+  return async (request, response, context) => {
+    operation.authorize(context.viewer);
+    const parts = await readParts(definition, request, response);
+    checkShape(definition, parts);
+    const page = definition.paged ? { page: pageOf(parts.query) } : {};
+    const data = await runAt(definition, operation, parts, { ...context, ...page });
+    return { status: definition.reply.status, body: replyOf(definition, data) };
+  };
+}
+
+function documentOf({ field, bind, reply }: Route, schema: GraphQLSchema): string {
+  const [keyword, root] = schema.getMutationType()?.getFields()[field]
+    ? ['mutation', schema.getMutationType()]
+    : ['query', schema.getQueryType()];
+  const used = root?.getFields()[field]?.args.filter(({ name }) => name in bind) ?? [];
+  const variables = used.map(({ name, type }) => `$${name}: ${type}`).join(', ');
+  const given = used.map(({ name }) => `${name}: $${name}`).join(', ');
+  const answer = selectionOf(reply.shape);
+  const selection = reply.from === undefined ? answer : `{ ${reply.from} ${answer} }`;
+  return `${keyword} ${field}${variables && `(${variables})`} { ${field}${given && `(${given})`} ${selection} }`;
+}
+
+async function readParts(definition: Route, request: Request, response: Response): Promise<Parts> {
+  const [, search] = request.originalUrl.split('?', 2);
+  const faults: Fault[] = [];
+  const parts = {
+    path: pathParameters(definition.path, request.path, faults),
+    query: queryOf(definition, new URLSearchParams(search), faults),
+  };
+  if (faults.length > 0) throw new BadRequestError('Invalid parameters.', faults);
+  return { ...parts, body: definition.body && (await readJson(request, response)) };
+}
+
+function checkShape({ body: shape }: Route, { body }: Parts): void {
+  if (shape === undefined) return;
+  const faults = faultsOf(shape.safeParse(body), body, ['body'], () => holdsSecret(shape));
+  if (faults.length > 0) throw new ValidationError(faults);
+}
+
+/** Runs the operation; what it finds wrong with an argument is told at the place that the argument came from. */
+async function runAt({ bind, body, field }: Route, operation: Operation, parts: Parts, context: Context) {
+  try {
+    const data = await operation.run(argumentsOf(bind, parts, body), context);
+    return data[field];
+  } catch (error) {
+    if (!(error instanceof ValidationError)) throw error;
+    throw new ValidationError(
+      error.faults.map(({ path, message, value }) => {
+        const place = placeOf(bind, path, body);
+        return { path: place, message, value: value === REDACTED ? value : (valueAt(parts, place) ?? null) };
+      }),
+    );
+  }
+}
+
+function replyOf({ reply }: Route, data: unknown): unknown {
+  const answer = toWire(reply.shape, reply.from === undefined ? data : valueAt(data, [reply.from]));
+  return reply.name === undefined ? answer : { [reply.name]: answer };
+}

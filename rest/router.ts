@@ -1,0 +1,52 @@
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import type { GraphQLSchema } from 'graphql';
+import type { Context } from '../src/context.ts';
+import type { GatewayError } from '../src/errors.ts';
+import type { Prepare } from '../src/graphql/execute.ts';
+import { editorAuth } from './editor-auth.ts';
+import { sendError, sendJson } from './errors.ts';
+import { notifications } from './notifications.ts';
+import { pathPattern } from './path.ts';
+import { preferences } from './preferences.ts';
+import { bindRoute, type Route } from './route.ts';
+import { workspaces } from './workspaces.ts';
+
+/** Every path of the REST face. */
+export const routes: readonly Route[] = [...notifications, ...preferences, ...editorAuth, ...workspaces];
+
+/** What the REST face needs of the gateway. */
+export type RestOptions = {
+  schema: GraphQLSchema;
+  prepare: Prepare;
+  /** Authenticates a request and opens its context. */
+  open(request: Request, response: Response): Promise<Context>;
+  /** Settles the charges of a request, and says in headers what is left. */
+  settle(context: Context, response: Response): Promise<void>;
+  /** Masks and logs whatever was thrown. */
+  fail(error: unknown, response: Response): GatewayError;
+};
+
+/** The REST face. Throws where a route does not fit the schema, so that no such server starts. */
+export function createRestRouter(options: RestOptions): Router {
+  const router = express.Router({ caseSensitive: true, strict: true });
+  for (const route of routes) {
+    router[route.method](pathPattern(route.path), createHandler(route, options));
+  }
+  return router;
+}
+
+function createHandler(route: Route, { schema, prepare, open, settle, fail }: RestOptions): RequestHandler {
+  const handle = bindRoute(route, schema, prepare);
+  return async (request, response) => {
+    let context: Context | undefined;
+    try {
+      context = await open(request, response);
+      const { status, body } = await handle(request, response, context);
+      await settle(context, response);
+      sendJson(response, status, body);
+    } catch (error) {
+      if (context !== undefined) await settle(context, response);
+      sendError(response, fail(error, response));
+    }
+  };
+}

@@ -1,0 +1,52 @@
+import { parseArgs } from 'node:util';
+import { signDevelopmentToken } from '../auth/development-key.ts';
+import { readConfig } from '../config.ts';
+import { isId } from '../text.ts';
+import { runCommand, UsageError } from './run.ts';
+
+const usage = 'npm run -s token -- --sub USER [--org ORGANIZATION] [--scope "account:read ..."] [--ttl 1h]';
+
+const seconds = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/** Prints one token, signed by the development key, and nothing else. */
+runCommand(usage, async () => {
+  const { sub, org, scope, ttl } = parseArgs({
+    options: {
+      sub: { type: 'string' },
+      org: { type: 'string' },
+      scope: { type: 'string' },
+      ttl: { type: 'string', default: '1h' },
+    },
+  }).values;
+  const config = readConfig();
+  if (config.keySet.kind !== 'development') {
+    throw new UsageError('Tokens are made with the development key only, and another key set is configured.');
+  }
+  if (sub === undefined || !isId(sub))
+    throw new UsageError('--sub must name the user, in 1 to 255 characters.');
+  if (org === '') throw new UsageError('--org must not be empty.');
+  const now = Math.floor(Date.now() / 1000);
+  const token = await signDevelopmentToken(config.dataDir, {
+    sub,
+    iat: now,
+    exp: now + secondsOf(ttl),
+    ...(config.issuer !== null && { iss: config.issuer }),
+    ...(config.audience !== null && { aud: config.audience }),
+    ...(org !== undefined && { [config.orgClaim]: org }),
+    ...(scope !== undefined && { scope }),
+  });
+  process.stdout.write(`${token}\n`);
+});
+
+function secondsOf(ttl: string): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(ttl) ?? [];
+  switch (unit) {
+    case 's':
+    case 'm':
+    case 'h':
+    case 'd':
+      return Number(count) * seconds[unit];
+    default:
+      throw new UsageError('--ttl must be a number with s, m, h or d, for example 30m.');
+  }
+}

@@ -1,0 +1,69 @@
+import type { Request, Response } from 'express';
+import { anonymous } from '../auth/viewer.ts';
+import type { Context } from '../context.ts';
+import { type GatewayError, UnauthenticatedError } from '../errors.ts';
+import { valueAt } from '../faults.ts';
+import { readJson } from '../http/body.ts';
+import { parseDocument } from './document.ts';
+import { httpOf, toGraphQLError } from './gateway-error.ts';
+import { isIntrospection } from './operation.ts';
+import type { createGraphQLServer } from './yoga.ts';
+
+/** What the GraphQL face needs of the gateway. */
+export type GraphQLOptions = {
+  yoga: ReturnType<typeof createGraphQLServer>;
+  /** Whether introspection needs no token. */
+  openIntrospection: boolean;
+  /** Authenticates a request and opens its context; for `anonymous` it only opens one. */
+  open(request: Request, response: Response, as?: typeof anonymous): Promise<Context>;
+  settle(context: Context, response: Response): Promise<void>;
+  fail(error: unknown, response: Response): GatewayError;
+};
+
+/** The GraphQL face: the token first, then the body, then Yoga. */
+export function createGraphQLHandler({ yoga, openIntrospection, open, settle, fail }: GraphQLOptions) {
+  return async (request: Request, response: Response): Promise<void> => {
+    let context: Context | undefined;
+    try {
+      context = await openFor(request, response);
+      if (request.method === 'POST') await readJson(request, response);
+      await yoga(request, response, context);
+    } catch (error) {
+      if (context !== undefined) await settle(context, response);
+      sendError(request, response, fail(error, response));
+    }
+  };
+
+  async function openFor(request: Request, response: Response): Promise<Context> {
+    try {
+      return await open(request, response);
+    } catch (error) {
+      const isMissing = error instanceof UnauthenticatedError && !error.tokenSent;
+      if (!isMissing || !openIntrospection || !(await asksIntrospection(request, response))) throw error;
+      return open(request, response, anonymous);
+    }
+  }
+}
+
+/** Without a token whatever is not plainly introspection is refused as such, unreadable requests too. */
+async function asksIntrospection(request: Request, response: Response): Promise<boolean> {
+  try {
+    const [, search] = request.originalUrl.split('?', 2);
+    const query =
+      request.method === 'POST'
+        ? valueAt(await readJson(request, response), ['query'])
+        : new URLSearchParams(search).get('query');
+    return typeof query === 'string' && isIntrospection(parseDocument(query));
+  } catch {
+    return false;
+  }
+}
+
+function sendError(request: Request, response: Response, error: GatewayError): void {
+  const { status, headers } = httpOf(error);
+  const { message, extensions } = toGraphQLError(error);
+  const { http: _http, ...shown } = extensions;
+  const type = request.accepts('application/json', 'application/graphql-response+json') || 'application/json';
+  response.status(status).set({ ...headers, 'Content-Type': `${type}; charset=utf-8` });
+  response.end(JSON.stringify({ errors: [{ message, extensions: shown }] }));
+}

@@ -1,0 +1,126 @@
+import { createServer as createHttpServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import express, { type Request, type Response } from 'express';
+import { errorResponse, sendError } from '../rest/errors.ts';
+import { createRestRouter } from '../rest/router.ts';
+import { createAuthenticate } from './auth/authenticate.ts';
+import { developmentEncryptionKeys } from './auth/development-key.ts';
+import { openKeySet } from './auth/key-set.ts';
+import { anonymous } from './auth/viewer.ts';
+import type { Config } from './config.ts';
+import type { Context } from './context.ts';
+import type { Database } from './database/database.ts';
+import { createCredentialCipher } from './editor-auth/credential-cipher.ts';
+import { type GatewayError, InternalError, NotFoundError, UnauthenticatedError } from './errors.ts';
+import { createPrepare } from './graphql/execute.ts';
+import { asGatewayError } from './graphql/gateway-error.ts';
+import { createGraphiql } from './graphql/graphiql.ts';
+import { createGraphQLHandler } from './graphql/handler.ts';
+import { createRateLimiter, quotaHeaders } from './graphql/rate-limit.ts';
+import { createSchema } from './graphql/schema.ts';
+import { createGraphQLServer, GRAPHQL_PATH } from './graphql/yoga.ts';
+import { answerMalformed } from './http/malformed.ts';
+import { createRequestLog, type RequestRecord } from './http/request-log.ts';
+import { type Log, logInternalError } from './log.ts';
+
+/** A gateway that listens. */
+export type Gateway = {
+  /** `http://127.0.0.1:4000`, with the port that was really taken. */
+  address: string;
+  /** Takes no new requests, finishes those that run for at most so many milliseconds, and frees the port. */
+  close(graceMs: number): Promise<void>;
+};
+
+/** Builds everything once, joins it, and listens. The database stays its caller's. */
+export async function startServer(config: Config, database: Database, log: Log): Promise<Gateway> {
+  const server = createHttpServer({ requireHostHeader: false }, await createApp(config, database, log));
+  answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
+  // Any other expectation than 100-continue would be answered 417.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(config.port, config.host, resolve);
+  });
+  return { address: addressOf(server), close: (graceMs) => close(server, graceMs) };
+}
+
+async function createApp(config: Config, database: Database, log: Log) {
+  const authenticate = createAuthenticate({
+    keySet: await openKeySet(config.keySet, config.dataDir),
+    issuer: config.issuer,
+    audience: config.audience,
+    orgClaim: config.orgClaim,
+  });
+  const keys = config.encryptionKeys ?? (await developmentEncryptionKeys(config.dataDir));
+  const cipher = createCredentialCipher(keys);
+  const rateLimiter = createRateLimiter(config.limits);
+  const schema = createSchema(rateLimiter);
+  const graphiql = config.graphiql ? await createGraphiql() : undefined;
+  const openRecord = createRequestLog(log);
+  const records = new WeakMap<Response, RequestRecord>();
+
+  const recordOf = (response: Response): RequestRecord => {
+    const record = records.get(response);
+    if (record === undefined) throw new Error('The request was not recorded.');
+    return record;
+  };
+
+  const open = async (request: Request, response: Response, as?: typeof anonymous): Promise<Context> => {
+    const record = recordOf(response);
+    const viewer = as ?? (await authenticate(request));
+    record.user = viewer.userId;
+    return {
+      em: database.em.fork(),
+      viewer,
+      now: new Date(),
+      log: record.log,
+      cipher,
+      charges: { counted: viewer === anonymous },
+    };
+  };
+
+  const settle = async ({ viewer, charges }: Context, response: Response): Promise<void> => {
+    await rateLimiter.chargeRefused({ viewer, charges });
+    for (const [name, value] of quotaHeaders(charges)) response.set(name, value);
+  };
+
+  const fail = (error: unknown, response: Response): GatewayError => {
+    const known = asGatewayError(error);
+    const { log } = recordOf(response);
+    if (known instanceof InternalError) logInternalError(log, known);
+    if (known instanceof UnauthenticatedError) log.info({ err: known.cause }, 'token refused');
+    return known;
+  };
+
+  const app = express();
+  app.disable('x-powered-by').disable('etag').set('query parser', false);
+  app.use((request: Request, response: Response, next) => {
+    records.set(response, openRecord(request, response));
+    if (!graphiql?.(request, response)) next();
+  });
+  app.get(/^\/healthz$/, (_request, response) => {
+    response.json({ status: 'ok' });
+  });
+  const yoga = createGraphQLServer(schema, rateLimiter);
+  const graphql = createGraphQLHandler({ yoga, openIntrospection: config.graphiql, open, settle, fail });
+  app.all(new RegExp(`^${GRAPHQL_PATH}$`), graphql);
+  app.use(createRestRouter({ schema, prepare: createPrepare(schema), open, settle, fail }));
+  app.use((_request, response) => sendError(response, new NotFoundError()));
+  return app;
+}
+
+function addressOf(server: Server): string {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
+  const { family, address: host, port }: AddressInfo = address;
+  return `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`;
+}
+
+async function close(server: Server, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  // Connections that are kept alive would hold the server for their idle time.
+  const idle = setInterval(() => server.closeIdleConnections(), 50);
+  const grace = setTimeout(() => server.closeAllConnections(), graceMs);
+  await closed;
+  clearInterval(idle);
+  clearTimeout(grace);
+}
