@@ -1,17 +1,20 @@
-import { type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import type { InternalError } from './errors.ts';
 
 /** JSON lines on standard output. */
 export type Log = Logger;
 
-/** The log of the process; `level` is one of pino's. */
-export function createLog(level: string): Log {
-  return pino({
-    level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    serializers: { err: describeError },
-  });
+/** The log of the process, on standard output unless told; `level` is one of pino's. */
+export function createLog(level: string, destination: DestinationStream = pino.destination(1)): Log {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: describeError },
+    },
+    destination,
+  );
 }
 
 /** Writes down why a request ended in an internal error; the caller is told nothing of it. */

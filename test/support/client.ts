@@ -1,0 +1,78 @@
+import { holdAgainstSpecification } from './specification.ts';
+
+/** A reply of the REST face that the specification allows. */
+export type RestReply = {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into JSON of any shape and says what it expects there.
+  body: any;
+};
+
+export type RestRequest = {
+  token?: string;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is, instead of `body`. */
+  raw?: string | Uint8Array<ArrayBuffer>;
+  headers?: Record<string, string>;
+};
+
+/** Calls a REST path; every reply is held against the specification's tables. */
+export async function rest(
+  { address }: { address: string },
+  method: string,
+  path: string,
+  { token, body, raw, headers }: RestRequest = {},
+): Promise<RestReply> {
+  const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+  const response = await fetch(`${address}${path}`, {
+    method,
+    headers: {
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      ...headers,
+    },
+    ...(content !== undefined && { body: content }),
+  });
+  const text = await response.text();
+  holdAgainstSpecification({ method, path }, { status: response.status, headers: response.headers, text });
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    body: text === '' ? undefined : JSON.parse(text),
+  };
+}
+
+export type GraphQLReply = {
+  status: number;
+  headers: Headers;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test looks into data of any shape and says what it expects there.
+  data: any;
+  // biome-ignore lint/suspicious/noExplicitAny: likewise.
+  errors: any[];
+};
+
+/** Sends a GraphQL document by POST. */
+export async function graphql(
+  { address }: { address: string },
+  query: string,
+  variables: Record<string, unknown> = {},
+  { token, headers }: { token?: string; headers?: Record<string, string> } = {},
+): Promise<GraphQLReply> {
+  const response = await fetch(`${address}/graphql`, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      Accept: 'application/graphql-response+json',
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+      ...headers,
+    },
+    body: JSON.stringify({ query, variables }),
+  });
+  const text = await response.text();
+  const { data, errors } = JSON.parse(text);
+  return { status: response.status, headers: response.headers, text, data, errors: errors ?? [] };
+}

@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+
+/** A migrated, empty database of a test file's own. */
+export type TestDatabase = {
+  url: string;
+  /** Runs SQL beside the gateway. */
+  sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  drop(): Promise<void>;
+};
+
+/** Clones the migrated template. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  const name = `test_${randomUUID().replaceAll('-', '')}`;
+  const server = inject('postgresUrl');
+  await once(server, `create database ${name} template template_gateway`);
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    sql: (text, values) => once(url.href, text, values),
+    drop: async () => void (await once(server, `drop database if exists ${name} with (force)`)),
+  };
+}
+
+async function once(url: string, text: string, values: readonly unknown[] = []) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<Record<string, unknown>>(text, [...values]);
+    return rows;
+  } finally {
+    await client.end();
+  }
+}

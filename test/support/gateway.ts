@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { readConfig } from '../../src/config.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import { createLog } from '../../src/log.ts';
+import { startServer } from '../../src/server.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+import { AUDIENCE, ISSUER, jwks } from './tokens.ts';
+
+/** A gateway that listens in this process, on a database of its own. */
+export type TestGateway = {
+  address: string;
+  database: TestDatabase;
+  /** Every log line so far. */
+  logLines(): string[];
+  close(): Promise<void>;
+};
+
+/** Starts a gateway by the same settings as the process, given as environment variables. */
+export async function startTestGateway(environment: Record<string, string> = {}): Promise<TestGateway> {
+  const database = await createTestDatabase();
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: database.url,
+    AUTH_JWKS: JSON.stringify(jwks),
+    AUTH_ISSUER: ISSUER,
+    AUTH_AUDIENCE: AUDIENCE,
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    RATE_LIMIT_READS_PER_MINUTE: '0',
+    RATE_LIMIT_WRITES_PER_MINUTE: '0',
+    GRAPHIQL: 'false',
+    ...environment,
+  });
+  const opened = await openDatabase({
+    url: config.databaseUrl ?? database.url,
+    poolSize: config.databasePoolSize,
+    timeoutMs: config.databaseTimeoutMs,
+  });
+  const lines: string[] = [];
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk).trimEnd());
+      done();
+    },
+  });
+  const server = await startServer(config, opened, createLog(config.logLevel, sink));
+  return {
+    address: server.address,
+    database,
+    logLines: () => lines,
+    async close() {
+      await server.close(1000);
+      await opened.close();
+      await database.drop();
+    },
+  };
+}

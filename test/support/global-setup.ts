@@ -1,0 +1,37 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
+import { migrate } from '../../src/database/migrate.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Address of the PostgreSQL that all test files share, without a database. */
+    postgresUrl: string;
+  }
+}
+
+/** One real PostgreSQL for the whole run, with a migrated database that test files clone. */
+export default async function setup(project: TestProject) {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+  const postgres = await startEmbeddedPostgres({ dataDir, notice: () => undefined });
+  const template = new URL(postgres.url);
+  template.pathname = '/template_gateway';
+  await run(postgres.url, 'create database template_gateway');
+  await migrate(template.href);
+  await run(postgres.url, 'alter database template_gateway with is_template true allow_connections false');
+  project.provide('postgresUrl', postgres.url);
+  return async () => {
+    await postgres.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+}
+
+async function run(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}

@@ -1,0 +1,29 @@
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+
+export const ISSUER = 'https://issuer.test';
+export const AUDIENCE = 'account-gateway';
+
+const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
+
+/** The key set that test gateways verify tokens against. */
+export const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'test', alg: 'EdDSA', use: 'sig' }] };
+
+/** Signs a token as the platform's issuer would. `null` leaves a claim out. */
+export async function signToken(
+  claims: Record<string, unknown> & { sub: string },
+  options: { key?: CryptoKey; header?: Record<string, unknown> } = {},
+): Promise<string> {
+  const now = Math.floor(Date.now() / 1000);
+  const all = { iss: ISSUER, aud: AUDIENCE, iat: now, exp: now + 3600, ...claims };
+  const kept = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
+  return new SignJWT(kept)
+    .setProtectedHeader({ alg: 'EdDSA', kid: 'test', ...options.header })
+    .sign(options.key ?? privateKey);
+}
+
+/** A member of an organization with the full account. */
+export const member = (sub: string) => signToken({ sub, org_id: 'acme' });
+
+/** A platform service with all platform scopes. */
+export const platform = (scope = 'platform:write platform:read platform:credentials') =>
+  signToken({ sub: 'platform-service', scope });

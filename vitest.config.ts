@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: 'test/support/global-setup.ts',
+    reporters: ['default', './test/support/closing-line.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    // Modules are loaded by Node itself, as in production: vite's own loader would bring in graphql twice.
+    experimental: { viteModuleRunner: false },
+  },
+});
