@@ -6,6 +6,7 @@ import { BadRequestError, type Fault, REDACTED, ValidationError } from '../src/e
 import { faultsOf, valueAt } from '../src/faults.ts';
 import type { Operation, Prepare } from '../src/graphql/execute.ts';
 import { readJson } from '../src/http/body.ts';
+import { searchOf } from '../src/http/search.ts';
 import { argumentsOf, type Binding, type Parts, placeOf } from './binding.ts';
 import { pathParameters } from './path.ts';
 import { pageOf, queryOf } from './query.ts';
@@ -77,11 +78,10 @@ function documentOf({ field, bind, reply }: Route, schema: GraphQLSchema): strin
 }
 
 async function readParts(definition: Route, request: Request, response: Response): Promise<Parts> {
-  const [, search] = request.originalUrl.split('?', 2);
   const faults: Fault[] = [];
   const parts = {
     path: pathParameters(definition.path, request.path, faults),
-    query: queryOf(definition, new URLSearchParams(search), faults),
+    query: queryOf(definition, searchOf(request), faults),
   };
   if (faults.length > 0) throw new BadRequestError('Invalid parameters.', faults);
   return { ...parts, body: definition.body && (await readJson(request, response)) };

@@ -28,7 +28,7 @@ export type RestOptions = {
 
 /** The REST face. Throws where a route does not fit the schema, so that no such server starts. */
 export function createRestRouter(options: RestOptions): Router {
-  const router = express.Router({ caseSensitive: true, strict: true });
+  const router = express.Router();
   for (const route of routes) {
     router[route.method](pathPattern(route.path), createHandler(route, options));
   }

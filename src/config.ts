@@ -30,9 +30,14 @@ export type Config = {
   encryptionKeys: EncryptionKeys | null;
   /** Requests a minute; 0 is no limit. */
   limits: { reads: number; writes: number; platform: number };
+  redisUrl: string | null;
+  /** Origins of web apps on other addresses, exactly as browsers send them. */
+  corsOrigins: readonly string[];
   graphiql: boolean;
   logLevel: string;
 };
+
+const LOOPBACK = '127.0.0.1';
 
 /** Every fault of the environment, a line each, naming the variable and what to set. */
 export class ConfigError extends Error {
@@ -40,7 +45,7 @@ export class ConfigError extends Error {
 
   constructor(faults: readonly string[]) {
     super(
-      `The configuration has ${faults.length} fault(s):\n${faults.map((line) => `  ${line}`).join('\n')}`,
+      `The configuration has ${faults.length} fault${faults.length === 1 ? '' : 's'}:\n${faults.map((line) => `  ${line}`).join('\n')}`,
     );
     this.faults = faults;
   }
@@ -53,13 +58,10 @@ export class ConfigError extends Error {
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = Environment.safeParse(given);
-  if (!parsed.success) {
-    const faults = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-    throw new ConfigError([...faults, ...missing(given)]);
-  }
+  const broken = parsed.error?.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) ?? [];
+  const faults = [...broken, ...missing(given), ...conflicts(given)];
+  if (!parsed.success || faults.length > 0) throw new ConfigError(faults);
   const settings = parsed.data;
-  const faults = [...missing(given), ...conflicts(settings)];
-  if (faults.length > 0) throw new ConfigError(faults);
   return {
     production: settings.NODE_ENV === 'production',
     host: settings.HOST,
@@ -79,6 +81,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
       writes: settings.RATE_LIMIT_WRITES_PER_MINUTE,
       platform: settings.RATE_LIMIT_PLATFORM_PER_MINUTE,
     },
+    redisUrl: settings.REDIS_URL ?? null,
+    corsOrigins: settings.CORS_ORIGINS,
     graphiql: settings.GRAPHIQL === 'true',
     logLevel: settings.LOG_LEVEL,
   };
@@ -98,6 +102,14 @@ function address(...protocols: string[]) {
   return z.string().refine((text) => protocols.includes(URL.parse(text)?.protocol ?? ''), rule);
 }
 
+const origins = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim()))
+  .refine(
+    (parts) => parts.every((part) => /^https?:/.test(part) && URL.parse(part)?.origin === part),
+    'must be origins, comma-separated: https://app.example.com, without a path or a slash at the end',
+  );
+
 /** A fault that never repeats what it was given: keys are secrets. */
 function fault(context: z.core.$RefinementCtx, message: string) {
   context.addIssue({ code: 'custom', message });
@@ -114,18 +126,22 @@ const jwks = z.string().transform((text, context): JSONWebKeySet => {
     }
   }
   try {
-    return z
-      .looseObject({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) })
-      .parse(JSON.parse(content));
+    const keySet = KeySet.parse(JSON.parse(content));
+    // Such a set is a leak, and none of its tokens would be taken.
+    if (keySet.keys.some((key) => 'd' in key))
+      return fault(context, 'holds a private key: set public ones only');
+    return keySet;
   } catch {
     return fault(context, 'is not a JSON key set: expected {"keys": [...]} with at least one key');
   }
 });
 
+const KeySet = z.looseObject({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });
+
 const encryptionKeys = z.string().transform((text, context): EncryptionKeys => {
   const keys = new Map<string, KeyObject>();
   for (const [index, part] of text.split(',').entries()) {
-    const [, id, base64] = /^\s*([\w.-]{1,64}):([A-Za-z0-9+/_=-]+)\s*$/.exec(part) ?? [];
+    const [, id, base64] = /^\s*([\w.-]{1,64}):([A-Za-z0-9+/_-]+={0,2})\s*$/.exec(part) ?? [];
     const bytes = Buffer.from(base64 ?? '', 'base64');
     if (id === undefined || bytes.length !== 32) {
       return fault(
@@ -140,10 +156,14 @@ const encryptionKeys = z.string().transform((text, context): EncryptionKeys => {
 });
 
 const Environment = z.object({
-  NODE_ENV: z.string().optional(),
-  HOST: z.string().default('127.0.0.1'),
+  // A misspelt "production" must not bring the development defaults.
+  NODE_ENV: z
+    .enum(['production', 'development', 'test'], 'must be production, development or test')
+    .optional(),
+  HOST: z.string().default(LOOPBACK),
   PORT: wholeNumber(0, 65_535).default(4000),
   PUBLIC_URL: address('http:', 'https:')
+    .refine((url) => !/[?#]/.test(url), 'must have neither a query nor a fragment')
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
   DATABASE_URL: address('postgres:', 'postgresql:').optional(),
@@ -159,6 +179,8 @@ const Environment = z.object({
   RATE_LIMIT_READS_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(600),
   RATE_LIMIT_WRITES_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(120),
   RATE_LIMIT_PLATFORM_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(0),
+  REDIS_URL: address('redis:', 'rediss:').optional(),
+  CORS_ORIGINS: origins.default([]),
   GRAPHIQL: z.enum(['true', 'false'], 'must be true or false').default('true'),
   LOG_LEVEL: z
     .enum(
@@ -188,18 +210,17 @@ function missing(given: Record<string, string | undefined>): string[] {
   return faults;
 }
 
-function conflicts(settings: z.output<typeof Environment>): string[] {
-  const faults: string[] = [];
-  const configured = settings.AUTH_JWKS_URL !== undefined || settings.AUTH_JWKS !== undefined;
-  if (settings.AUTH_JWKS_URL !== undefined && settings.AUTH_JWKS !== undefined) {
-    faults.push('AUTH_JWKS: set it or AUTH_JWKS_URL, not both');
+/** Settings that are right each for itself, and wrong together. */
+function conflicts(given: Record<string, string | undefined>): string[] {
+  const { NODE_ENV, HOST = LOOPBACK, AUTH_JWKS_URL, AUTH_JWKS } = given;
+  if (AUTH_JWKS_URL !== undefined && AUTH_JWKS !== undefined) {
+    return ['AUTH_JWKS: set it or AUTH_JWKS_URL, not both'];
   }
-  if (!configured && settings.NODE_ENV !== 'production' && !isLoopback(settings.HOST)) {
-    faults.push(
-      `HOST: "${settings.HOST}" can be reached from other machines, and tokens would be signed by the development key: set AUTH_JWKS_URL or AUTH_JWKS, or leave HOST at 127.0.0.1`,
-    );
-  }
-  return faults;
+  const isDevelopmentKey = AUTH_JWKS_URL === undefined && AUTH_JWKS === undefined;
+  if (!isDevelopmentKey || NODE_ENV === 'production' || isLoopback(HOST)) return [];
+  return [
+    `HOST: "${HOST}" can be reached from other machines, and tokens would be signed by the development key: set AUTH_JWKS_URL or AUTH_JWKS, or leave HOST at ${LOOPBACK}`,
+  ];
 }
 
 function isLoopback(host: string): boolean {

@@ -48,14 +48,16 @@ export class BadRequestError extends GatewayError {
   readonly code = 'BAD_REQUEST';
 }
 
-/** No token, or one that does not hold. Which check failed is in `cause`, for the log alone. */
+/** No token, or one that does not hold. `reason` says which check failed, for the log alone. */
 export class UnauthenticatedError extends GatewayError {
   readonly code = 'UNAUTHENTICATED';
   readonly tokenSent: boolean;
+  readonly reason: string;
 
-  constructor(tokenSent: boolean, cause?: unknown) {
-    super('A valid bearer token is required.', [], { cause });
+  constructor(tokenSent: boolean, reason: string) {
+    super('A valid bearer token is required.');
     this.tokenSent = tokenSent;
+    this.reason = reason;
   }
 }
 
@@ -91,7 +93,10 @@ export class ConflictError extends GatewayError {
   readonly code = 'CONFLICT';
 }
 
-/** A well-formed request that breaks rules; every fault of the stage that failed is listed. */
+/** Faults that are listed at most: a body of 1 MiB can hold a million, and the reply would be 90 times its size. */
+const MOST_FAULTS = 1000;
+
+/** A well-formed request that breaks rules; every fault of the stage that failed is listed, up to a bound. */
 export class ValidationError extends GatewayError {
   readonly code = 'VALIDATION_FAILED';
 
@@ -100,7 +105,7 @@ export class ValidationError extends GatewayError {
       faults.length === 1
         ? `Invalid request: ${describe(faults[0])}.`
         : `Invalid request: ${faults.length} faults, the first: ${describe(faults[0])}.`,
-      faults,
+      faults.slice(0, MOST_FAULTS),
     );
   }
 }

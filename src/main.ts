@@ -1,16 +1,13 @@
-import { ConfigError, readConfig } from './config.ts';
+import { readConfig } from './config.ts';
 import { openDatabase } from './database/database.ts';
-import { EmbeddedPostgresError } from './database/embedded-postgres.ts';
 import { migrate, pendingMigrations } from './database/migrate.ts';
 import { startDatabaseServer } from './database/start.ts';
 import { createLog } from './log.ts';
+import { describeFailure, OperatorError } from './operator-error.ts';
 import { startServer } from './server.ts';
 
 /** The time that running requests have when the process is told to stop. */
 const GRACE_MS = 10_000;
-
-/** What stops the process for a reason that its operator can mend. */
-class StartError extends Error {}
 
 async function main(): Promise<void> {
   const config = readConfig();
@@ -32,15 +29,17 @@ async function main(): Promise<void> {
     try {
       const pending = await pendingMigrations(database);
       if (pending.length > 0) {
-        throw new StartError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
+        throw new OperatorError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
       }
       const gateway = await startServer(config, database, log);
       const address = config.publicUrl ?? gateway.address;
       say(`Listening on ${gateway.address}`);
       if (!config.production) {
         if (config.graphiql) say(`GraphiQL  ${address}/graphql`);
-        say('A token   npm run -s token -- --sub alice --org acme');
-        say('Records   npm run -s seed -- --user alice');
+        if (config.keySet.kind === 'development') {
+          say('A token   npm run -s token -- --sub alice --org acme');
+          say('Records   npm run -s seed -- --user alice');
+        }
       }
       await stopping;
       await gateway.close(GRACE_MS);
@@ -66,11 +65,6 @@ function stopSignal(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  const isExplained = [ConfigError, EmbeddedPostgresError, StartError].some((kind) => error instanceof kind);
-  process.stderr.write(`${isExplained && error instanceof Error ? error.message : explain(error)}\n`);
+  process.stderr.write(`${describeFailure(error)}\n`);
   process.exitCode = 1;
 });
-
-function explain(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
-}

@@ -1,6 +1,5 @@
 import { createServer as createHttpServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import express, { type Request, type Response } from 'express';
+import express, { type NextFunction, type Request, type Response } from 'express';
 import { errorResponse, sendError } from '../rest/errors.ts';
 import { createRestRouter } from '../rest/router.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
@@ -19,7 +18,9 @@ import { createGraphQLHandler } from './graphql/handler.ts';
 import { createRateLimiter, quotaHeaders } from './graphql/rate-limit.ts';
 import { createSchema } from './graphql/schema.ts';
 import { createGraphQLServer, GRAPHQL_PATH } from './graphql/yoga.ts';
-import { answerMalformed } from './http/malformed.ts';
+import { answerHealth, answerReadiness } from './http/health.ts';
+import { listen } from './http/listen.ts';
+import { answerMalformed, checkHost } from './http/malformed.ts';
 import { createRequestLog, type RequestRecord } from './http/request-log.ts';
 import { type Log, logInternalError } from './log.ts';
 
@@ -37,10 +38,8 @@ export async function startServer(config: Config, database: Database, log: Log):
   answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
   // Any other expectation than 100-continue would be answered 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(config.port, config.host, resolve);
-  });
-  return { address: addressOf(server), close: (graceMs) => close(server, graceMs) };
+  const address = await listen(server, config.host, config.port);
+  return { address, close: (graceMs) => close(server, graceMs) };
 }
 
 async function createApp(config: Config, database: Database, log: Log) {
@@ -87,7 +86,7 @@ async function createApp(config: Config, database: Database, log: Log) {
     const known = asGatewayError(error);
     const { log } = recordOf(response);
     if (known instanceof InternalError) logInternalError(log, known);
-    if (known instanceof UnauthenticatedError) log.info({ err: known.cause }, 'token refused');
+    if (known instanceof UnauthenticatedError) log.info({ reason: known.reason }, 'token refused');
     return known;
   };
 
@@ -95,24 +94,22 @@ async function createApp(config: Config, database: Database, log: Log) {
   app.disable('x-powered-by').disable('etag').set('query parser', false);
   app.use((request: Request, response: Response, next) => {
     records.set(response, openRecord(request, response));
+    checkHost(request);
     if (!graphiql?.(request, response)) next();
   });
-  app.get(/^\/healthz$/, (_request, response) => {
-    response.json({ status: 'ok' });
-  });
+  app.get(/^\/healthz$/, (_request, response) => answerHealth(response));
+  app.get(/^\/readyz$/, (_request, response) => answerReadiness(response, database, recordOf(response).log));
   const yoga = createGraphQLServer(schema, rateLimiter);
   const graphql = createGraphQLHandler({ yoga, openIntrospection: config.graphiql, open, settle, fail });
   app.all(new RegExp(`^${GRAPHQL_PATH}$`), graphql);
+  // Express would answer by itself which methods there are.
+  app.options(/.*/, (_request, response) => sendError(response, new NotFoundError()));
   app.use(createRestRouter({ schema, prepare: createPrepare(schema), open, settle, fail }));
   app.use((_request, response) => sendError(response, new NotFoundError()));
+  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    sendError(response, fail(error, response));
+  });
   return app;
-}
-
-function addressOf(server: Server): string {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
-  const { family, address: host, port }: AddressInfo = address;
-  return `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`;
 }
 
 async function close(server: Server, graceMs: number): Promise<void> {

@@ -121,7 +121,9 @@ test('an owner whose connection broke owns the server still', async () => {
   const locks = `from pg_locks where locktype = 'advisory' and granted`;
   await client.query(`select pg_terminate_backend(pid, 5000) ${locks}`);
   await vi.waitFor(async () => expect((await client.query(`select ${locks}`)).rowCount).toBe(1), 5_000);
-  await expect(start(dataDir)).rejects.toThrow('already running');
+  const command = await attach(dataDir);
+  await command.stop();
+  expect(await query(owner.url, 'select 1 as up')).toEqual([{ up: 1 }]);
   await owner.stop();
   await expect(query(owner.url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
@@ -175,10 +177,13 @@ test('the files that hold the password and the port are for their owner alone', 
 });
 
 test("a cluster of another version is refused by name, with PostgreSQL's own words", async () => {
-  const dataDir = await dataDirectory();
+  const dataDir = await usedDirectory();
   await (await start(dataDir)).stop();
   const directory = join(dataDir, 'postgresql/cluster');
-  await writeFile(join(directory, 'PG_VERSION'), '12\n');
+  const versionFile = join(directory, 'PG_VERSION');
+  const version = await readFile(versionFile, 'utf8');
+  cleanUps.push(() => writeFile(versionFile, version));
+  await writeFile(versionFile, '12\n');
   const refusal = await start(dataDir).catch((error: unknown) => error);
   expect(refusal).toBeInstanceOf(EmbeddedPostgresError);
   expect(String(refusal)).toContain(directory);

@@ -1,14 +1,36 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { rest } from './support/client.ts';
+import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { putWorkspaces, workspaceInput } from './support/records.ts';
-import { member } from './support/tokens.ts';
+import { asMember, putWorkspaces, workspaceInput } from './support/records.ts';
+import { member, signToken } from './support/tokens.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway();
 });
 afterAll(() => gateway.close());
+
+async function list(userId: string, search = '') {
+  const reply = await rest(gateway, 'GET', `/user/workspaces${search}`, { token: await member(userId) });
+  expect(reply.status, reply.text).toBe(200);
+  return reply.body.workspaces;
+}
+
+async function nodes(userId: string, args = '', fields = 'id') {
+  const { workspaces } = await asMember(gateway, userId, `{ workspaces${args} { nodes { ${fields} } } }`);
+  return workspaces.nodes;
+}
+
+const idsOf = (records: { id: string }[]) => records.map(({ id }) => id);
+
+const statuses = ['creating', 'starting', 'running', 'stopping', 'stopped', 'error'];
+const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+
+test('a user who has none gets an empty list over both faces', async () => {
+  expect(await list('nobody')).toEqual([]);
+  expect(await nodes('nobody')).toEqual([]);
+});
 
 test('a workspace has all five hardware fields, and its error message only while its status is error', async () => {
   const ready = workspaceInput({ createdAt: '2026-01-01T00:00:01Z' });
@@ -27,4 +49,144 @@ test('a workspace has all five hardware fields, and its error message only while
     gpu_kind: null,
   });
   expect(body.workspaces[1].error_message).toBeNull();
+});
+
+test.each(statuses)(
+  'a workspace that is %s with nothing optional leaves out what is unset',
+  async (status) => {
+    const user = `least-${status}`;
+    const input = workspaceInput({ status: status.toUpperCase(), createdAt: at(0), updatedAt: at(1) });
+    await putWorkspaces(gateway, user, [input]);
+
+    expect(await list(user)).toStrictEqual([
+      {
+        id: input.id,
+        project_id: 'project-1',
+        status,
+        hardware: { cpu_kind: 'shared', cpus: 2, memory_mb: 4096, volume_size_gb: 20, gpu_kind: null },
+        keep_active: false,
+        ...(status === 'error' && { error_message: null }),
+        created_at: at(0),
+        updated_at: at(1),
+      },
+    ]);
+  },
+);
+
+const everything = {
+  hardware: { cpuKind: 'dedicated', cpus: 0, memoryMb: 2_147_483_647, volumeSizeGb: 1, gpuKind: 'h100' },
+  keepActive: true,
+  machineId: 'machine',
+  privateIp: '10.0.0.1',
+  gitRef: 'main',
+  previewToken: 'preview',
+  errorMessage: 'It broke',
+};
+
+test.each(statuses)(
+  'a workspace that is %s with everything optional has it over both faces',
+  async (status) => {
+    const user = `most-${status}`;
+    const input = workspaceInput({ ...everything, status: status.toUpperCase() });
+    await putWorkspaces(gateway, user, [input]);
+
+    expect(await list(user)).toStrictEqual([
+      {
+        id: input.id,
+        project_id: 'project-1',
+        status,
+        hardware: {
+          cpu_kind: 'dedicated',
+          cpus: 0,
+          memory_mb: 2_147_483_647,
+          volume_size_gb: 1,
+          gpu_kind: 'h100',
+        },
+        keep_active: true,
+        machine_id: 'machine',
+        private_ip: '10.0.0.1',
+        git_ref: 'main',
+        preview_token: 'preview',
+        ...(status === 'error' && { error_message: 'It broke' }),
+        created_at: input.createdAt,
+        updated_at: input.updatedAt,
+      },
+    ]);
+    const fields = `id projectId status keepActive machineId privateIp gitRef previewToken errorMessage
+    createdAt updatedAt hardware { cpuKind cpus memoryMb volumeSizeGb gpuKind }`;
+    const errorMessage = status === 'error' ? 'It broke' : null;
+    expect(await nodes(user, '', fields)).toEqual([{ ...input, errorMessage }]);
+  },
+);
+
+test('all projects are listed, newest first by the time that the platform gave', async () => {
+  const inputs = [3, 1, 2].map((second) =>
+    workspaceInput({ projectId: `project-${second}`, createdAt: at(second) }),
+  );
+  await putWorkspaces(gateway, 'projects', inputs);
+  const expected = [inputs[0], inputs[2], inputs[1]].map((input) => input?.id);
+  expect(idsOf(await list('projects'))).toEqual(expected);
+  expect(idsOf(await nodes('projects'))).toEqual(expected);
+});
+
+test('of one millisecond the greater id comes first', async () => {
+  const inputs = Array.from({ length: 12 }, () => workspaceInput({ createdAt: at(0) }));
+  await putWorkspaces(gateway, 'ties', inputs);
+  const expected = idsOf(inputs).sort().reverse();
+  expect(idsOf(await list('ties'))).toEqual(expected);
+  expect(idsOf(await nodes('ties'))).toEqual(expected);
+});
+
+test('GraphQL filters by project and by several statuses', async () => {
+  const inputs = ['a', 'b'].flatMap((projectId) =>
+    statuses.map((status, second) =>
+      workspaceInput({ projectId, status: status.toUpperCase(), createdAt: at(second) }),
+    ),
+  );
+  await putWorkspaces(gateway, 'filters', inputs);
+  const idsWhere = async (args: string) => new Set(idsOf(await nodes('filters', args)));
+  const expected = (fits: (input: (typeof inputs)[number]) => boolean) => new Set(idsOf(inputs.filter(fits)));
+
+  expect(await idsWhere('(projectId: "a")')).toEqual(expected(({ projectId }) => projectId === 'a'));
+  expect(await idsWhere('(status: RUNNING)')).toEqual(expected(({ status }) => status === 'RUNNING'));
+  expect(await idsWhere('(projectId: "b", status: [ERROR, STOPPED])')).toEqual(
+    expected(({ projectId, status }) => projectId === 'b' && ['ERROR', 'STOPPED'].includes(status)),
+  );
+  expect(await idsWhere('(projectId: "c")')).toEqual(new Set());
+  expect(await idsWhere('(projectId: null, status: null)')).toEqual(expected(() => true));
+});
+
+test('without limit there are all results, with limit and offset a page of the same list', async () => {
+  await putWorkspaces(
+    gateway,
+    'many',
+    Array.from({ length: 120 }, (_, second) => workspaceInput({ createdAt: at(second) })),
+  );
+  const all = idsOf(await list('many'));
+  expect(all).toHaveLength(120);
+  expect(idsOf(await list('many', '?limit=50&offset=50'))).toEqual(all.slice(50, 100));
+  expect(idsOf(await list('many', '?offset=119'))).toEqual(all.slice(119));
+  expect(idsOf(await list('many', '?limit=1&offset=120'))).toEqual([]);
+});
+
+test("workspaces are the caller's own and need no membership; others are read with platform:read", async () => {
+  const input = workspaceInput();
+  await putWorkspaces(gateway, 'owner', [input]);
+  await putWorkspaces(gateway, 'neighbour', [workspaceInput({ id: input.id, projectId: 'theirs' })]);
+
+  const token = await signToken({ sub: 'owner' });
+  const { body } = await rest(gateway, 'GET', '/user/workspaces', { token });
+  expect(body.workspaces).toMatchObject([{ id: input.id, project_id: 'project-1' }]);
+
+  const query = '{ workspaces(userId: "owner") { nodes { id } totalCount } }';
+  const dashboard = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+  const { data } = await graphql(gateway, query, {}, { token: dashboard });
+  expect(data.workspaces).toEqual({ nodes: [{ id: input.id }], totalCount: 1 });
+});
+
+test('an id is the same workspace in any case of letters', async () => {
+  const id = randomUUID();
+  await putWorkspaces(gateway, 'cases', [workspaceInput({ id: id.toUpperCase(), updatedAt: at(0) })]);
+  await putWorkspaces(gateway, 'cases', [workspaceInput({ id, gitRef: 'later', updatedAt: at(1) })]);
+  expect(await list('cases')).toMatchObject([{ id, git_ref: 'later' }]);
 });

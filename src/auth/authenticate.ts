@@ -27,12 +27,13 @@ export function createAuthenticate(rules: TokenRules): Authenticate {
 
 /**
  * The token of a request.
- * @throws {UnauthenticatedError} where there is none, two headers, or another scheme
+ * @throws {UnauthenticatedError} where there is none, two headers, or another scheme, which is no token of ours
  */
 function bearerToken(request: IncomingMessage): string {
   const [header, ...others] = request.headersDistinct.authorization ?? [];
-  if (header === undefined) throw new UnauthenticatedError(false);
+  if (header === undefined) throw new UnauthenticatedError(false, 'no Authorization header');
   if (others.length > 0) throw new UnauthenticatedError(true, 'more than one Authorization header');
+  if (!/^Bearer( |$)/i.test(header)) throw new UnauthenticatedError(false, 'another scheme than Bearer');
   const [, token] = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header) ?? [];
   if (token === undefined) throw new UnauthenticatedError(true, 'not a bearer token');
   return token;
@@ -48,7 +49,7 @@ const Organization = z.union([z.string().min(1), z.array(z.string().min(1)).min(
 
 /**
  * Verifies a token (RFC 7515, RFC 7519) and reads its claims.
- * @throws {UnauthenticatedError} whatever check fails; its cause says which
+ * @throws {UnauthenticatedError} whatever check fails; its reason says which
  * @throws {InternalError} where the key set cannot be had
  */
 export async function verifyToken(rules: TokenRules, token: string, now: Date): Promise<Viewer> {
@@ -70,8 +71,14 @@ export async function verifyToken(rules: TokenRules, token: string, now: Date): 
   } catch (error) {
     if (error instanceof InternalError) throw error;
     if (error instanceof errors.JOSEError || error instanceof z.ZodError) {
-      throw new UnauthenticatedError(true, error);
+      throw new UnauthenticatedError(true, reasonOf(error));
     }
     throw new InternalError(error);
   }
+}
+
+/** Which check failed, in words without the token's: the causes of jose's errors quote parts of it. */
+function reasonOf(error: errors.JOSEError | z.ZodError): string {
+  if (error instanceof errors.JOSEError) return `${error.code}: ${error.message}`;
+  return error.issues.map(({ path, code }) => `claim "${path.join('.')}": ${code}`).join(', ');
 }

@@ -11,7 +11,7 @@ import {
   SignJWT,
 } from 'jose';
 import { z } from 'zod';
-import type { EncryptionKeys } from '../config.ts';
+import type { Config, EncryptionKeys } from '../config.ts';
 
 const ALGORITHM = 'EdDSA';
 
@@ -21,13 +21,21 @@ export async function developmentPublicKeys(dataDir: string): Promise<JSONWebKey
   return { keys: [publicKey] };
 }
 
-/** Signs claims with the development key (RFC 7519). */
+/** Signs a token with the development key (RFC 7519) that the gateway of these settings takes. */
 export async function signDevelopmentToken(
-  dataDir: string,
-  claims: Record<string, unknown>,
+  { dataDir, issuer, audience }: Pick<Config, 'dataDir' | 'issuer' | 'audience'>,
+  claims: Readonly<Record<string, unknown>>,
+  lifetimeSeconds: number,
 ): Promise<string> {
   const jwk = await signingKey(dataDir);
-  return new SignJWT(claims)
+  const now = Math.floor(Date.now() / 1000);
+  const registered = {
+    iat: now,
+    exp: now + lifetimeSeconds,
+    ...(issuer !== null && { iss: issuer }),
+    ...(audience !== null && { aud: audience }),
+  };
+  return new SignJWT({ ...registered, ...claims })
     .setProtectedHeader({ alg: ALGORITHM, kid: jwk.kid, typ: 'JWT' })
     .sign(await importJWK(jwk, ALGORITHM));
 }

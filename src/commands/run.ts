@@ -1,20 +1,14 @@
-import { ConfigError } from '../config.ts';
-import { EmbeddedPostgresError } from '../database/embedded-postgres-error.ts';
+import { describeFailure } from '../operator-error.ts';
 
 /** A command called in a way that it does not understand. */
 export class UsageError extends Error {}
 
-/** Runs a command; what its user can mend is told in one line, with exit status 1. */
+/** Runs a command; what its user can mend is told in words, with exit status 1. */
 export function runCommand(usage: string, command: () => Promise<void>): void {
   command().catch((error: unknown) => {
     process.exitCode = 1;
-    if (error instanceof UsageError || isArgumentError(error)) {
-      process.stderr.write(`${error.message}\nUsage: ${usage}\n`);
-    } else if (error instanceof ConfigError || error instanceof EmbeddedPostgresError) {
-      process.stderr.write(`${error.message}\n`);
-    } else {
-      process.stderr.write(`${error instanceof Error ? error.stack : error}\n`);
-    }
+    const isUsage = error instanceof UsageError || isArgumentError(error);
+    process.stderr.write(isUsage ? `${error.message}\nUsage: ${usage}\n` : `${describeFailure(error)}\n`);
   });
 }
 

@@ -25,21 +25,17 @@ runCommand(usage, async () => {
   if (sub === undefined || !isId(sub))
     throw new UsageError('--sub must name the user, in 1 to 255 characters.');
   if (org === '') throw new UsageError('--org must not be empty.');
-  const now = Math.floor(Date.now() / 1000);
-  const token = await signDevelopmentToken(config.dataDir, {
+  const claims = {
     sub,
-    iat: now,
-    exp: now + secondsOf(ttl),
-    ...(config.issuer !== null && { iss: config.issuer }),
-    ...(config.audience !== null && { aud: config.audience }),
     ...(org !== undefined && { [config.orgClaim]: org }),
     ...(scope !== undefined && { scope }),
-  });
+  };
+  const token = await signDevelopmentToken(config, claims, secondsOf(ttl));
   process.stdout.write(`${token}\n`);
 });
 
 function secondsOf(ttl: string): number {
-  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(ttl) ?? [];
+  const [, count, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(ttl) ?? [];
   switch (unit) {
     case 's':
     case 'm':

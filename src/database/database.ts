@@ -2,31 +2,22 @@ import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
 import { entities } from './entities.ts';
+import { type PoolOptions, poolOptions } from './pool.ts';
 
-/** How to reach the database: an address, connections at most, and milliseconds for each wait. */
-export type DatabaseOptions = { url: string; poolSize: number; timeoutMs: number };
+/** Where the migrations lie, each file named as its class. */
+export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.url));
 
 /** Opens the pool. Connections are made when they are needed, so a database that is away does not throw here. */
-export async function openDatabase(options: DatabaseOptions) {
+export async function openDatabase(options: PoolOptions) {
   return MikroORM.init({
     entities,
     extensions: [Migrator],
-    dbName: new URL(options.url).pathname.slice(1),
+    dbName: decodeURIComponent(new URL(options.url).pathname.slice(1)),
     clientUrl: options.url,
-    pool: { min: 0, max: options.poolSize },
-    driverOptions: {
-      connectionString: options.url,
-      connectionTimeoutMillis: options.timeoutMs,
-      statement_timeout: options.timeoutMs,
-      lock_timeout: options.timeoutMs,
-      // A server that no longer answers at all is given up a little later than one that does.
-      query_timeout: options.timeoutMs + 1000,
-      idle_in_transaction_session_timeout: options.timeoutMs,
-      keepAlive: true,
-    },
+    driverOptions: poolOptions(options),
     debug: false,
     migrations: {
-      path: fileURLToPath(new URL('migrations', import.meta.url)),
+      path: migrationsFolder,
       emit: 'ts',
       snapshot: false,
       glob: '!(*.d).ts',

@@ -1,5 +1,7 @@
+import { OperatorError } from '../operator-error.ts';
+
 /** An expected fault of the embedded PostgreSQL. The message tells the operator what to do. */
-export class EmbeddedPostgresError extends Error {
+export class EmbeddedPostgresError extends OperatorError {
   override readonly name = 'EmbeddedPostgresError';
 }
 

@@ -69,7 +69,7 @@ export async function stopPostmaster(cluster: Cluster, { pid }: Postmaster): Pro
     ['SIGINT', FAST_SHUTDOWN_MS],
     ['SIGQUIT', IMMEDIATE_SHUTDOWN_MS],
   ] as const) {
-    process.kill(pid, signal);
+    send(signal, pid);
     const deadline = Date.now() + patience;
     while (Date.now() < deadline) {
       if (!(await isPostmaster(cluster, pid))) return;
@@ -77,6 +77,15 @@ export async function stopPostmaster(cluster: Cluster, { pid }: Postmaster): Pro
     }
   }
   throw new EmbeddedPostgresError(`PostgreSQL (process ${pid}) on ${cluster.directory} does not stop.`);
+}
+
+function send(signal: NodeJS.Signals, pid: number): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    // It may have gone by itself meanwhile.
+    if (codeOf(error) !== 'ESRCH') throw error;
+  }
 }
 
 async function flags({ directory }: Cluster): Promise<string[]> {
@@ -103,10 +112,10 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0;
 }
 
-function serves({ child }: Running): Promise<boolean> {
+function serves({ child, lastLines }: Running): Promise<boolean> {
   return new Promise((resolve) => {
-    child.stderr?.on('data', (text: string) => {
-      if (text.includes('ready to accept connections')) resolve(true);
+    child.stderr?.on('data', () => {
+      if (lastLines().includes('ready to accept connections')) resolve(true);
     });
     child.once('error', () => resolve(false));
     child.once('close', () => resolve(false));

@@ -1,5 +1,7 @@
+import { readdir } from 'node:fs/promises';
 import pg from 'pg';
-import { type Database, openDatabase } from './database.ts';
+import { type Database, migrationsFolder, openDatabase } from './database.ts';
+import { codeOf } from './embedded-postgres-error.ts';
 
 /** Any number, the same in every gateway. */
 const MIGRATION_LOCK = 7_204_982;
@@ -7,9 +9,14 @@ const MIGRATION_LOCK = 7_204_982;
 /** Migrations may take longer than any request. */
 const TIMEOUT_MS = 600_000;
 
+/** PostgreSQL's `undefined_table`. */
+const UNDEFINED_TABLE = '42P01';
+
 /** Applies the migrations that are missing and answers their names; of two at once the second waits. */
 export async function migrate(url: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: url });
+  // A connection that breaks fails its query; unheard, the event would end the process.
+  client.on('error', () => undefined);
   await client.connect();
   const database = await openDatabase({ url, poolSize: 1, timeoutMs: TIMEOUT_MS });
   try {
@@ -22,8 +29,22 @@ export async function migrate(url: string): Promise<string[]> {
   }
 }
 
-/** The names of the migrations that the database lacks. */
+/** The names of the migrations that the database lacks. Only reads: the migrator itself would make its table. */
 export async function pendingMigrations(database: Database): Promise<string[]> {
-  const pending = await database.migrator.getPending();
-  return pending.map(({ name }) => name);
+  const files = await readdir(migrationsFolder);
+  const known = files.flatMap((file) => /^(Migration\w+)\.ts$/.exec(file)?.[1] ?? []);
+  const applied = new Set(await appliedMigrations(database));
+  return known.filter((name) => !applied.has(name)).sort();
+}
+
+async function appliedMigrations(database: Database): Promise<string[]> {
+  try {
+    const rows = await database.em
+      .getConnection()
+      .execute<{ name: string }[]>('select name from mikro_orm_migrations');
+    return rows.map(({ name }) => name);
+  } catch (error) {
+    if (codeOf(error) === UNDEFINED_TABLE) return [];
+    throw error;
+  }
 }

@@ -1,14 +1,18 @@
 import type { Config } from '../config.ts';
 import { attachEmbeddedPostgres, type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
+import { checkExternalPostgres } from './external-postgres.ts';
 
-/** The configured server, or the embedded one: started and owned, or for a command attached to. */
+/** The configured server, once it answers, or the embedded one: started and owned, or for a command attached to. */
 export async function startDatabaseServer(
-  config: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  config: Pick<Config, 'databaseUrl' | 'databaseTimeoutMs' | 'dataDir'>,
   role: 'gateway' | 'command',
   notice: (line: string) => void,
 ): Promise<EmbeddedPostgres> {
-  const { databaseUrl, dataDir } = config;
-  if (databaseUrl !== null) return { url: databaseUrl, stop: async () => undefined };
+  const { databaseUrl, databaseTimeoutMs, dataDir } = config;
+  if (databaseUrl !== null) {
+    await checkExternalPostgres(databaseUrl, databaseTimeoutMs);
+    return { url: databaseUrl, stop: async () => undefined };
+  }
   const start = role === 'gateway' ? startEmbeddedPostgres : attachEmbeddedPostgres;
   return start({ dataDir, notice });
 }

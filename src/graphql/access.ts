@@ -51,7 +51,7 @@ export function accessOf(name: string, extensions: { access?: Access } | null | 
  * @throws {UnauthenticatedError | ForbiddenError | MembershipRequiredError}
  */
 export function checkAccess(access: Access, viewer: Viewer, args?: { readonly userId?: unknown }): void {
-  if (viewer === anonymous) throw new UnauthenticatedError(false);
+  if (viewer === anonymous) throw new UnauthenticatedError(false, 'introspection alone needs no token');
   const scope = isForAnother(access, viewer, args) ? (access.otherUserScope ?? access.scope) : access.scope;
   if (!viewer.scopes.has(scope)) throw new ForbiddenError(scope);
   if (access.membership && !viewer.isMember) throw new MembershipRequiredError();

@@ -6,8 +6,10 @@ import { type Fault, ValidationError } from '../errors.ts';
 import { builder } from './builder.ts';
 import { wholeNumberRule } from './rules.ts';
 
-const DEFAULT_FIRST = 50;
-const MOST = 100;
+/** Records of a page unless told. */
+export const DEFAULT_PAGE = 50;
+/** Records of the largest page. */
+export const LARGEST_PAGE = 100;
 
 /** A time of PostgreSQL's and JavaScript's common range, and an id. */
 const CursorContent = z.tuple([
@@ -80,7 +82,7 @@ function pageOf(
     after: position('after', after),
     before: position('before', before),
     backwards: last != null,
-    limit: last ?? first ?? DEFAULT_FIRST,
+    limit: last ?? first ?? DEFAULT_PAGE,
   };
   if (faults.length > 0) throw new ValidationError(faults);
   return page;
@@ -150,11 +152,14 @@ export function connectionType<Node extends Position>(
 export function pageArguments() {
   return builder.args((t) => ({
     first: t.int({
-      description: `How many from the start, 1 to ${MOST}; ${DEFAULT_FIRST} unless told.`,
-      validate: wholeNumberRule(1, MOST),
+      description: `How many from the start, 1 to ${LARGEST_PAGE}; ${DEFAULT_PAGE} unless told.`,
+      validate: wholeNumberRule(1, LARGEST_PAGE),
     }),
     after: t.string({ description: 'Only what follows this cursor.' }),
-    last: t.int({ description: `How many from the end, 1 to ${MOST}.`, validate: wholeNumberRule(1, MOST) }),
+    last: t.int({
+      description: `How many from the end, 1 to ${LARGEST_PAGE}.`,
+      validate: wholeNumberRule(1, LARGEST_PAGE),
+    }),
     before: t.string({ description: 'Only what precedes this cursor.' }),
   }));
 }

@@ -3,7 +3,8 @@ import { anonymous } from '../auth/viewer.ts';
 import type { Context } from '../context.ts';
 import { type GatewayError, UnauthenticatedError } from '../errors.ts';
 import { valueAt } from '../faults.ts';
-import { readJson } from '../http/body.ts';
+import { parseJson, readJson } from '../http/body.ts';
+import { searchOf } from '../http/search.ts';
 import { parseDocument } from './document.ts';
 import { httpOf, toGraphQLError } from './gateway-error.ts';
 import { isIntrospection } from './operation.ts';
@@ -27,6 +28,7 @@ export function createGraphQLHandler({ yoga, openIntrospection, open, settle, fa
     try {
       context = await openFor(request, response);
       if (request.method === 'POST') await readJson(request, response);
+      else checkQuery(request);
       await yoga(request, response, context);
     } catch (error) {
       if (context !== undefined) await settle(context, response);
@@ -48,14 +50,22 @@ export function createGraphQLHandler({ yoga, openIntrospection, open, settle, fa
 /** Without a token whatever is not plainly introspection is refused as such, unreadable requests too. */
 async function asksIntrospection(request: Request, response: Response): Promise<boolean> {
   try {
-    const [, search] = request.originalUrl.split('?', 2);
     const query =
       request.method === 'POST'
         ? valueAt(await readJson(request, response), ['query'])
-        : new URLSearchParams(search).get('query');
+        : searchOf(request).get('query');
     return typeof query === 'string' && isIntrospection(parseDocument(query));
   } catch {
     return false;
+  }
+}
+
+/** Yoga would answer an internal error where a parameter of the address is not JSON. */
+function checkQuery(request: Request): void {
+  const query = searchOf(request);
+  for (const name of ['variables', 'extensions']) {
+    const text = query.get(name);
+    if (text !== null) parseJson(text, ['query', name]);
   }
 }
 

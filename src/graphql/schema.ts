@@ -1,5 +1,11 @@
 import { MapperKind, mapSchema } from '@graphql-tools/utils';
-import { buildSchema, defaultFieldResolver, type GraphQLDirective, type GraphQLSchema } from 'graphql';
+import {
+  buildSchema,
+  defaultFieldResolver,
+  type GraphQLDirective,
+  type GraphQLSchema,
+  specifiedDirectives,
+} from 'graphql';
 import type { Context } from '../context.ts';
 import { accessOf, checkAccess } from './access.ts';
 import { builder } from './builder.ts';
@@ -15,7 +21,7 @@ import '../workspaces/workspaces.graphql.ts';
 
 /** The schema of all features, as it is printed. Only {@link createSchema} guards it for serving. */
 export function assembleSchema(): GraphQLSchema {
-  return builder.toSchema({ directives: [rateLimitDefinition()] });
+  return builder.toSchema({ directives: [...specifiedDirectives, rateLimitDefinition()] });
 }
 
 /** The schema as it is served: every root field checks access first, then the rate limit, then its arguments. */

@@ -1,16 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
-import { BadRequestError } from '../errors.ts';
+import { BadRequestError, locationOf, type Path } from '../errors.ts';
 
 /** Larger bodies are refused, counted after decompression. */
 const LARGEST_BYTES = 1_048_576;
+
+/** Deeper JSON than anybody writes, and far less than what exhausts a stack where it is written out again. */
+const DEEPEST = 256;
 
 const readRaw = express.raw({ type: () => true, limit: LARGEST_BYTES });
 
 /**
  * Reads a request's body and parses it as JSON (RFC 8259).
  * @throws {BadRequestError} for another content type or charset, an unknown encoding, and what is too large, empty,
- *   not UTF-8 or not JSON
+ *   not UTF-8, not JSON or nested too deeply
  */
 export async function readJson(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
   checkContentType(request.headers['content-type']);
@@ -22,11 +25,30 @@ export async function readJson(request: IncomingMessage, response: ServerRespons
   } catch {
     throw badBody('is not UTF-8');
   }
+  return parseJson(text, ['body']);
+}
+
+/**
+ * Parses JSON that stands at a path of the request.
+ * @throws {BadRequestError} for what is not JSON or nested too deeply
+ */
+export function parseJson(text: string, path: Path): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
-    throw badBody('is not JSON');
+    throw badRequest(path, 'is not JSON');
   }
+  if (isTooDeep(value)) throw badRequest(path, `is nested deeper than ${DEEPEST} levels`);
+  return value;
+}
+
+function isTooDeep(value: unknown): boolean {
+  let level = [value];
+  for (let depth = 0; depth <= DEEPEST && level.length > 0; depth += 1) {
+    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
+  }
+  return level.length > 0;
 }
 
 function checkContentType(contentType: string | undefined): void {
@@ -60,5 +82,9 @@ function reasonOf(error: unknown): string {
 }
 
 function badBody(message: string): BadRequestError {
-  return new BadRequestError(`The body ${message}.`, [{ path: ['body'], message, value: null }]);
+  return badRequest(['body'], message);
+}
+
+function badRequest(path: Path, message: string): BadRequestError {
+  return new BadRequestError(`The ${locationOf(path)} ${message}.`, [{ path, message, value: null }]);
 }

@@ -1,4 +1,4 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { BadRequestError } from '../errors.ts';
 
@@ -12,10 +12,7 @@ export function answerMalformed(server: Server, write: (error: BadRequestError) 
       socket.destroy();
       return;
     }
-    const message = reasonOf(error.code);
-    const body = write(
-      new BadRequestError(`The request ${message}.`, [{ path: ['request'], message, value: null }]),
-    );
+    const body = write(malformed(reasonOf(error.code)));
     socket.end(
       [
         'HTTP/1.1 400 Bad Request',
@@ -27,6 +24,19 @@ export function answerMalformed(server: Server, write: (error: BadRequestError) 
       ].join('\r\n'),
     );
   });
+}
+
+/**
+ * Refuses a request without exactly one Host (RFC 9112, section 3.2), which Node would answer with a bare 400.
+ * @throws {BadRequestError}
+ */
+export function checkHost({ httpVersion, headersDistinct: { host = [] } }: IncomingMessage): void {
+  if (host.length > 1) throw malformed('has more than one Host');
+  if (host.length === 0 && httpVersion === '1.1') throw malformed('has no Host');
+}
+
+function malformed(message: string): BadRequestError {
+  return new BadRequestError(`The request ${message}.`, [{ path: ['request'], message, value: null }]);
 }
 
 function reasonOf(code: string | undefined): string {

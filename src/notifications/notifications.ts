@@ -54,7 +54,9 @@ export async function findNotification(em: EntityManager, userId: string, id: st
 
 /**
  * Dismisses a notification whatever its status; one that is dismissed already stays as it is.
- * One statement, so that of two at once one changes it and both find it dismissed.
+ * One statement. Locking the user and then the notification reads its status as the one before left it, so that of
+ * two at once one changes it, and both find it dismissed. Times never go back, though clocks and requests overtake
+ * each other.
  * @throws {NotFoundError} where the user has no such notification
  */
 export async function dismissNotification(
@@ -64,21 +66,24 @@ export async function dismissNotification(
   now: Date,
 ): Promise<Notification> {
   const dismissed = await query(em)
+    .with('locked', (db) =>
+      db.selectFrom('UserRevision').select('userId').where('userId', '=', userId).forUpdate(),
+    )
+    .with('undismissed', (db) =>
+      db
+        .selectFrom('Notification')
+        .innerJoin('locked', 'locked.userId', 'Notification.userId')
+        .select('Notification.id')
+        .where('Notification.id', '=', id)
+        .where('Notification.status', '<>', 'dismissed')
+        .forUpdate('Notification'),
+    )
     .with('raised', (db) =>
       db
         .updateTable('UserRevision')
         .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
         .where('userId', '=', userId)
-        .where((eb) =>
-          eb.exists(
-            eb
-              .selectFrom('Notification')
-              .select('id')
-              .where('userId', '=', userId)
-              .where('id', '=', id)
-              .where('status', '<>', 'dismissed'),
-          ),
-        )
+        .where((eb) => eb.exists(eb.selectFrom('undismissed').select('id')))
         .returning('notifications as revision'),
     )
     .updateTable('Notification')
@@ -86,12 +91,11 @@ export async function dismissNotification(
     .set((eb) => ({
       status: 'dismissed',
       revision: eb.ref('raised.revision'),
-      dismissedAt: now,
-      updatedAt: now,
+      dismissedAt: eb.fn('greatest', [eb.val(now), 'updatedAt']),
+      updatedAt: eb.fn('greatest', [eb.val(now), 'updatedAt']),
     }))
     .where('userId', '=', userId)
     .where('id', '=', id)
-    .where('status', '<>', 'dismissed')
     .returningAll('Notification')
     .executeTakeFirst();
   return dismissed ?? findNotification(em, userId, id);

@@ -48,15 +48,17 @@ export async function publishNotification(
     const filter = { taskId: draft.taskId, kinds: [draft.kind] };
     const superseded = await resolveActive(em, { userId, filter, reason: 'superseded', revision }, now);
     const reached = revision + superseded.length + 1;
+    // Never before what it takes the place of, though requests overtake each other on their way to the lock.
+    const arrived = new Date(Math.max(...[now, ...superseded.map(({ updatedAt }) => updatedAt)].map(Number)));
     const notification = await insert(em, {
       ...draft,
       userId,
       id: draft.id ?? randomUUID(),
       revision: reached,
       status: 'active',
-      occurredAt: draft.occurredAt ?? now,
-      createdAt: now,
-      updatedAt: now,
+      occurredAt: draft.occurredAt ?? arrived,
+      createdAt: arrived,
+      updatedAt: arrived,
     });
     await raiseRevision(em, userId, { notifications: reached });
     return { notification, created: true, channels };

@@ -24,7 +24,10 @@ export async function resolveNotifications(
   });
 }
 
-/** Resolves under the user's lock. Each changed notification takes a revision of its own, counted on from `revision`. */
+/**
+ * Resolves under the user's lock. Each changed notification takes a revision of its own, counted on from `revision`;
+ * its times never go back, though clocks and requests overtake each other.
+ */
 export async function resolveActive(
   em: EntityManager,
   change: { userId: string; filter: TaskFilter; reason: Resolution; revision: number },
@@ -54,8 +57,8 @@ export async function resolveActive(
       status: 'resolved',
       resolvedBy: reason,
       revision: eb(eb.val(revision), '+', eb.ref('numbered.position')),
-      resolvedAt: now,
-      updatedAt: now,
+      resolvedAt: eb.fn('greatest', [eb.val(now), 'updatedAt']),
+      updatedAt: eb.fn('greatest', [eb.val(now), 'updatedAt']),
     }))
     .where('userId', '=', userId)
     .whereRef('Notification.id', '=', 'numbered.id')

@@ -51,14 +51,11 @@ export async function updatePreferences(
     const { emailEnabled, pushEnabled, chatDmEnabled } = lastChange(notificationKind, changes) ?? allOn;
     return { userId, notificationKind, emailEnabled, pushEnabled, chatDmEnabled, ...times };
   });
-  const isSaid = ({ notificationKind }: Pick<Preference, 'notificationKind'>) =>
-    lastChange(notificationKind, changes) !== undefined;
+  const said = wanted.filter(({ notificationKind }) => lastChange(notificationKind, changes) !== undefined);
   return em.transactional(async (em) => {
-    await storeChanged(em, wanted.filter(isSaid));
-    await storeMissing(
-      em,
-      wanted.filter((preference) => !isSaid(preference)),
-    );
+    // Rows are always met in the same order, missing ones first: of two updates at once one waits, never both.
+    if (said.length < wanted.length) await storeMissing(em, wanted);
+    await storeChanged(em, said);
     return listPreferences(em, userId);
   });
 }
@@ -99,7 +96,6 @@ async function storeChanged(em: EntityManager, preferences: readonly Preference[
 }
 
 async function storeMissing(em: EntityManager, preferences: readonly Preference[]): Promise<void> {
-  if (preferences.length === 0) return;
   await query(em)
     .insertInto('Preference')
     .values(preferences)

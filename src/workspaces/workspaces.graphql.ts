@@ -51,9 +51,10 @@ export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement
       nullable: true,
       description: 'Token for preview addresses.',
     }),
-    errorMessage: t.exposeString('errorMessage', {
+    errorMessage: t.string({
       nullable: true,
       description: 'Details while the status is `ERROR`.',
+      resolve: ({ status, errorMessage }) => (status === 'error' ? errorMessage : null),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),

@@ -16,9 +16,15 @@ export type TestGateway = {
   close(): Promise<void>;
 };
 
-/** Starts a gateway by the same settings as the process, given as environment variables. */
-export async function startTestGateway(environment: Record<string, string> = {}): Promise<TestGateway> {
-  const database = await createTestDatabase();
+/**
+ * Starts a gateway by the same settings as the process, given as environment variables; with `shared` on the
+ * database of another, which keeps it.
+ */
+export async function startTestGateway(
+  environment: Record<string, string> = {},
+  shared?: TestDatabase,
+): Promise<TestGateway> {
+  const database = shared ?? (await createTestDatabase());
   const config = readConfig({
     PORT: '0',
     DATABASE_URL: database.url,
@@ -51,7 +57,7 @@ export async function startTestGateway(environment: Record<string, string> = {})
     async close() {
       await server.close(1000);
       await opened.close();
-      await database.drop();
+      if (shared === undefined) await database.drop();
     },
   };
 }

@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { migrate } from '../../src/database/migrate.ts';
+import { makeFolder, removeFolder } from './folder.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -15,7 +13,7 @@ declare module 'vitest' {
 
 /** One real PostgreSQL for the whole run, with a migrated database that test files clone. */
 export default async function setup(project: TestProject) {
-  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+  const dataDir = await makeFolder();
   const postgres = await startEmbeddedPostgres({ dataDir, notice: () => undefined });
   const template = new URL(postgres.url);
   template.pathname = '/template_gateway';
@@ -25,7 +23,7 @@ export default async function setup(project: TestProject) {
   project.provide('postgresUrl', postgres.url);
   return async () => {
     await postgres.stop();
-    await rm(dataDir, { recursive: true, force: true });
+    await removeFolder(dataDir);
   };
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { graphql } from './client.ts';
-import { platform } from './tokens.ts';
+import { type GraphQLReply, graphql } from './client.ts';
+import { member, platform } from './tokens.ts';
 
 /** Payload inputs by kind, each the least that its kind needs. */
 export const payloads = {
@@ -20,8 +20,21 @@ export type Kind = keyof typeof payloads;
 type Gateway = { address: string };
 
 /** Runs an operation as the platform; a test that expects a fault uses {@link graphql} itself. */
-export async function asPlatform(gateway: Gateway, query: string, variables: Record<string, unknown>) {
-  const reply = await graphql(gateway, query, variables, { token: await platform() });
+export async function asPlatform(gateway: Gateway, query: string, variables: Record<string, unknown> = {}) {
+  return dataOf(await graphql(gateway, query, variables, { token: await platform() }));
+}
+
+/** Runs an operation as a member with the full account; a test that expects a fault uses {@link graphql} itself. */
+export async function asMember(
+  gateway: Gateway,
+  userId: string,
+  query: string,
+  variables: Record<string, unknown> = {},
+) {
+  return dataOf(await graphql(gateway, query, variables, { token: await member(userId) }));
+}
+
+function dataOf(reply: GraphQLReply) {
   if (reply.errors.length > 0) throw new Error(reply.text);
   return reply.data;
 }

@@ -1,4 +1,4 @@
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { CompactSign, exportJWK, generateKeyPair, SignJWT } from 'jose';
 
 export const ISSUER = 'https://issuer.test';
 export const AUDIENCE = 'account-gateway';
@@ -19,6 +19,13 @@ export async function signToken(
   return new SignJWT(kept)
     .setProtectedHeader({ alg: 'EdDSA', kid: 'test', ...options.header })
     .sign(options.key ?? privateKey);
+}
+
+/** Signs a text as it is, for claims and headers that no honest issuer writes. */
+export async function signText(text: string, header: Record<string, unknown> = {}): Promise<string> {
+  return new CompactSign(new TextEncoder().encode(text))
+    .setProtectedHeader({ alg: 'EdDSA', kid: 'test', ...header })
+    .sign(privateKey, { crit: Object.fromEntries(Object.keys(header).map((name) => [name, true])) });
 }
 
 /** A member of an organization with the full account. */

@@ -1,0 +1,150 @@
+import {
+  type ASTVisitor,
+  type FieldNode,
+  GraphQLError,
+  type GraphQLField,
+  getNamedType,
+  isInterfaceType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  type SelectionNode,
+  type SelectionSetNode,
+  type ValidationContext,
+} from 'graphql';
+import type { Context } from '../context.ts';
+import { DEFAULT_PAGE, LARGEST_PAGE } from './connection.ts';
+
+/** What one document may ask for at most; GraphiQL's introspection and a whole screen are far below. */
+export const documentLimits = {
+  tokens: 5000,
+  depth: 16,
+  rootFields: 20,
+  aliases: 50,
+  directives: 50,
+  cost: 10_000,
+} as const;
+
+type Limited = keyof typeof documentLimits;
+
+/** What is told of a document that asks for too much. */
+export function overLimit(name: Limited, found: number): string {
+  return `The document is too costly: ${wordOf[name]} ${found}, at most ${documentLimits[name]} allowed.`;
+}
+
+const wordOf: Record<Limited, string> = {
+  tokens: 'tokens',
+  depth: 'depth',
+  rootFields: 'root fields',
+  aliases: 'aliases',
+  directives: 'directives',
+  cost: 'cost',
+};
+
+/** What a selection asks for with its fragments spread out. */
+type Measure = { readonly [Name in Exclude<Limited, 'tokens'>]: number };
+
+const nothing: Measure = { depth: 0, rootFields: 0, aliases: 0, directives: 0, cost: 0 };
+
+/** A list without page sizes is taken to have this many items. */
+const PLAIN_LIST = 10;
+
+/**
+ * A validation rule that refuses costly documents before anything runs. A field costs 1, times the lists that it
+ * lies in; a page size that comes in a variable counts as the largest. Each fragment is measured once, so that
+ * measuring stays linear where spreading would not.
+ */
+export function limitDocument(context: ValidationContext): ASTVisitor {
+  const schema = context.getSchema();
+  const measured = new Map<string, Measure>();
+
+  return {
+    OperationDefinition(operation) {
+      const root = schema.getRootType(operation.operation);
+      const { directives, ...found } = measureSet(operation.selectionSet, root?.getFields() ?? {});
+      report({ ...found, directives: directives + (operation.directives?.length ?? 0) });
+
+      function report(measure: Measure): void {
+        for (const name of ['depth', 'rootFields', 'aliases', 'directives', 'cost'] as const) {
+          if (measure[name] > documentLimits[name]) {
+            context.reportError(new GraphQLError(overLimit(name, measure[name]), { nodes: operation }));
+          }
+        }
+      }
+    },
+  };
+
+  function measureSet({ selections }: SelectionSetNode, fields: Fields): Measure {
+    return selections.map((selection) => measureOne(selection, fields)).reduce(add, nothing);
+  }
+
+  function measureOne(selection: SelectionNode, fields: Fields): Measure {
+    const directives = selection.directives?.length ?? 0;
+    const inside =
+      selection.kind === Kind.FIELD
+        ? measureField(selection, fields)
+        : selection.kind === Kind.INLINE_FRAGMENT
+          ? measureSet(selection.selectionSet, fieldsOf(selection.typeCondition?.name.value) ?? fields)
+          : measureFragment(selection.name.value);
+    return { ...inside, directives: inside.directives + directives };
+  }
+
+  function measureField(node: FieldNode, fields: Fields): Measure {
+    const field = fields[node.name.value];
+    const inside = node.selectionSet
+      ? measureSet(node.selectionSet, fieldsOf(field && getNamedType(field.type).name) ?? {})
+      : nothing;
+    return {
+      depth: inside.depth + 1,
+      rootFields: 1,
+      aliases: inside.aliases + (node.alias ? 1 : 0),
+      directives: inside.directives,
+      cost: 1 + inside.cost * itemsOf(node, field),
+    };
+  }
+
+  function measureFragment(name: string): Measure {
+    const known = measured.get(name);
+    if (known !== undefined) return known;
+    // Stands in while the fragment is measured; a circle is another rule's to report.
+    measured.set(name, nothing);
+    const fragment = context.getFragment(name);
+    const measure = fragment
+      ? measureSet(fragment.selectionSet, fieldsOf(fragment.typeCondition.name.value) ?? {})
+      : nothing;
+    measured.set(name, measure);
+    return measure;
+  }
+
+  function fieldsOf(typeName: string | undefined): Fields | undefined {
+    const type = typeName === undefined ? undefined : schema.getType(typeName);
+    return isObjectType(type) || isInterfaceType(type) ? type.getFields() : undefined;
+  }
+}
+
+type Fields = Readonly<Record<string, GraphQLField<unknown, Context>>>;
+
+function add(a: Measure, b: Measure): Measure {
+  return {
+    depth: Math.max(a.depth, b.depth),
+    rootFields: a.rootFields + b.rootFields,
+    aliases: a.aliases + b.aliases,
+    directives: a.directives + b.directives,
+    cost: a.cost + b.cost,
+  };
+}
+
+/** How many items a field may answer. The records of a connection are counted where the page is asked for. */
+function itemsOf(node: FieldNode, field: GraphQLField<unknown, Context> | undefined): number {
+  if (field?.args.some(({ name }) => name === 'first')) return pageSizeOf(node);
+  if (field?.name === 'nodes' || field?.name === 'edges') return 1;
+  const type = field && (isNonNullType(field.type) ? field.type.ofType : field.type);
+  return isListType(type) ? PLAIN_LIST : 1;
+}
+
+function pageSizeOf(node: FieldNode): number {
+  const given = node.arguments?.filter(({ name }) => name.value === 'first' || name.value === 'last') ?? [];
+  const sizes = given.map(({ value }) => (value.kind === Kind.INT ? Number(value.value) : LARGEST_PAGE));
+  return sizes.length === 0 ? DEFAULT_PAGE : Math.max(...sizes);
+}

@@ -1,0 +1,44 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { OperatorError } from '../operator-error.ts';
+
+/**
+ * Listens, and answers the address with the port that was really taken: `http://127.0.0.1:4000`.
+ * @throws {OperatorError} where the host or the port cannot be had
+ */
+export async function listen(server: Server, host: string, port: number): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    const refuse = (error: NodeJS.ErrnoException) => reject(explained(error, host, port));
+    server.once('error', refuse).listen(port, host, () => {
+      server.off('error', refuse);
+      resolve();
+    });
+  });
+  return addressOf(server);
+}
+
+function explained(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new OperatorError(
+        `Port ${port} of ${host} is taken by another process. Stop that one, or set PORT to another (0 takes a free one).`,
+      );
+    case 'EACCES':
+      return new OperatorError(`This user may not listen on port ${port}. Set PORT to 1024 or more.`);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new OperatorError(
+        `"${host}" is no address of this machine. Set HOST to one (127.0.0.1, or 0.0.0.0 for all).`,
+      );
+    default:
+      return error;
+  }
+}
+
+function addressOf(server: Server): string {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
+  const { family, address: host, port }: AddressInfo = address;
+  return `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,18 @@
+import type { ServerOptions } from 'node:http';
+
+/** Milliseconds after which a connection that does not get on is given up. */
+export type Timeouts = Required<
+  Pick<
+    ServerOptions,
+    'headersTimeout' | 'requestTimeout' | 'keepAliveTimeout' | 'connectionsCheckingInterval'
+  >
+>;
+
+/** A client that sends its request byte by byte holds a connection no longer than this. */
+export const timeouts: Timeouts = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  // Longer than the minute that proxies commonly keep a connection for.
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 1000,
+};

@@ -1,0 +1,32 @@
+import { Redis } from 'ioredis';
+import type { Log } from './log.ts';
+
+/** Redis is near or it is away: a request does not wait longer for a counter. */
+const TIMEOUT_MS = 500;
+
+const LONGEST_RETRY_MS = 2000;
+
+/**
+ * Connects in the background, again and again where Redis goes away. Commands fail at once meanwhile, so that
+ * whoever asks can do without. Going and coming back are logged, each once.
+ */
+export function openRedis(url: string, log: Log): Redis {
+  const redis = new Redis(url, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: TIMEOUT_MS,
+    commandTimeout: TIMEOUT_MS,
+    retryStrategy: (attempt) => Math.min(attempt * 50, LONGEST_RETRY_MS),
+  });
+  let isAway = false;
+  redis.on('error', (error) => {
+    if (isAway) return;
+    isAway = true;
+    log.warn({ err: error }, 'Redis is away: rate limits are counted in this process alone');
+  });
+  redis.on('ready', () => {
+    if (isAway) log.info('Redis is back: rate limits are shared again');
+    isAway = false;
+  });
+  return redis;
+}

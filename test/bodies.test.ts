@@ -1,0 +1,147 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type RestRequest, rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { rawRequest, sendRaw } from './support/raw.ts';
+import { publish } from './support/records.ts';
+import { member } from './support/tokens.ts';
+
+const path = '/user/notification-preferences';
+const json = { 'Content-Type': 'application/json' };
+/** JSON of so many bytes. */
+const jsonOfSize = (bytes: number) => `{"preferences":[]${' '.repeat(bytes - 18)}}`;
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+const put = (request: RestRequest) => rest(gateway, 'PUT', path, { token, ...request });
+
+const unreadable: [what: string, message: string, request: RestRequest][] = [
+  ['is not JSON', 'is not JSON', { raw: '{preferences: []}', headers: json }],
+  ['is cut off', 'is not JSON', { raw: '{"preferences": [', headers: json }],
+  ['is JSON with a comment', 'is not JSON', { raw: '{"preferences": []} // all', headers: json }],
+  ['is not UTF-8', 'is not UTF-8', { raw: Uint8Array.from([0x7b, 0xff, 0x7d]), headers: json }],
+  ['is empty', 'is empty', { raw: '', headers: json }],
+  ['is white space', 'is not JSON', { raw: ' ', headers: json }],
+  ['is larger than 1 MiB', 'is larger than 1048576 bytes', { raw: jsonOfSize(1_048_577), headers: json }],
+  [
+    'is larger than 1 MiB after inflation',
+    'is larger than 1048576 bytes',
+    { raw: gzipped(jsonOfSize(1_048_577)), headers: { ...json, 'Content-Encoding': 'gzip' } },
+  ],
+  [
+    'is not what its Content-Encoding says',
+    'cannot be read',
+    { raw: '{"preferences":[]}', headers: { ...json, 'Content-Encoding': 'gzip' } },
+  ],
+  [
+    'has an unknown Content-Encoding',
+    'has an unknown Content-Encoding',
+    { raw: '{"preferences":[]}', headers: { ...json, 'Content-Encoding': 'zip' } },
+  ],
+  [
+    'has an unknown charset',
+    'must be in UTF-8',
+    { raw: '{"preferences":[]}', headers: { 'Content-Type': 'application/json; charset=latin1' } },
+  ],
+  [
+    'has no Content-Type',
+    'needs the header Content-Type: application/json',
+    { raw: new TextEncoder().encode('{"preferences":[]}') },
+  ],
+  [
+    'has another Content-Type',
+    'needs the header Content-Type: application/json',
+    { raw: '{"preferences":[]}', headers: { 'Content-Type': 'text/plain' } },
+  ],
+  [
+    'has a Content-Type that begins alike',
+    'needs the header Content-Type: application/json',
+    { raw: '{"preferences":[]}', headers: { 'Content-Type': 'application/json-patch+json' } },
+  ],
+  [
+    'is nested too deeply',
+    'is nested deeper than 256 levels',
+    { raw: `{"preferences":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, headers: json },
+  ],
+];
+
+function gzipped(text: string): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(gzipSync(text));
+}
+
+test.each(unreadable)('a body that %s is a 400', async (_what, message, request) => {
+  const { status, body } = await put(request);
+
+  expect(status).toBe(400);
+  expect(body).toEqual({
+    error: `The body ${message}.`,
+    code: 'bad_request',
+    errors: [{ location: 'body', message, value: null }],
+  });
+});
+
+test.each(unreadable)(
+  'a GraphQL request whose body %s is a 400',
+  async (_what, message, { raw, headers }) => {
+    const response = await fetch(`${gateway.address}/graphql`, {
+      method: 'POST',
+      headers: { ...headers, Authorization: `Bearer ${token}` },
+      body: raw ?? '',
+    });
+
+    expect(response.status).toBe(400);
+    expect(await response.json()).toEqual({
+      errors: [
+        {
+          message: `The body ${message}.`,
+          extensions: { code: 'BAD_REQUEST', errors: [{ location: 'body', message, value: null }] },
+        },
+      ],
+    });
+  },
+);
+
+test.each<[what: string, request: RestRequest]>([
+  ['of exactly 1 MiB', { raw: jsonOfSize(1_048_576), headers: json }],
+  ['with gzip', { raw: gzipped('{"preferences":[]}'), headers: { ...json, 'Content-Encoding': 'gzip' } }],
+  [
+    'with a charset',
+    { raw: '{"preferences":[]}', headers: { 'Content-Type': 'application/json; charset=UTF-8' } },
+  ],
+  [
+    'with a Content-Type in capitals',
+    { raw: '{"preferences":[]}', headers: { 'Content-Type': 'APPLICATION/JSON' } },
+  ],
+])('a body %s is read', async (_what, request) => {
+  expect((await put(request)).status).toBe(200);
+});
+
+const unread: [type: string, raw: string][] = [
+  ['application/json', '{"unknown":'],
+  ['text/plain; charset=nonsense', 'text'],
+  ['application/json', jsonOfSize(2_000_000)],
+];
+
+test.each(unread)('dismissing and deleting read no body, whatever it is: %s', async (type, raw) => {
+  const { id } = await publish(gateway, 'alice');
+  const sent = { token, raw, headers: { 'Content-Type': type } };
+
+  const dismissed = await rest(gateway, 'POST', `/user/notifications/${id}/dismiss`, sent);
+  const deleted = await rest(gateway, 'DELETE', '/editor/auth', sent);
+
+  expect([dismissed.status, deleted.status]).toEqual([200, 204]);
+});
+
+test.each(unread)('GET reads no body, whatever it is: %s', async (type, raw) => {
+  const lines = [`Authorization: Bearer ${token}`, `Content-Type: ${type}`, `Content-Length: ${raw.length}`];
+
+  const { status } = await sendRaw(gateway, rawRequest('GET /user/workspaces', lines, raw));
+
+  expect(status).toBe(200);
+});

@@ -1,0 +1,119 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { graphql, rest } from './support/client.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { type GatewayProcess, runProcess, startGatewayProcess } from './support/process.ts';
+import { jwks } from './support/tokens.ts';
+
+let folder: string;
+let settings: { DATA_DIR: string };
+let gateway: GatewayProcess;
+
+beforeAll(async () => {
+  folder = await makeFolder();
+  settings = { DATA_DIR: join(folder, 'data') };
+  gateway = await startGatewayProcess({
+    ...settings,
+    AUTH_AUDIENCE: 'here',
+    GRAPHIQL: 'false',
+    LOG_LEVEL: 'error',
+  });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await removeFolder(folder);
+});
+
+const token = (options: string[], environment: Record<string, string> = {}) =>
+  runProcess('src/commands/token.ts', { ...settings, AUTH_AUDIENCE: 'here', ...environment }, options);
+
+async function printedToken(...options: string[]): Promise<string> {
+  const ended = await token(options);
+  expect(ended).toEqual({
+    status: 0,
+    stdout: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+\n$/),
+    stderr: '',
+  });
+  return ended.stdout.trim();
+}
+
+describe('npm run token', () => {
+  test('prints one token and nothing else, and the running gateway takes it', async () => {
+    const printed = await printedToken('--sub', 'alice', '--org', 'acme');
+    expect((await rest(gateway, 'GET', '/user/workspaces', { token: printed })).status).toBe(200);
+    expect((await rest(gateway, 'GET', '/editor/auth', { token: printed })).status).toBe(200);
+  });
+
+  test('without an organization the token is no member, and it is good for one hour', async () => {
+    const printed = await printedToken('--sub', 'alice');
+    const { iat = 0, exp = 0, ...claims } = decodeJwt(printed);
+    expect(claims).toEqual({ sub: 'alice', aud: 'here' });
+    expect(exp - iat).toBe(3600);
+    const { body } = await rest(gateway, 'GET', '/editor/auth', { token: printed });
+    expect(body.code).toBe('org_membership_required');
+  });
+
+  test('with a scope the token has that scope and no other', async () => {
+    const printed = await printedToken('--sub', 'service', '--scope', 'platform:read platform:write');
+    const reply = await graphql(gateway, '{ statistics { __typename } }', {}, { token: printed });
+    expect(reply.errors).toEqual([]);
+    expect((await rest(gateway, 'GET', '/user/workspaces', { token: printed })).status).toBe(403);
+  });
+
+  test.concurrent.each([
+    ['30s', 30],
+    ['5m', 300],
+    ['2h', 7200],
+    ['1d', 86_400],
+  ])('with --ttl %s the token is good for %i seconds', async (ttl, seconds) => {
+    const { iat = 0, exp = 0 } = decodeJwt(await printedToken('--sub', 'alice', '--ttl', ttl));
+    expect(exp - iat).toBe(seconds);
+  });
+
+  test.concurrent.each([
+    [['--org', 'acme'], '--sub must name the user'],
+    [['--sub', ''], '--sub must name the user'],
+    [['--sub', 'a'.repeat(256)], '--sub must name the user'],
+    [['--sub', 'alice', '--org', ''], '--org must not be empty'],
+    [['--sub', 'alice', '--ttl', '1y'], '--ttl must be a number with s, m, h or d'],
+    [['--sub', 'alice', '--ttl', '0h'], '--ttl must be a number with s, m, h or d'],
+    [['--sub', 'alice', '--admin'], "Unknown option '--admin'"],
+    [['alice'], 'Unexpected argument'],
+  ])('refuses %j with its usage and status 1', async (options, message) => {
+    const ended = await token(options);
+    expect(ended).toMatchObject({ status: 1, stdout: '' });
+    expect(ended.stderr).toContain(message);
+    expect(ended.stderr).toMatch(/\nUsage: npm run -s token -- --sub USER .*\n$/);
+  });
+
+  test('refuses where another key set is configured, and makes no key', async () => {
+    const other = { DATA_DIR: join(folder, 'other'), AUTH_JWKS: JSON.stringify(jwks) };
+    const ended = await token(['--sub', 'alice'], other);
+    expect(ended).toMatchObject({ status: 1, stdout: '' });
+    expect(ended.stderr).toMatch(/^Tokens are made with the development key only/);
+    expect(existsSync(other.DATA_DIR)).toBe(false);
+  });
+
+  test('tells what is wrong with the configuration', async () => {
+    const ended = await token(['--sub', 'alice'], { PORT: 'http' });
+    expect(ended).toMatchObject({ status: 1, stdout: '' });
+    expect(ended.stderr).toContain('PORT: must be a whole number');
+  });
+});
+
+describe('npm run migrate', () => {
+  test('attaches to the database of the running gateway, says that it is up to date, and leaves it up', async () => {
+    const ended = await runProcess('src/commands/migrate.ts', settings);
+    expect(ended).toEqual({ status: 0, stdout: 'The database is up to date.\n', stderr: '' });
+    expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+  });
+
+  test('without a gateway starts the database for the time being', async () => {
+    await gateway.stop();
+    const ended = await runProcess('src/commands/migrate.ts', settings);
+    expect(ended).toEqual({ status: 0, stdout: 'The database is up to date.\n', stderr: '' });
+    expect(existsSync(join(settings.DATA_DIR, 'postgresql/cluster/postmaster.pid'))).toBe(false);
+  });
+});

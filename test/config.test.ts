@@ -1,0 +1,204 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ConfigError, readConfig } from '../src/config.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { jwks } from './support/tokens.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await makeFolder();
+});
+afterAll(() => removeFolder(folder));
+
+const keyText = 'QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY=';
+
+function faultsOf(environment: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+test('without any variable everything has the default of development', () => {
+  expect(readConfig({})).toEqual({
+    production: false,
+    host: '127.0.0.1',
+    port: 4000,
+    publicUrl: null,
+    databaseUrl: null,
+    dataDir: '.data',
+    databasePoolSize: 10,
+    databaseTimeoutMs: 5000,
+    keySet: { kind: 'development' },
+    issuer: null,
+    audience: null,
+    orgClaim: 'org_id',
+    encryptionKeys: null,
+    limits: { reads: 600, writes: 120, platform: 0 },
+    graphiql: true,
+    logLevel: 'info',
+  });
+});
+
+test('every variable is taken over', () => {
+  const config = readConfig({
+    NODE_ENV: 'production',
+    HOST: '0.0.0.0',
+    PORT: '0',
+    PUBLIC_URL: 'https://example.test/account/',
+    DATABASE_URL: 'postgres://user:word@db.test/gateway',
+    DATA_DIR: '/data',
+    DATABASE_POOL_SIZE: '3',
+    DATABASE_TIMEOUT_MS: '100',
+    AUTH_JWKS_URL: 'https://issuer.test/keys',
+    AUTH_ISSUER: 'https://issuer.test',
+    AUTH_AUDIENCE: 'gateway',
+    AUTH_ORG_CLAIM: 'organization',
+    ENCRYPTION_KEYS: `new:${keyText}, old:${keyText}`,
+    RATE_LIMIT_READS_PER_MINUTE: '1',
+    RATE_LIMIT_WRITES_PER_MINUTE: '2',
+    RATE_LIMIT_PLATFORM_PER_MINUTE: '3',
+    GRAPHIQL: 'false',
+    LOG_LEVEL: 'silent',
+  });
+  expect(config).toMatchObject({
+    production: true,
+    host: '0.0.0.0',
+    port: 0,
+    publicUrl: 'https://example.test/account',
+    databaseUrl: 'postgres://user:word@db.test/gateway',
+    dataDir: '/data',
+    databasePoolSize: 3,
+    databaseTimeoutMs: 100,
+    keySet: { kind: 'remote', url: new URL('https://issuer.test/keys') },
+    issuer: 'https://issuer.test',
+    audience: 'gateway',
+    orgClaim: 'organization',
+    limits: { reads: 1, writes: 2, platform: 3 },
+    graphiql: false,
+    logLevel: 'silent',
+  });
+  expect([...(config.encryptionKeys?.keys() ?? [])]).toEqual(['new', 'old']);
+});
+
+const badValues: Record<string, string[]> = {
+  NODE_ENV: ['prodution', 'PRODUCTION', ' '],
+  PORT: ['-1', '65536', '4000.5', '1e3', '0x10', ' 4000', 'http'],
+  PUBLIC_URL: [
+    'example.test',
+    'ftp://example.test',
+    '/account',
+    'https://',
+    'https://a.test/?b',
+    'https://a.test/#b',
+  ],
+  DATABASE_URL: ['localhost', 'mysql://localhost/gateway', 'localhost:5432'],
+  DATABASE_POOL_SIZE: ['0', '1001', 'many'],
+  DATABASE_TIMEOUT_MS: ['99', '600001', '5s', '-1', 'Infinity'],
+  AUTH_JWKS_URL: ['issuer.test', 'file:///etc/passwd'],
+  AUTH_JWKS: [
+    '/no/such/file',
+    '{',
+    '{}',
+    '{"keys":[]}',
+    '{"keys":[{}]}',
+    '{"keys":"RSA"}',
+    '{"keys":[{"kty":"OKP","crv":"Ed25519","x":"YQ","d":"YQ"}]}',
+  ],
+  ENCRYPTION_KEYS: [
+    keyText,
+    `:${keyText}`,
+    'k1:',
+    'k1:c2hvcnQ=',
+    `k1:${keyText},`,
+    `k1:${keyText},k1:${keyText}`,
+    `k 1:${keyText}`,
+    `k1:${keyText}${keyText}`,
+  ],
+  RATE_LIMIT_READS_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
+  RATE_LIMIT_WRITES_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
+  RATE_LIMIT_PLATFORM_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
+  GRAPHIQL: ['yes', '1', 'True'],
+  LOG_LEVEL: ['verbose', 'INFO'],
+};
+
+describe.each(Object.entries(badValues))('%s', (name, values) => {
+  test.each(values)('refuses "%s", naming the variable', (value) => {
+    expect(faultsOf({ [name]: value })).toEqual([expect.stringMatching(new RegExp(`^${name}: \\w`))]);
+  });
+  test('that is empty counts as unset', () => {
+    expect(readConfig({ [name]: '' })).toEqual(readConfig({}));
+  });
+});
+
+test('all faults are named at once, those between variables too', () => {
+  const error = () =>
+    readConfig({
+      PORT: 'http',
+      GRAPHIQL: 'yes',
+      LOG_LEVEL: 'loud',
+      HOST: '0.0.0.0',
+      DATABASE_POOL_SIZE: '0',
+    });
+  expect(error).toThrow(ConfigError);
+  for (const name of ['PORT', 'GRAPHIQL', 'LOG_LEVEL', 'HOST', 'DATABASE_POOL_SIZE']) {
+    expect(error).toThrow(new RegExp(`^  ${name}: `, 'm'));
+  }
+});
+
+test('production names everything that is missing at once, beside what is wrong', () => {
+  const names = faultsOf({ NODE_ENV: 'production', PORT: 'http' }).map((fault) => fault.split(':', 1)[0]);
+  expect(names).toEqual([
+    'PORT',
+    'DATABASE_URL',
+    'AUTH_ISSUER',
+    'AUTH_AUDIENCE',
+    'ENCRYPTION_KEYS',
+    'AUTH_JWKS_URL',
+  ]);
+});
+
+test.each(['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test'])(
+  'a host that is not loopback (%s) is refused without a configured key set, with the reason',
+  (host) => {
+    expect(faultsOf({ HOST: host })).toEqual([
+      expect.stringMatching(
+        /^HOST: .* can be reached from other machines, .* development key: set AUTH_JWKS_URL/,
+      ),
+    ]);
+    expect(readConfig({ HOST: host, AUTH_JWKS: JSON.stringify(jwks) }).host).toBe(host);
+  },
+);
+
+test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])('the loopback host %s needs no key set', (host) => {
+  expect(readConfig({ HOST: host }).host).toBe(host);
+});
+
+test('a key set is taken as JSON text and as the path of a file', async () => {
+  const path = join(folder, 'keys.json');
+  await writeFile(path, JSON.stringify(jwks));
+  expect(readConfig({ AUTH_JWKS: JSON.stringify(jwks) }).keySet).toEqual({ kind: 'local', jwks });
+  expect(readConfig({ AUTH_JWKS: path }).keySet).toEqual({ kind: 'local', jwks });
+  await writeFile(path, 'not json');
+  expect(faultsOf({ AUTH_JWKS: path })).toEqual([expect.stringContaining('is not a JSON key set')]);
+});
+
+test('a key set and the address of one are refused together', () => {
+  const both = { AUTH_JWKS: JSON.stringify(jwks), AUTH_JWKS_URL: 'https://issuer.test/keys' };
+  expect(faultsOf(both)).toEqual(['AUTH_JWKS: set it or AUTH_JWKS_URL, not both']);
+});
+
+test('a message never repeats a secret, and a configuration never prints a key', () => {
+  const secret = 'a-secret-that-was-put-in-the-wrong-place';
+  for (const name of ['DATABASE_URL', 'AUTH_JWKS', 'AUTH_JWKS_URL', 'ENCRYPTION_KEYS', 'PORT', 'LOG_LEVEL']) {
+    for (const value of [secret, `k1:${secret}`, `{"keys":["${secret}"]}`, `mysql://u:${secret}@h/d`]) {
+      expect(faultsOf({ [name]: value }).join()).not.toContain(secret);
+    }
+  }
+  const config = readConfig({ ENCRYPTION_KEYS: `k1:${keyText}` });
+  expect(JSON.stringify([...(config.encryptionKeys ?? [])])).not.toContain(keyText.slice(0, 8));
+});

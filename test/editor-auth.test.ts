@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { asMember, asPlatform } from './support/records.ts';
+import { member } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const none = { auth: { type: 'none' }, needs_reauth: false };
+const connected = { auth: { type: 'subscription' }, needs_reauth: false };
+const state = 'auth { type } needsReauth reauthReason';
+
+const tokenOf = (userId: string, name: string) => `${name}-of-${userId}`;
+const pairOf = (userId: string, name = '') => ({
+  accessToken: tokenOf(userId, `access${name}`),
+  refreshToken: tokenOf(userId, `refresh${name}`),
+});
+
+async function credential(userId: string) {
+  const query =
+    'query ($userId: ID!) { editorCredential(userId: $userId) { version accessToken refreshToken } }';
+  return (await asPlatform(gateway, query, { userId })).editorCredential;
+}
+
+async function report(userId: string, version: number, reason: string) {
+  const input = { userId, version, reason };
+  const data = await asPlatform(
+    gateway,
+    'mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { applied } }',
+    { input },
+  );
+  expect(data.reportEditorAuthFailure.applied).toBe(true);
+}
+
+async function revoke(userId: string) {
+  await report(userId, (await credential(userId)).version, 'TOKEN_REVOKED');
+}
+
+async function read(userId: string) {
+  return (await rest(gateway, 'GET', '/editor/auth', { token: await member(userId) })).body;
+}
+
+async function readOverGraphQL(userId: string) {
+  return (await asMember(gateway, userId, `{ editorAuth { ${state} } }`)).editorAuth;
+}
+
+/** What a user does, over each face; answers what GraphQL answers too. */
+const over = {
+  REST: {
+    async store(userId: string, pair: object) {
+      const path = '/editor/auth/subscription';
+      const reply = await rest(gateway, 'PUT', path, { token: await member(userId), body: pair });
+      expect(reply.status, reply.text).toBe(200);
+      expect(reply.body).toEqual(connected);
+    },
+    async delete(userId: string) {
+      const reply = await rest(gateway, 'DELETE', '/editor/auth', { token: await member(userId) });
+      expect(reply.status).toBe(204);
+      expect(reply.text).toBe('');
+    },
+  },
+  GraphQL: {
+    async store(userId: string, pair: object) {
+      const mutation = `mutation ($input: StoreEditorSubscriptionInput!) {
+        storeEditorSubscription(input: $input) { editorAuth { ${state} } }
+      }`;
+      const data = await asMember(gateway, userId, mutation, { input: pair });
+      expect(data.storeEditorSubscription.editorAuth).toEqual({
+        auth: { type: 'SUBSCRIPTION' },
+        needsReauth: false,
+        reauthReason: null,
+      });
+    },
+    async delete(userId: string) {
+      const data = await asMember(
+        gateway,
+        userId,
+        `mutation { deleteEditorAuth { editorAuth { ${state} } } }`,
+      );
+      expect(data.deleteEditorAuth.editorAuth).toEqual({
+        auth: { type: 'NONE' },
+        needsReauth: false,
+        reauthReason: null,
+      });
+    },
+  },
+};
+
+test('where nothing is stored the status says so, and reading stores nothing', async () => {
+  expect(await read('nobody')).toStrictEqual(none);
+  expect(await readOverGraphQL('nobody')).toEqual({
+    auth: { type: 'NONE' },
+    needsReauth: false,
+    reauthReason: null,
+  });
+  expect(await credential('nobody')).toBeNull();
+  expect(await gateway.database.sql(`select from editor_credential where user_id = 'nobody'`)).toEqual([]);
+});
+
+describe.each(['REST', 'GraphQL'] as const)('over %s', (face) => {
+  const { store, delete: remove } = over[face];
+
+  test('a stored pair is a subscription, and the platform reads it as it was given', async () => {
+    const user = `stored-${face}`;
+    await store(user, pairOf(user));
+    expect(await read(user)).toStrictEqual(connected);
+    expect(await readOverGraphQL(user)).toMatchObject({ auth: { type: 'SUBSCRIPTION' }, needsReauth: false });
+    expect(await credential(user)).toEqual({ version: 1, ...pairOf(user) });
+  });
+
+  test('tokens of one character and of 16,384 come back whole', async () => {
+    const user = `lengths-${face}`;
+    const pair = { accessToken: '!', refreshToken: '~'.repeat(16_384) };
+    await store(user, pair);
+    expect(await credential(user)).toEqual({ version: 1, ...pair });
+  });
+
+  test('storing replaces the pair, takes the next version and clears needs_reauth', async () => {
+    const user = `replaced-${face}`;
+    await store(user, pairOf(user));
+    await revoke(user);
+    expect(await read(user)).toStrictEqual({
+      ...connected,
+      needs_reauth: true,
+      reauth_reason: 'token_revoked',
+    });
+
+    await store(user, pairOf(user, '2'));
+
+    expect(await read(user)).toStrictEqual(connected);
+    expect(await credential(user)).toEqual({ version: 2, ...pairOf(user, '2') });
+  });
+
+  test('deleting wipes the pair, also where nothing is stored, as often as one likes', async () => {
+    const user = `deleted-${face}`;
+    await remove(user);
+    await store(user, pairOf(user));
+    await revoke(user);
+    await remove(user);
+    await remove(user);
+
+    expect(await read(user)).toStrictEqual(none);
+    expect(await credential(user)).toBeNull();
+    const rows = await gateway.database.sql(
+      'select ciphertext, key_id, reauth_reason from editor_credential where user_id = $1',
+      [user],
+    );
+    expect(rows).toEqual([{ ciphertext: null, key_id: null, reauth_reason: null }]);
+  });
+
+  test('a version never means two pairs: deleting keeps it, and the next pair takes the next', async () => {
+    const user = `versions-${face}`;
+    await store(user, pairOf(user));
+    await remove(user);
+    await store(user, pairOf(user, '2'));
+    expect((await credential(user)).version).toBe(2);
+    await remove(user);
+    await remove(user);
+    await store(user, pairOf(user, '3'));
+    expect((await credential(user)).version).toBe(3);
+  });
+
+  test('of many pairs stored at once one is kept whole, each under a version of its own', async () => {
+    const user = `at-once-${face}`;
+    const pairs = Array.from({ length: 8 }, (_, n) => pairOf(user, `-${n}-`));
+    await Promise.all(pairs.map((pair) => store(user, pair)));
+
+    const { version, ...pair } = await credential(user);
+    expect(version).toBe(8);
+    expect(pairs).toContainEqual(pair);
+  });
+});
+
+test.each(['TOKEN_EXPIRED', 'TOKEN_REVOKED', 'REFRESH_FAILED'])(
+  'the reason %s is told over both faces until a new pair is stored',
+  async (reason) => {
+    const user = `reason-${reason}`;
+    await over.REST.store(user, pairOf(user));
+    await report(user, 1, reason);
+
+    expect(await read(user)).toStrictEqual({
+      ...connected,
+      needs_reauth: true,
+      reauth_reason: reason.toLowerCase(),
+    });
+    expect(await readOverGraphQL(user)).toEqual({
+      auth: { type: 'SUBSCRIPTION' },
+      needsReauth: true,
+      reauthReason: reason,
+    });
+  },
+);

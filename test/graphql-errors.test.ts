@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { graphql } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { payloads } from './support/records.ts';
+import { member, platform } from './support/tokens.ts';
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+const send = (query: string, variables: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
+  graphql(gateway, query, variables, { token, headers });
+
+/** Documents that never reach execution. */
+const unfit: [what: string, query: string][] = [
+  ['does not parse', '{ workspaces {'],
+  ['is empty', ''],
+  ['holds no operation', 'fragment A on Query { __typename }'],
+  ['selects an unknown field', '{ unknown }'],
+  ['selects no field of an object', '{ workspaces }'],
+  ['gives an unknown argument', '{ workspaces(page: 1) { totalCount } }'],
+  ['leaves out a required argument', '{ notification { __typename } }'],
+  ['gives a literal of the wrong type', '{ workspaces(first: "ten") { totalCount } }'],
+  ['gives an unknown word of an enum', '{ workspaces(status: [BROKEN]) { totalCount } }'],
+  ['uses a variable that it does not declare', '{ workspaces(first: $first) { totalCount } }'],
+  ['declares a variable of another type', 'query ($a: String) { workspaces(first: $a) { totalCount } }'],
+  ['spreads a fragment in a circle', '{ ...A } fragment A on Query { ...A }'],
+  [
+    'gives an unknown field of an input',
+    'mutation { dismissNotification(input: { id: "a", b: 1 }) { __typename } }',
+  ],
+  ['is nested too deeply', `${'{a'.repeat(20_000)}${'}'.repeat(20_000)}`],
+  ['uses an unknown directive', '{ __typename @unknown }'],
+  ['asks for a subscription, which there is none of', 'subscription { __typename }'],
+];
+
+test.each(unfit)('a document that %s is a BAD_REQUEST without data', async (_what, query) => {
+  const { status, text, errors } = await send(query);
+  const lenient = await send(query, {}, { Accept: 'application/json' });
+
+  expect(status).toBe(400);
+  expect(errors.length).toBeGreaterThan(0);
+  for (const { extensions } of errors) expect(extensions).toEqual({ code: 'BAD_REQUEST' });
+  expect(JSON.parse(text)).not.toHaveProperty('data');
+  expect(lenient.status).toBeLessThanOrEqual(400);
+  expect(lenient.errors).toEqual(errors);
+});
+
+test.each([
+  ['application/graphql-response+json', 400],
+  ['application/json', 200],
+])('a document that does not validate is answered to Accept: %s with %i', async (Accept, status) => {
+  const reply = await send('{ unknown }', {}, { Accept });
+
+  expect(reply.status).toBe(status);
+  expect(reply.headers.get('content-type')).toBe(`${Accept}; charset=utf-8`);
+});
+
+test.each(['@skip(if: true)', '@include(if: false)'])('%s leaves a field out', async (directive) => {
+  const { data } = await send(`{ __typename workspaces ${directive} { totalCount } }`);
+
+  expect(data).toEqual({ __typename: 'Query' });
+});
+
+type Items = [location: string, message: string, value: unknown][];
+
+const update =
+  'mutation ($input: UpdateNotificationPreferencesInput!) { updateNotificationPreferences(input: $input) { __typename } }';
+
+const misfits: [what: string, query: string, variables: Record<string, unknown>, items: Items][] = [
+  ['is missing', update, {}, [['input', 'is required', null]]],
+  ['is null', update, { input: null }, [['input', 'must not be null', null]]],
+  ['is no object', update, { input: [] }, [['input', 'must be an object', []]]],
+  [
+    'has faults of every sort',
+    update,
+    {
+      input: {
+        preferences: [
+          { emailEnabled: 'yes', pushEnabled: true, notificationKind: 'OTHER' },
+          { emailEnabled: true, pushEnabled: true, chatDmEnabled: null, smsEnabled: 1 },
+        ],
+        more: {},
+      },
+    },
+    [
+      ['input.preferences[0].chatDmEnabled', 'is required', null],
+      ['input.preferences[0].emailEnabled', 'must be a boolean', 'yes'],
+      [
+        'input.preferences[0].notificationKind',
+        'must be one of PLAN_REQUESTED, QUESTION_REQUESTED, TASK_FAILED, TASK_RESPONSE_READY',
+        'OTHER',
+      ],
+      ['input.preferences[1].chatDmEnabled', 'must not be null', null],
+      ['input.preferences[1].smsEnabled', 'is not a known field', 1],
+      ['input.more', 'is not a known field', {}],
+    ],
+  ],
+  [
+    'is no whole number, and one of another name is of the wrong type',
+    'query ($n: Int, $p: ID) { workspaces(first: $n, projectId: $p) { totalCount } }',
+    { n: 1.5, p: true },
+    [
+      ['first', 'must be a whole number of at most 32 bits', 1.5],
+      ['projectId', 'must be a string', true],
+    ],
+  ],
+  [
+    'goes into the middle of a literal',
+    'mutation ($b: Boolean!) { updateNotificationPreferences(input: { preferences: [{ emailEnabled: true, pushEnabled: $b, chatDmEnabled: true }] }) { __typename } }',
+    { b: 0 },
+    [['input.preferences[0].pushEnabled', 'must be a boolean', 0]],
+  ],
+];
+
+test.each(misfits)(
+  'a variable that %s is VALIDATION_FAILED at its argument',
+  async (_what, query, variables, items) => {
+    const { status, text, errors } = await send(query, variables);
+
+    expect(status).toBe(400);
+    expect(JSON.parse(text)).not.toHaveProperty('data');
+    expect(errors).toHaveLength(1);
+    expect(errors[0].extensions).toEqual({
+      code: 'VALIDATION_FAILED',
+      errors: items.map(([location, message, value]) => ({ location, message, value })),
+    });
+  },
+);
+
+const publish =
+  'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { __typename } }';
+const publishLiteral = `mutation ($plan: PlanRequestedInput) {
+  publishNotification(input: {
+    userId: "alice", title: "", task: { id: "t", projectId: "p" }, payload: { planRequested: $plan }
+  }) { __typename }
+}`;
+const notification = { userId: 'alice', title: '', task: { id: 't', projectId: 'p' } };
+
+test.each<[what: string, query: string, variables: Record<string, unknown>]>([
+  [
+    'two members',
+    publish,
+    { input: { ...notification, payload: { ...payloads.task_failed, ...payloads.task_response_ready } } },
+  ],
+  ['no member', publish, { input: { ...notification, payload: {} } }],
+  ['a null member', publish, { input: { ...notification, payload: { taskFailed: null } } }],
+  [
+    'a member and a null one',
+    publish,
+    { input: { ...notification, payload: { ...payloads.task_failed, planRequested: null } } },
+  ],
+  ['a nullable variable that is null', publishLiteral, { plan: null }],
+  ['a nullable variable that is missing', publishLiteral, {}],
+])('a @oneOf input with %s is refused', async (_what, query, variables) => {
+  const { data, errors } = await graphql(gateway, query, variables, { token: await platform() });
+
+  expect(data?.publishNotification ?? null).toBeNull();
+  expect(errors).toHaveLength(1);
+  expect(['VALIDATION_FAILED', 'BAD_REQUEST']).toContain(errors[0].extensions.code);
+});
+
+test.each<[args: string, location: string, message: string, value: unknown]>([
+  ['first: 0', 'first', 'must be at least 1', 0],
+  ['first: 101', 'first', 'must be at most 100', 101],
+  ['first: -1', 'first', 'must be at least 1', -1],
+  ['last: 0', 'last', 'must be at least 1', 0],
+  ['last: 101', 'last', 'must be at most 100', 101],
+  ['first: 1, last: 2', 'last', 'must not be given together with first', 2],
+  ['after: ""', 'after', 'is not a cursor of this list', ''],
+  ['after: "nonsense"', 'after', 'is not a cursor of this list', 'nonsense'],
+  ['before: "WzEsMl0"', 'before', 'is not a cursor of this list', 'WzEsMl0'],
+  ['before: "bnVsbA"', 'before', 'is not a cursor of this list', 'bnVsbA'],
+])('the page %s is refused on every list', async (args, location, message, value) => {
+  const { status, data, errors } = await send(
+    `{ workspaces(${args}) { totalCount } notifications(${args}) { totalCount } }`,
+  );
+
+  expect([status, data]).toEqual([200, { workspaces: null, notifications: null }]);
+  expect(errors.map(({ path }) => path)).toEqual([['workspaces'], ['notifications']]);
+  for (const { extensions } of errors) {
+    expect(extensions).toEqual({ code: 'VALIDATION_FAILED', errors: [{ location, message, value }] });
+  }
+});

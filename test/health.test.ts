@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { startProxy, type TestProxy } from './support/proxy.ts';
+
+let gateway: TestGateway;
+let proxied: TestGateway;
+let proxy: TestProxy;
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  const { port } = new URL(gateway.database.url);
+  proxy = await startProxy(Number(port));
+  const behind = new URL(gateway.database.url);
+  behind.port = String(proxy.port);
+  const settings = { DATABASE_URL: behind.href, DATABASE_TIMEOUT_MS: '200' };
+  proxied = await startTestGateway(settings, gateway.database);
+});
+afterAll(async () => {
+  await proxied.close();
+  await proxy.close();
+  await gateway.close();
+});
+
+async function ask({ address }: TestGateway, path: string) {
+  const response = await fetch(`${address}${path}`);
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+test('/healthz answers 200 without a token while the process lives', async () => {
+  const { status, headers, body } = await ask(gateway, '/healthz');
+  expect({ status, body }).toEqual({ status: 200, body: { status: 'ok' } });
+  expect(headers.get('cache-control')).toBe('no-store');
+  expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+});
+
+test('/readyz answers 200 without a token when the database answers and lacks no migration', async () => {
+  const { status, headers, body } = await ask(gateway, '/readyz');
+  expect({ status, body }).toEqual({ status: 200, body: { status: 'ready' } });
+  expect(headers.get('cache-control')).toBe('no-store');
+});
+
+test('/readyz answers 503 and names the migration that the database lacks', async () => {
+  const { database } = gateway;
+  const rows = await database.sql('delete from mikro_orm_migrations returning name');
+  const { status, body } = await ask(gateway, '/readyz');
+  expect(status).toBe(503);
+  expect(body).toEqual({ status: 'not_ready', reason: `The database lacks ${rows[0]?.name}.` });
+
+  await database.sql('insert into mikro_orm_migrations (name) values ($1)', [rows[0]?.name]);
+  expect((await ask(gateway, '/readyz')).status).toBe(200);
+});
+
+test.each(['refuse', 'stall'] as const)(
+  'with a database that is away (%s) /readyz answers 503 in bounded time, and 200 again when it is back',
+  async (state) => {
+    expect((await ask(proxied, '/readyz')).status).toBe(200);
+    await proxy.become(state);
+    const { status, body } = await ask(proxied, '/readyz');
+    expect({ status, body }).toEqual({
+      status: 503,
+      body: { status: 'not_ready', reason: 'The database does not answer.' },
+    });
+    expect((await ask(proxied, '/healthz')).status).toBe(200);
+    await proxy.become('open');
+    expect((await ask(proxied, '/readyz')).status).toBe(200);
+  },
+);
+
+test('other methods and other spellings of the two are not found', async () => {
+  for (const path of ['/healthz/', '/readyz/', '/Healthz']) {
+    expect((await fetch(`${gateway.address}${path}`)).status).toBe(404);
+  }
+  expect((await fetch(`${gateway.address}/readyz`, { method: 'POST' })).status).toBe(404);
+});

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { rawRequest, sendRaw } from './support/raw.ts';
+import { holdAgainstSpecification } from './support/specification.ts';
+import { member } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const get = 'GET /user/workspaces';
+
+test.each([
+  ['is not HTTP', 'garbage\r\n\r\n', 'is not valid HTTP'],
+  ['has an unknown method', 'BREW /user/workspaces HTTP/1.1\r\nHost: a\r\n\r\n', 'is not valid HTTP'],
+  ['has an unknown version', 'GET / HTTP/9.9\r\nHost: a\r\n\r\n', 'is not valid HTTP'],
+  ['has a header without a name', rawRequest(get, [': value']), 'is not valid HTTP'],
+  ['has a header with a control character', rawRequest(get, ['X-A: a\u0001b']), 'is not valid HTTP'],
+  [
+    'has too large headers',
+    rawRequest(get, [`X-A: ${'a'.repeat(20_000)}`]),
+    'has headers that are too large',
+  ],
+  ['has too long an address', rawRequest(`GET /${'a'.repeat(20_000)}`), 'has headers that are too large'],
+  [
+    'has two lengths',
+    rawRequest('PUT /editor/auth/subscription', ['Content-Length: 1', 'Content-Length: 2'], '{}'),
+    'is not valid HTTP',
+  ],
+  [
+    'has a length and is chunked',
+    rawRequest(
+      'PUT /editor/auth/subscription',
+      ['Content-Length: 2', 'Transfer-Encoding: chunked'],
+      '0\r\n\r\n',
+    ),
+    'is not valid HTTP',
+  ],
+  [
+    'has a length that is no number',
+    rawRequest('PUT /editor/auth/subscription', ['Content-Length: two'], '{}'),
+    'is not valid HTTP',
+  ],
+  ['has no Host (RFC 9112, section 3.2)', `${get} HTTP/1.1\r\nConnection: close\r\n\r\n`, 'has no Host'],
+  ['has two Hosts (RFC 9112, section 3.2)', rawRequest(get, ['Host: other.test']), 'has more than one Host'],
+])('a request that %s is a 400 with our body', async (_what, bytes, message) => {
+  const reply = await sendRaw(gateway, bytes);
+
+  holdAgainstSpecification({ method: 'GET', path: '/' }, reply);
+  expect(reply.status).toBe(400);
+  expect(JSON.parse(reply.text)).toEqual({
+    error: `The request ${message}.`,
+    code: 'bad_request',
+    errors: [{ location: 'request', message, value: null }],
+  });
+});
+
+test('HTTP/1.0 needs no Host', async () => {
+  const { status } = await sendRaw(
+    gateway,
+    `${get} HTTP/1.0\r\nAuthorization: Bearer ${await member('alice')}\r\n\r\n`,
+  );
+
+  expect(status).toBe(200);
+});
+
+test('an expectation that the gateway does not know is ignored, not a 417', async () => {
+  const lines = ['Expect: a-miracle', `Authorization: Bearer ${await member('alice')}`];
+
+  const { status, text } = await sendRaw(gateway, rawRequest(get, lines));
+
+  expect([status, text]).toEqual([200, '{"workspaces":[]}']);
+});
+
+test('the gateway serves on after malformed requests', async () => {
+  await sendRaw(gateway, 'garbage\r\n\r\n');
+  await sendRaw(gateway, '\u0016\u0003\u0001\u0002\u0000');
+
+  const { status } = await sendRaw(
+    gateway,
+    rawRequest(get, [`Authorization: Bearer ${await member('alice')}`]),
+  );
+
+  expect(status).toBe(200);
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../src/database/database.ts';
+import { entities } from '../src/database/entities.ts';
+import { migrate, pendingMigrations } from '../src/database/migrate.ts';
+import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
+
+let schema: TestDatabase;
+let database: Database;
+
+beforeAll(async () => {
+  schema = await createEmptyDatabase();
+  database = await openDatabase({ url: schema.url, poolSize: 1, timeoutMs: 5000 });
+});
+afterAll(async () => {
+  await database.close();
+  await schema.drop();
+});
+
+const tables = entities.map(({ meta }) => meta);
+
+test('migrating names what it applied; of two at once one applies and the other finds nothing to do', async () => {
+  const pending = await pendingMigrations(database);
+  expect(pending).not.toEqual([]);
+  const applied = await Promise.all([migrate(schema.url), migrate(schema.url)]);
+  expect(applied.flat()).toEqual(pending);
+  expect(await pendingMigrations(database)).toEqual([]);
+});
+
+test('the migrated schema is the one that the entities describe', async () => {
+  expect(await database.schema.getUpdateSchemaSQL({ wrap: false })).toBe('');
+});
+
+test('every table has a primary key that begins with the user', async () => {
+  const keys = await schema.sql(`
+    select conrelid::regclass::text as name, attname as first
+    from pg_constraint join pg_attribute on attrelid = conrelid and attnum = conkey[1]
+    where contype = 'p' and connamespace = 'public'::regnamespace and conrelid <> 'mikro_orm_migrations'::regclass
+    order by 1`);
+  const names = tables.map(({ tableName }) => tableName).sort();
+  expect(keys).toEqual(names.map((name) => ({ name, first: 'user_id' })));
+});
+
+test('every time is a timestamptz(3)', async () => {
+  const types = await schema.sql(`
+    select distinct format_type(atttypid, atttypmod) as type
+    from pg_attribute join pg_class on pg_class.oid = attrelid
+    where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> 'mikro_orm_migrations'
+      and atttypid in ('timestamp'::regtype, 'timestamptz'::regtype, 'date'::regtype, 'time'::regtype)`);
+  expect(types).toEqual([{ type: 'timestamp(3) with time zone' }]);
+});
+
+test('ids are compared by code point, whatever the collation of the database is', async () => {
+  const collations = await schema.sql(`
+    select distinct collation_name as name from information_schema.columns
+    where table_schema = 'public' and data_type = 'character varying' and table_name <> 'mikro_orm_migrations'`);
+  expect(collations).toEqual([{ name: 'C' }]);
+});
+
+test('every column of a closed list of words refuses any other word', async () => {
+  const columns = [...database.getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
+    props.flatMap(({ enum: isList, fieldNames }) => (isList ? [{ tableName, column: fieldNames[0] }] : [])),
+  );
+  expect(columns.map(({ tableName, column }) => `${tableName}.${column}`).sort()).toEqual([
+    'editor_credential.reauth_reason',
+    'notification.kind',
+    'notification.resolved_by',
+    'notification.status',
+    'notification_preference.notification_kind',
+    'workspace.status',
+  ]);
+  for (const { tableName, column } of columns) {
+    // The constraint alone is asked: an insert would need a whole row to break no other one.
+    const name = `${tableName}_${column}_check`;
+    const [{ rule } = {}] = await schema.sql(
+      `select pg_get_expr(conbin, conrelid) as rule from pg_constraint
+       where contype = 'c' and conrelid = $1::regclass and conname = $2`,
+      [tableName, name],
+    );
+    const allowed = await schema.sql(
+      `select ${rule} as allowed from (select 'other'::text as ${column}) as row`,
+    );
+    expect({ name, allowed }).toEqual({ name, allowed: [{ allowed: false }] });
+  }
+});

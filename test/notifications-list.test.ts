@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { asMember, asPlatform, type Kind, publish, resolve } from './support/records.ts';
+import { member, signToken } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+type Listed = { id: string; kind: string; status: string; created_at: string };
+
+async function inbox(userId: string, search = ''): Promise<Listed[]> {
+  const reply = await rest(gateway, 'GET', `/user/notifications${search}`, { token: await member(userId) });
+  expect(reply.status, reply.text).toBe(200);
+  return reply.body.notifications;
+}
+
+const idsOf = (records: readonly { id: string }[]) => records.map(({ id }) => id);
+
+async function page(userId: string, args: string) {
+  const query = `{ notifications${args} { nodes { ... on UserNotification { id status } } pageInfo { endCursor } } }`;
+  const { nodes, pageInfo } = (await asMember(gateway, userId, query)).notifications;
+  return { ids: idsOf(nodes), end: pageInfo.endCursor };
+}
+
+/** Gives a user one notification of each kind and status, named by both. */
+async function publishEveryKindAndStatus(userId: string) {
+  const kinds: Kind[] = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'];
+  for (const kind of kinds) {
+    for (const status of ['active', 'resolved', 'dismissed']) {
+      const id = `${kind} ${status}`;
+      await publish(gateway, userId, kind, { id, task: { id, projectId: 'p' } });
+      if (status === 'resolved') await resolve(gateway, userId, id);
+      if (status === 'dismissed') {
+        const path = `/user/notifications/${encodeURIComponent(id)}/dismiss`;
+        await rest(gateway, 'POST', path, { token: await member(userId) });
+      }
+    }
+  }
+}
+
+/** Stores many at once, beside the gateway. */
+async function storeMany(userId: string, count: number) {
+  await gateway.database.sql(
+    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
+                               occurred_at, created_at, updated_at)
+     select $1, 'n-' || n, n, 'task_failed', 'active', 'task-' || n, 'p', 'A title',
+            '{"taskStatus":"errored","message":null,"messageLabel":null,"messageTimestamp":null}',
+            now(), now() + n * interval '1 s', now()
+       from generate_series(1, $2::int) n`,
+    [userId, count],
+  );
+}
+
+test('a user who has none gets an empty list over both faces', async () => {
+  expect(await inbox('nobody')).toEqual([]);
+  expect((await page('nobody', '')).ids).toEqual([]);
+});
+
+test('notifications need no membership in an organization', async () => {
+  await publish(gateway, 'loner', 'task_failed', { id: 'alone' });
+  const token = await signToken({ sub: 'loner' });
+  const { body } = await rest(gateway, 'GET', '/user/notifications', { token });
+  expect(idsOf(body.notifications)).toEqual(['alone']);
+});
+
+test("a user sees their own and nobody else's", async () => {
+  await publish(gateway, 'mine', 'task_failed', { id: 'of mine' });
+  await publish(gateway, 'yours', 'task_failed', { id: 'of yours' });
+  expect(idsOf(await inbox('mine'))).toEqual(['of mine']);
+  expect((await page('yours', '')).ids).toEqual(['of yours']);
+});
+
+test('the newest comes first; of one millisecond the greater id by code point', async () => {
+  const ids = ['a', 'B', 'é', '\uFFFD', '\u{1F600}', 'a-b', 'a b'];
+  for (const id of ids) await publish(gateway, 'ordered', 'task_failed', { id });
+  await gateway.database.sql(`update notification set created_at = '2026-01-01' where user_id = 'ordered'`);
+  await publish(gateway, 'ordered', 'task_failed', { id: '0 but newer' });
+
+  const expected = ['0 but newer', '\u{1F600}', '\uFFFD', 'é', 'a-b', 'a b', 'a', 'B'];
+  expect(idsOf(await inbox('ordered'))).toEqual(expected);
+  expect((await page('ordered', '')).ids).toEqual(expected);
+
+  // An index gives this order by itself; without one it must be asked for.
+  await gateway.database.sql('drop index notification_newest, notification_newest_by_status');
+  expect(idsOf(await inbox('ordered'))).toEqual(expected);
+});
+
+test('status and kind filter the list, each may be repeated, and both must fit', async () => {
+  await publishEveryKindAndStatus('filters');
+  const rows: [search: string, args: string, fits: (id: string) => boolean][] = [
+    ['', '', () => true],
+    ['?status=active', '(status: ACTIVE)', (id) => /\bactive/.test(id)],
+    ['?status=active&status=dismissed', '(status: [ACTIVE, DISMISSED])', (id) => !/resolved/.test(id)],
+    ['?kind=task_failed', '(kind: [TASK_FAILED])', (id) => /task_failed/.test(id)],
+    [
+      '?kind=plan_requested&status=resolved&kind=question_requested',
+      '(kind: [PLAN_REQUESTED, QUESTION_REQUESTED], status: [RESOLVED])',
+      (id) => /_requested resolved/.test(id),
+    ],
+    ['?status=active&status=active', '(status: [ACTIVE, ACTIVE])', (id) => /\bactive/.test(id)],
+  ];
+  const all = idsOf(await inbox('filters'));
+  expect(all).toHaveLength(12);
+  for (const [search, args, fits] of rows) {
+    const expected = all.filter(fits);
+    expect(idsOf(await inbox('filters', search)), search).toEqual(expected);
+    expect((await page('filters', args)).ids, args).toEqual(expected);
+  }
+});
+
+test('a null or empty filter is no filter, and query parameters that are not known are ignored', async () => {
+  await publish(gateway, 'unfiltered', 'task_failed', { id: 'it' });
+  expect((await page('unfiltered', '(status: null, kind: null)')).ids).toEqual(['it']);
+  expect((await page('unfiltered', '(status: [], kind: [])')).ids).toEqual(['it']);
+  expect(idsOf(await inbox('unfiltered', '?page=7&first=-1&after=x&userId=mine'))).toEqual(['it']);
+});
+
+test('without limit there are all results, with limit and offset a page of the same list', async () => {
+  await storeMany('many', 230);
+  const all = idsOf(await inbox('many'));
+  expect(all).toHaveLength(230);
+  expect(all[0]).toBe('n-230');
+
+  expect(idsOf(await inbox('many', '?limit=1'))).toEqual(all.slice(0, 1));
+  expect(idsOf(await inbox('many', '?limit=100&offset=0'))).toEqual(all.slice(0, 100));
+  expect(idsOf(await inbox('many', '?limit=100&offset=200'))).toEqual(all.slice(200));
+  expect(idsOf(await inbox('many', '?offset=225'))).toEqual(all.slice(225));
+  expect(idsOf(await inbox('many', '?limit=10&offset=230'))).toEqual([]);
+  expect(idsOf(await inbox('many', '?limit=999999999999999'))).toEqual(all);
+  expect(idsOf(await inbox('many', '?status=active&limit=2&offset=3'))).toEqual(all.slice(3, 5));
+});
+
+test('paging by cursor skips and repeats nothing while new ones arrive', async () => {
+  for (const id of ['1', '2', '3', '4', '5']) await publish(gateway, 'stable', 'task_failed', { id });
+  const before = (await page('stable', '')).ids;
+  const first = await page('stable', '(first: 2)');
+  await publish(gateway, 'stable', 'task_failed', { id: 'late' });
+
+  const second = await page('stable', `(first: 10, after: "${first.end}")`);
+
+  expect([...first.ids, ...second.ids]).toEqual(before);
+});
+
+test('a cursor holds its place when its own notification has left the list', async () => {
+  for (const id of ['1', '2', '3', '4']) await publish(gateway, 'leaving', 'task_failed', { id });
+  const [, second, third, fourth] = (await page('leaving', '')).ids;
+  const first = await page('leaving', '(first: 2, status: ACTIVE)');
+  await rest(gateway, 'POST', `/user/notifications/${second}/dismiss`, { token: await member('leaving') });
+
+  expect((await page('leaving', `(first: 2, status: ACTIVE, after: "${first.end}")`)).ids).toEqual([
+    third,
+    fourth,
+  ]);
+});
+
+test("`userId` names another user's inbox with platform:read, and one's own without it", async () => {
+  await publish(gateway, 'watched', 'task_failed', { id: 'seen' });
+  const query = '{ notifications(userId: "watched") { nodes { ... on UserNotification { id } } } }';
+
+  expect(idsOf((await asPlatform(gateway, query)).notifications.nodes)).toEqual(['seen']);
+  expect(idsOf((await asMember(gateway, 'watched', query)).notifications.nodes)).toEqual(['seen']);
+  await expect(asMember(gateway, 'nosy', query)).rejects.toThrow('FORBIDDEN');
+});

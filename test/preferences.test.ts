@@ -1,0 +1,210 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { graphql, rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { asMember, asPlatform, payloads } from './support/records.ts';
+import { member, signToken } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const path = '/user/notification-preferences';
+const kinds = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'];
+const on = { email_enabled: true, push_enabled: true, chat_dm_enabled: true };
+const off = { email_enabled: false, push_enabled: false, chat_dm_enabled: false };
+
+type Change = typeof on & { notification_kind?: string };
+type Preference = Required<Change> & { user_id: string; created_at?: string; updated_at?: string };
+
+const fields = `
+  notification_kind: notificationKind email_enabled: emailEnabled push_enabled: pushEnabled
+  chat_dm_enabled: chatDmEnabled user_id: userId created_at: createdAt updated_at: updatedAt`;
+
+function fromGraphQL(preferences: Preference[]): Preference[] {
+  return preferences.map((item) => ({ ...item, notification_kind: item.notification_kind.toLowerCase() }));
+}
+
+/** Updating over each face, answered in the same words. */
+const updateOver = {
+  async REST(userId: string, preferences: Change[]): Promise<Preference[]> {
+    const reply = await rest(gateway, 'PUT', path, { token: await member(userId), body: { preferences } });
+    expect(reply.status, reply.text).toBe(200);
+    return reply.body.preferences;
+  },
+  async GraphQL(userId: string, preferences: Change[]): Promise<Preference[]> {
+    const data = await asMember(
+      gateway,
+      userId,
+      `mutation ($input: UpdateNotificationPreferencesInput!) {
+        updateNotificationPreferences(input: $input) { preferences { ${fields} } }
+      }`,
+      {
+        input: {
+          preferences: preferences.map((item) => ({
+            ...(item.notification_kind && { notificationKind: item.notification_kind.toUpperCase() }),
+            emailEnabled: item.email_enabled,
+            pushEnabled: item.push_enabled,
+            chatDmEnabled: item.chat_dm_enabled,
+          })),
+        },
+      },
+    );
+    return fromGraphQL(data.updateNotificationPreferences.preferences);
+  },
+};
+
+async function read(userId: string): Promise<Preference[]> {
+  return (await rest(gateway, 'GET', path, { token: await member(userId) })).body.preferences;
+}
+
+async function readOverGraphQL(userId: string): Promise<Preference[]> {
+  const data = await asMember(gateway, userId, `{ notificationPreferences { ${fields} } }`);
+  return fromGraphQL(data.notificationPreferences);
+}
+
+const channelsOf = (preferences: Preference[]) =>
+  Object.fromEntries(
+    preferences.map((item) => [
+      item.notification_kind,
+      `${item.email_enabled} ${item.push_enabled} ${item.chat_dm_enabled}`,
+    ]),
+  );
+
+test('before anything is stored all channels are on, without times, and reading writes nothing', async () => {
+  const expected = kinds.map((notification_kind) => ({ notification_kind, ...on, user_id: 'new' }));
+
+  expect(await read('new')).toStrictEqual(expected);
+  expect(await readOverGraphQL('new')).toEqual(
+    expected.map((item) => ({ ...item, created_at: null, updated_at: null })),
+  );
+  const rows = await gateway.database.sql(`select from notification_preference where user_id = 'new'`);
+  expect(rows).toEqual([]);
+});
+
+describe.each(['REST', 'GraphQL'] as const)('updating over %s', (face) => {
+  const update = updateOver[face];
+
+  test('an item without a kind applies to every kind', async () => {
+    const answer = await update(`all-${face}`, [{ ...off, push_enabled: true }]);
+    expect(answer.map(({ notification_kind }) => notification_kind)).toEqual(kinds);
+    expect(new Set(Object.values(channelsOf(answer)))).toEqual(new Set(['false true false']));
+  });
+
+  test('items are applied in order, and later ones override earlier ones', async () => {
+    const answer = await update(`order-${face}`, [
+      { notification_kind: 'task_failed', ...off },
+      { notification_kind: 'plan_requested', ...off },
+      { ...off, email_enabled: true },
+      { notification_kind: 'plan_requested', ...off, chat_dm_enabled: true },
+    ]);
+    expect(channelsOf(answer)).toEqual({
+      plan_requested: 'false false true',
+      question_requested: 'true false false',
+      task_failed: 'true false false',
+      task_response_ready: 'true false false',
+    });
+  });
+
+  test('kinds that nothing is said of keep what they had, or the default', async () => {
+    const user = `keep-${face}`;
+    await update(user, [{ notification_kind: 'task_failed', ...off }]);
+    const answer = await update(user, [{ notification_kind: 'plan_requested', ...off, email_enabled: true }]);
+    expect(channelsOf(answer)).toEqual({
+      plan_requested: 'true false false',
+      question_requested: 'true true true',
+      task_failed: 'false false false',
+      task_response_ready: 'true true true',
+    });
+    expect(await read(user)).toEqual(answer);
+    expect(await readOverGraphQL(user)).toEqual(answer);
+  });
+
+  test("an empty list leaves all four kinds stored, answered in the specification's order", async () => {
+    const user = `empty-${face}`;
+    const answer = await update(user, []);
+    expect(answer).toStrictEqual(
+      kinds.map((notification_kind) => ({
+        notification_kind,
+        ...on,
+        user_id: user,
+        created_at: expect.any(String),
+        updated_at: answer[0]?.created_at,
+      })),
+    );
+    expect(await read(user)).toEqual(answer);
+    const rows = await gateway.database.sql(`select from notification_preference where user_id = $1`, [user]);
+    expect(rows).toHaveLength(4);
+  });
+
+  test('updated_at moves only where a channel changes, and created_at never', async () => {
+    const user = `times-${face}`;
+    await update(user, []);
+    await gateway.database.sql(
+      `update notification_preference set created_at = '2026-01-01', updated_at = '2026-01-02' where user_id = $1`,
+      [user],
+    );
+    const answer = await update(user, [
+      { notification_kind: 'task_failed', ...on, chat_dm_enabled: false },
+      { notification_kind: 'plan_requested', ...on },
+      { notification_kind: 'question_requested', ...off },
+      { notification_kind: 'question_requested', ...on },
+    ]);
+    for (const { notification_kind, created_at, updated_at } of answer) {
+      expect(created_at).toBe('2026-01-01T00:00:00.000Z');
+      if (notification_kind !== 'task_failed') expect(updated_at).toBe('2026-01-02T00:00:00.000Z');
+      else expect(updated_at?.startsWith('2026-01-02')).toBe(false);
+    }
+  });
+});
+
+test('updates of different kinds at once all succeed, and each keeps what the others set', async () => {
+  const waves = Array.from({ length: 5 }, (_, n) => `at-once-${n}`);
+  for (const user of waves) {
+    for (const change of [off, { ...off, email_enabled: true }]) {
+      await Promise.all(
+        kinds.map((notification_kind) => updateOver.REST(user, [{ notification_kind, ...change }])),
+      );
+      const expected = kinds.map((notification_kind) => ({ notification_kind, ...change }));
+      expect(await read(user)).toMatchObject(expected);
+    }
+  }
+});
+
+test("preferences are the user's own; another's are read by `userId` with platform:read", async () => {
+  await updateOver.REST('owner', [off]);
+  expect(channelsOf(await read('other')).task_failed).toBe('true true true');
+
+  const query = `{ notificationPreferences(userId: "owner") { ${fields} } }`;
+  const token = await signToken({ sub: 'dashboard', org_id: 'acme', scope: 'platform:read' });
+  const { data } = await graphql(gateway, query, {}, { token });
+  expect(data.notificationPreferences).toHaveLength(4);
+  expect(data.notificationPreferences[0]).toMatchObject({ user_id: 'owner', ...off });
+  await expect(asMember(gateway, 'other', query)).rejects.toThrow('FORBIDDEN');
+});
+
+test('channels follow the preferences, and the inbox does not', async () => {
+  const channels = async (payload: object) => {
+    const data = await asPlatform(
+      gateway,
+      `mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { channels } }`,
+      { input: { userId: 'reached', task: { id: 't', projectId: 'p' }, title: 'T', payload } },
+    );
+    return data.publishNotification.channels;
+  };
+  expect(await channels(payloads.task_failed)).toEqual(['EMAIL', 'PUSH', 'CHAT_DM']);
+
+  await updateOver.REST('reached', [
+    { notification_kind: 'task_failed', ...off },
+    { notification_kind: 'plan_requested', ...off, push_enabled: true },
+    { notification_kind: 'question_requested', ...on, push_enabled: false },
+  ]);
+
+  expect(await channels(payloads.task_failed)).toEqual([]);
+  expect(await channels(payloads.plan_requested)).toEqual(['PUSH']);
+  expect(await channels(payloads.question_requested)).toEqual(['EMAIL', 'CHAT_DM']);
+  expect(await channels(payloads.task_response_ready)).toEqual(['EMAIL', 'PUSH', 'CHAT_DM']);
+  const { body } = await rest(gateway, 'GET', '/user/notifications', { token: await member('reached') });
+  expect(body.notifications).toHaveLength(5);
+});

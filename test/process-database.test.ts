@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
+import { runProcess, startGatewayProcess } from './support/process.ts';
+import { portOf } from './support/proxy.ts';
+import { AUDIENCE, ISSUER, jwks } from './support/tokens.ts';
+
+let database: TestDatabase;
+let silent: Server;
+
+beforeAll(async () => {
+  database = await createEmptyDatabase();
+  silent = createServer(() => undefined).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+});
+afterAll(async () => {
+  silent.close();
+  await database.drop();
+});
+
+const serve = (settings: Record<string, string>) =>
+  runProcess('src/main.ts', { PORT: '0', GRAPHIQL: 'false', ...settings });
+
+test('production refuses a schema that is not migrated, touches nothing, and serves after the command', async () => {
+  const settings = {
+    NODE_ENV: 'production',
+    GRAPHIQL: 'false',
+    DATABASE_URL: database.url,
+    AUTH_JWKS: JSON.stringify(jwks),
+    AUTH_ISSUER: ISSUER,
+    AUTH_AUDIENCE: AUDIENCE,
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+  };
+  const refused = await serve(settings);
+  expect(refused).toMatchObject({ status: 1, stdout: '' });
+  expect(refused.stderr).toMatch(/^The database lacks Migration\w+\. Run: npm run migrate\n$/);
+  expect(await database.sql(`select from pg_tables where schemaname = 'public'`)).toEqual([]);
+
+  const migrated = await runProcess('src/commands/migrate.ts', settings);
+  expect(migrated).toMatchObject({ status: 0, stderr: '' });
+  expect(migrated.stdout).toMatch(/^Applied Migration\w+_initial\n/);
+
+  const gateway = await startGatewayProcess(settings);
+  expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+  const { status, stdout, stderr } = await gateway.stop();
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  for (const line of stdout.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('time');
+
+  const elsewhere = await serve({ ...settings, HOST: '192.0.2.1' });
+  expect(elsewhere).toMatchObject({ status: 1, stdout: '' });
+  expect(elsewhere.stderr).toMatch(/^"192\.0\.2\.1" is no address of this machine\. Set HOST .*\n$/);
+});
+
+test('a database that nobody answers for: told where, status 1', async () => {
+  const closed = createServer().listen(0, '127.0.0.1');
+  await once(closed, 'listening');
+  const port = portOf(closed);
+  closed.close();
+  await once(closed, 'close');
+
+  const ended = await serve({ DATABASE_URL: `postgres://user:secret-word@127.0.0.1:${port}/gateway` });
+  expect(ended).toMatchObject({ status: 1, stdout: '' });
+  expect(ended.stderr).toMatch(
+    new RegExp(
+      `^The database at 127\\.0\\.0\\.1:${port} cannot be used: connect ECONNREFUSED .*DATABASE_URL.*\\n$`,
+    ),
+  );
+  expect(ended.stderr).not.toContain('secret-word');
+});
+
+test('a database that takes the connection and never answers is given up in bounded time', async () => {
+  const url = `postgres://user@127.0.0.1:${portOf(silent)}/gateway`;
+  const ended = await serve({ DATABASE_URL: url, DATABASE_TIMEOUT_MS: '200' });
+  expect(ended).toMatchObject({ status: 1, stdout: '' });
+  expect(ended.stderr).toMatch(/^The database at 127\.0\.0\.1:\d+ cannot be used: .*timeout.*\n$/);
+});
+
+test("a password or a database that PostgreSQL refuses is told in PostgreSQL's words", async () => {
+  const wrong = new URL(inject('postgresUrl'));
+  wrong.password = 'not-the-password';
+  const missing = new URL(inject('postgresUrl'));
+  missing.pathname = '/no_such_database';
+  const [password, name] = await Promise.all(
+    [wrong, missing].map(({ href }) => serve({ DATABASE_URL: href })),
+  );
+  expect(password?.stderr).toMatch(/cannot be used: password authentication failed for user "\w+"\. /);
+  expect(password?.stderr).not.toContain('not-the-password');
+  expect(name?.stderr).toMatch(/cannot be used: database "no_such_database" does not exist\. /);
+  expect([password?.status, name?.status]).toEqual([1, 1]);
+});

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rest } from './support/client.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { type GatewayProcess, runProcess, startGatewayProcess } from './support/process.ts';
+import { portOf } from './support/proxy.ts';
+import { asMember, asPlatform, publish } from './support/records.ts';
+import { jwks, member } from './support/tokens.ts';
+
+let folder: string;
+let dataDir: string;
+const running: GatewayProcess[] = [];
+
+beforeAll(async () => {
+  folder = await makeFolder();
+  dataDir = join(folder, 'data');
+});
+afterAll(async () => {
+  await Promise.all(running.map((gateway) => gateway.stop()));
+  await removeFolder(folder);
+});
+
+async function start(environment: Record<string, string> = {}): Promise<GatewayProcess> {
+  const gateway = await startGatewayProcess({ DATA_DIR: dataDir, LOG_LEVEL: 'error', ...environment });
+  running.push(gateway);
+  return gateway;
+}
+
+const isDatabaseRunning = () => existsSync(join(dataDir, 'postgresql/cluster/postmaster.pid'));
+
+test('a start without any setting prints the address, where GraphiQL is and how to get a token; one at a time', async () => {
+  const gateway = await start();
+  await gateway.printed(/npm run -s token/);
+  expect(gateway.stdout()).toContain(`GraphiQL  ${gateway.address}/graphql`);
+  expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+
+  const second = await runProcess('src/main.ts', { DATA_DIR: dataDir, PORT: '0' });
+  expect(second).toMatchObject({ status: 1, stdout: '' });
+  expect(second.stderr).toMatch(/^A gateway is already running on the data directory .*\n$/);
+  expect(second.stderr).toContain(dataDir);
+
+  const ended = await gateway.stop();
+  expect(ended).toMatchObject({ status: 0, stderr: '' });
+  expect(isDatabaseRunning()).toBe(false);
+});
+
+test('a stop and a new start lose nothing, credentials included', async () => {
+  const settings = { AUTH_JWKS: JSON.stringify(jwks), GRAPHIQL: 'false' };
+  const first = await start(settings);
+  const { id } = await publish(first, 'alice');
+  const pair = { accessToken: 'access-1', refreshToken: 'refresh-1' };
+  const store =
+    'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
+  await asMember(first, 'alice', store, { input: pair });
+  // Neither GraphiQL nor the token command would be of use here.
+  expect(await first.stop()).toEqual({ status: 0, stdout: `Listening on ${first.address}\n`, stderr: '' });
+
+  const second = await start({ ...settings, GRAPHIQL: 'true', PUBLIC_URL: 'https://example.test/account/' });
+  // What clients see is told, not what a proxy sees.
+  await second.printed(/GraphiQL {2}https:\/\/example\.test\/account\/graphql\n/);
+  const { body } = await rest(second, 'GET', '/user/notifications', { token: await member('alice') });
+  expect(body.notifications.map((item: { id: string }) => item.id)).toEqual([id]);
+  const read = '{ editorCredential(userId: "alice") { accessToken refreshToken } }';
+  expect((await asPlatform(second, read)).editorCredential).toEqual(pair);
+  expect((await second.stop('SIGINT')).status).toBe(0);
+});
+
+test('a wrong configuration: every fault on standard error, status 1, and nothing is started', async () => {
+  const untouched = join(folder, 'untouched');
+  const ended = await runProcess('src/main.ts', { DATA_DIR: untouched, PORT: 'http', GRAPHIQL: 'yes' });
+  expect(ended).toMatchObject({ status: 1, stdout: '' });
+  expect(ended.stderr).toBe(
+    'The configuration has 2 faults:\n' +
+      '  PORT: must be a whole number from 0 to 65535\n' +
+      '  GRAPHIQL: must be true or false\n',
+  );
+  expect(existsSync(untouched)).toBe(false);
+});
+
+test('a port that is taken: told what to do, status 1, and the embedded database is stopped again', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const port = String(portOf(other));
+  const ended = await runProcess('src/main.ts', { DATA_DIR: dataDir, PORT: port, GRAPHIQL: 'false' });
+  other.close();
+  expect(ended).toMatchObject({ status: 1, stdout: '' });
+  expect(ended.stderr).toBe(
+    `Port ${port} of 127.0.0.1 is taken by another process. Stop that one, or set PORT to another (0 takes a free one).\n`,
+  );
+  expect(isDatabaseRunning()).toBe(false);
+});

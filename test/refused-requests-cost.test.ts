@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { graphql, rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { member, signToken } from './support/tokens.ts';
+
+const READS = 3;
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({
+    RATE_LIMIT_READS_PER_MINUTE: String(READS),
+    RATE_LIMIT_WRITES_PER_MINUTE: '2',
+  });
+});
+afterAll(() => gateway.close());
+
+/** A user whom no other test knows. */
+let users = 0;
+const newUser = () => {
+  users += 1;
+  return `user-${users}`;
+};
+
+const quotaOf = ({ headers }: { headers: Headers }) =>
+  ['ratelimit-limit', 'ratelimit-remaining'].map((name) => headers.get(name));
+
+test.each<
+  [what: string, refused: (token: string) => Promise<{ status: number; headers: Headers }>, status: number]
+>([
+  [
+    'a body that is not JSON',
+    (token) =>
+      rest(gateway, 'PUT', '/user/notification-preferences', {
+        token,
+        raw: '{',
+        headers: { 'Content-Type': 'application/json' },
+      }),
+    400,
+  ],
+  [
+    'a body of the wrong shape',
+    (token) => rest(gateway, 'PUT', '/user/notification-preferences', { token, body: {} }),
+    422,
+  ],
+  ['a bad query', (token) => rest(gateway, 'GET', '/user/workspaces?limit=0', { token }), 400],
+  ['a document that does not parse', (token) => graphql(gateway, '{', {}, { token }), 400],
+  ['a document that does not validate', (token) => graphql(gateway, '{ unknown }', {}, { token }), 400],
+  [
+    'a variable of the wrong type',
+    (token) =>
+      graphql(gateway, 'query ($n: Int) { workspaces(first: $n) { totalCount } }', { n: 'x' }, { token }),
+    400,
+  ],
+])('%s costs a read, and is told even where none is left', async (_what, refused, status) => {
+  const token = await member(newUser());
+
+  const first = await refused(token);
+  for (let count = 1; count <= READS; count += 1) await refused(token);
+  const last = await refused(token);
+
+  expect([first.status, ...quotaOf(first)]).toEqual([status, '3', '2']);
+  expect([last.status, ...quotaOf(last)]).toEqual([status, '3', '0']);
+  expect((await rest(gateway, 'GET', '/user/workspaces', { token })).status).toBe(429);
+});
+
+test('a missing scope costs a read on both faces', async () => {
+  const token = await signToken({ sub: newUser(), scope: 'account:read' });
+
+  const replies = [
+    await rest(gateway, 'DELETE', '/editor/auth', { token }),
+    await graphql(gateway, '{ statistics { __typename } }', {}, { token }),
+  ];
+
+  expect(replies.map(quotaOf)).toEqual([
+    ['3', '2'],
+    ['3', '1'],
+  ]);
+});
+
+test('an unknown record costs what the operation costs, once', async () => {
+  const token = await member(newUser());
+
+  const reply = await rest(gateway, 'POST', '/user/notifications/unknown/dismiss', { token });
+
+  expect([reply.status, ...quotaOf(reply)]).toEqual([404, '2', '1']);
+});

@@ -1,0 +1,68 @@
+import { readFile } from 'node:fs/promises';
+import {
+  type GraphQLNamedType,
+  isEnumType,
+  isInputObjectType,
+  isInterfaceType,
+  isIntrospectionType,
+  isNonNullType,
+  isObjectType,
+  isSpecifiedScalarType,
+  parse,
+  validate,
+} from 'graphql';
+import { describe, expect, test } from 'vitest';
+import { exampleQuery } from '../src/graphql/graphiql-page.ts';
+import { printSchema } from '../src/graphql/print.ts';
+import { assembleSchema } from '../src/graphql/schema.ts';
+
+const schema = assembleSchema();
+const types = Object.values(schema.getTypeMap()).filter(
+  (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
+);
+const rootFields = [schema.getQueryType(), schema.getMutationType(), schema.getSubscriptionType()].flatMap(
+  (type) => Object.values(type?.getFields() ?? {}),
+);
+
+test('schema.graphql is what the code prints (npm run schema)', async () => {
+  expect(printSchema()).toBe(await readFile(new URL('../schema.graphql', import.meta.url), 'utf8'));
+});
+
+type Described = { name: string; description?: string | null | undefined };
+
+function membersOf(type: GraphQLNamedType): (Described & { args?: readonly Described[] })[] {
+  if (isEnumType(type)) return [...type.getValues()];
+  if (isInputObjectType(type)) return Object.values(type.getFields());
+  if (isObjectType(type) || isInterfaceType(type)) return Object.values(type.getFields());
+  return [];
+}
+
+test('every type, field, argument, input field and enum value is described', () => {
+  const all = types.flatMap((type) => [
+    [type.name, type.description],
+    ...membersOf(type).flatMap((member) => [
+      [`${type.name}.${member.name}`, member.description],
+      ...(member.args ?? []).map((arg) => [`${type.name}.${member.name}(${arg.name})`, arg.description]),
+    ]),
+  ]);
+  expect(all.length).toBeGreaterThan(200);
+  expect(all.filter(([, description]) => !description?.trim()).map(([name]) => name)).toEqual([]);
+});
+
+describe('every root field', () => {
+  test('may be null, so that one failure does not take the others', () => {
+    expect(rootFields.filter(({ type }) => isNonNullType(type)).map(({ name }) => name)).toEqual([]);
+  });
+
+  test('declares what it asks of its caller', () => {
+    expect(rootFields.filter(({ extensions }) => !extensions.access).map(({ name }) => name)).toEqual([]);
+  });
+
+  test.each(rootFields.map(({ name }) => name))('%s shows its rate limit', (name) => {
+    expect(printSchema()).toMatch(new RegExp(`^  ${name}\\b[^\\n]*(\\n(?!  \\w)[^\\n]*)*@rateLimit\\(`, 'm'));
+  });
+});
+
+test("GraphiQL's example query is valid", () => {
+  expect(validate(schema, parse(exampleQuery))).toEqual([]);
+});

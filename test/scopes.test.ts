@@ -1,0 +1,36 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { scopes, scopesOf } from '../src/auth/viewer.ts';
+
+test.each<[claim: string | undefined, granted: string[]]>([
+  [undefined, ['account:read', 'account:write']],
+  ['', []],
+  [' ', []],
+  ['account:read', ['account:read']],
+  ['account:write', ['account:read', 'account:write']],
+  ['platform:write', ['platform:write']],
+  ['platform:read', ['platform:read']],
+  ['platform:credentials', ['platform:credentials']],
+  ['platform:read account:read', ['account:read', 'platform:read']],
+  ['account:read account:read', ['account:read']],
+  ['openid  profile account:read', ['account:read']],
+  ['ACCOUNT:READ', []],
+  ['account', []],
+  ['account:*', []],
+  ['account:read,account:write', []],
+  ['account:read\tplatform:write', []],
+  ['account:read\nplatform:write', []],
+])('the scope claim %j grants %j', (claim, granted) => {
+  expect([...scopesOf(claim)].sort()).toEqual(granted);
+});
+
+test('nothing is granted that is not named, but reading with writing', () => {
+  const words = fc.array(fc.constantFrom(...scopes, 'openid', 'platform', 'account:writes', ''));
+  fc.assert(
+    fc.property(words, (words) => {
+      const named = new Set(words);
+      if (named.has('account:write')) named.add('account:read');
+      expect(scopesOf(words.join(' '))).toEqual(new Set(scopes.filter((scope) => named.has(scope))));
+    }),
+  );
+});

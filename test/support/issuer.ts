@@ -1,0 +1,45 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exportJWK, generateKeyPair } from 'jose';
+
+/** An issuer whose key set is fetched over HTTP. */
+export type Issuer = {
+  url: string;
+  /** How often the key set was asked for. */
+  requests(): number;
+  /** Publishes a new key in place of the ones before, and answers its private half. */
+  rotate(kid: string): Promise<CryptoKey>;
+  /** From now on every request is answered 503. */
+  fail(): void;
+  close(): Promise<void>;
+};
+
+/** Starts an issuer without any key. */
+export async function startIssuer(): Promise<Issuer> {
+  let keys: object[] = [];
+  let isDown = false;
+  let requests = 0;
+  const server = createServer((_request, response) => {
+    requests += 1;
+    response.writeHead(isDown ? 503 : 200, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify({ keys }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/jwks`,
+    requests: () => requests,
+    async rotate(kid) {
+      const { publicKey, privateKey } = await generateKeyPair('ES256');
+      keys = [{ ...(await exportJWK(publicKey)), kid, alg: 'ES256', use: 'sig' }];
+      return privateKey;
+    },
+    fail() {
+      isDown = true;
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

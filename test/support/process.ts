@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+/** What a program has written and how it ended. */
+export type Ended = { status: number | null; stdout: string; stderr: string };
+
+/** A program of the gateway in a process of its own. */
+type Process = {
+  stdout(): string;
+  /** Waits until standard output matches, and answers the first group; fails when the program ends before. */
+  printed(pattern: RegExp): Promise<string>;
+  /** Sends a signal and waits for the end. */
+  stop(signal?: NodeJS.Signals): Promise<Ended>;
+  ended: Promise<Ended>;
+};
+
+/** Starts a program by its path in the repository, with exactly these environment variables. */
+function startProcess(
+  program: string,
+  environment: Record<string, string>,
+  options: readonly string[] = [],
+): Process {
+  const path = fileURLToPath(new URL(`../../${program}`, import.meta.url));
+  const child = spawn(process.execPath, [path, ...options], {
+    env: environment,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended = once(child, 'close').then(([status]): Ended => ({ status, stdout, stderr }));
+
+  return {
+    stdout: () => stdout,
+    async printed(pattern) {
+      for (;;) {
+        const match = pattern.exec(stdout);
+        if (match) return match[1] ?? match[0];
+        const end = await Promise.race([ended, once(child.stdout, 'data')]);
+        if ('status' in end && !pattern.test(stdout)) {
+          throw new Error(`${program} ended with ${end.status} and printed:\n${stdout}${stderr}`);
+        }
+      }
+    },
+    stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      return ended;
+    },
+    ended,
+  };
+}
+
+/** Runs a program to its end. */
+export async function runProcess(
+  program: string,
+  environment: Record<string, string>,
+  options: readonly string[] = [],
+): Promise<Ended> {
+  return startProcess(program, environment, options).ended;
+}
+
+/** The gateway in a process of its own, and where it listens. */
+export type GatewayProcess = Process & { address: string };
+
+/** Starts the gateway, on any free port, and waits until it listens. */
+export async function startGatewayProcess(environment: Record<string, string>): Promise<GatewayProcess> {
+  const gateway = startProcess('src/main.ts', { PORT: '0', ...environment });
+  return { ...gateway, address: await gateway.printed(/Listening on (http:\/\/[^\s"]+)/) };
+}

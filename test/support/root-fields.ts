@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { type GraphQLField, getNamedType, isCompositeType } from 'graphql';
+import { assembleSchema } from '../../src/graphql/schema.ts';
+import { payloads, workspaceInput } from './records.ts';
+
+type Arguments = Record<string, unknown>;
+
+const schema = assembleSchema();
+const queries = schema.getQueryType()?.getFields() ?? {};
+const mutations = schema.getMutationType()?.getFields() ?? {};
+
+/** Every root field of the schema by name. */
+export const rootFields: Readonly<Record<string, GraphQLField<unknown, unknown>>> = {
+  ...queries,
+  ...mutations,
+};
+
+/** Good arguments of every root field, about the user who is named where one has to be. */
+export const goodArguments: Readonly<Record<string, (userId: string) => Arguments>> = {
+  deleteEditorAuth: () => ({}),
+  deleteWorkspace: (userId) => ({ input: { userId, id: randomUUID(), deletedAt: new Date().toISOString() } }),
+  dismissNotification: () => ({ input: { id: 'unknown' } }),
+  editorAuth: () => ({}),
+  editorCredential: (userId) => ({ userId }),
+  notification: () => ({ id: 'unknown' }),
+  notificationPreferences: () => ({}),
+  notifications: () => ({}),
+  publishNotification: (userId) => ({
+    input: {
+      userId,
+      task: { id: randomUUID(), projectId: 'project-1' },
+      title: 'A title',
+      payload: payloads.plan_requested,
+    },
+  }),
+  putWorkspaces: (userId) => ({ input: { userId, workspaces: [workspaceInput()] } }),
+  refreshEditorCredential: (userId) => ({
+    input: { userId, version: 1, accessToken: 'access', refreshToken: 'refresh' },
+  }),
+  reportEditorAuthFailure: (userId) => ({ input: { userId, version: 1, reason: 'TOKEN_REVOKED' } }),
+  resolveNotifications: (userId) => ({ input: { userId, taskId: 'task-1', reason: 'ANSWERED' } }),
+  statistics: () => ({}),
+  storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),
+  updateNotificationPreferences: () => ({ input: { preferences: [] } }),
+  workspaces: () => ({}),
+};
+
+/** The document that calls a root field with every argument that is given as a variable. */
+export function documentOf(name: string, given: Arguments): string {
+  const field = rootFields[name];
+  if (field === undefined) throw new Error(`The schema has no root field "${name}".`);
+  const used = field.args.filter((argument) => argument.name in given);
+  const variables = used.map((argument) => `$${argument.name}: ${argument.type}`).join(', ');
+  const bound = used.map((argument) => `${argument.name}: $${argument.name}`).join(', ');
+  const selection = isCompositeType(getNamedType(field.type)) ? '{ __typename }' : '';
+  const keyword = name in mutations ? 'mutation' : 'query';
+  return `${keyword} ${variables && `(${variables})`} { ${name} ${bound && `(${bound})`} ${selection} }`;
+}
