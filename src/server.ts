@@ -51,7 +51,7 @@ async function createApp(config: Config, database: Database, log: Log) {
   });
   const keys = config.encryptionKeys ?? (await developmentEncryptionKeys(config.dataDir));
   const cipher = createCredentialCipher(keys);
-  const rateLimiter = createRateLimiter(config.limits);
+  const rateLimiter = createRateLimiter(config.limits, createCounters(config.limits, redis));
   const schema = createSchema(rateLimiter);
   const graphiql = config.graphiql ? await createGraphiql() : undefined;
   const openRecord = createRequestLog(log);

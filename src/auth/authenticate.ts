@@ -4,6 +4,8 @@ import { z } from 'zod';
 import { InternalError, UnauthenticatedError } from '../errors.ts';
 import { isId } from '../text.ts';
 import type { KeySet } from './key-set.ts';
+import { rememberVerified } from './remembered-tokens.ts';
+import { hasRepeatedMembers } from './repeated-members.ts';
 import { scopesOf, type Viewer } from './viewer.ts';
 
 /** What a token is held against. */
@@ -22,7 +24,8 @@ const CLOCK_TOLERANCE_SECONDS = 5;
 
 /** Authentication by the `Authorization` header (RFC 6750, section 2.1), and by nothing else. */
 export function createAuthenticate(rules: TokenRules): Authenticate {
-  return async (request) => verifyToken(rules, bearerToken(request), new Date());
+  const verify = rememberVerified((token) => verifyToken(rules, token));
+  return async (request) => verify(bearerToken(request));
 }
 
 /**
@@ -52,24 +55,28 @@ const Organization = z.union([z.string().min(1), z.array(z.string().min(1)).min(
  * @throws {UnauthenticatedError} whatever check fails; its reason says which
  * @throws {InternalError} where the key set cannot be had
  */
-export async function verifyToken(rules: TokenRules, token: string, now: Date): Promise<Viewer> {
+async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
   try {
     const { payload } = await jwtVerify(token, rules.keySet, {
       algorithms: ALGORITHMS,
       clockTolerance: CLOCK_TOLERANCE_SECONDS,
-      currentDate: now,
+      currentDate: new Date(),
       requiredClaims: ['sub', 'exp'],
       ...(rules.issuer !== null && { issuer: rules.issuer }),
       ...(rules.audience !== null && { audience: rules.audience }),
     });
+    if (token.split('.', 2).some((part) => hasRepeatedMembers(Buffer.from(part, 'base64url').toString()))) {
+      throw new UnauthenticatedError(true, 'a member is named twice');
+    }
     const claims = Claims.parse(payload);
     return {
       userId: claims.sub,
       scopes: scopesOf(claims.scope),
       isMember: Organization.safeParse(claims[rules.orgClaim]).success,
+      expiresAt: claims.exp * 1000,
     };
   } catch (error) {
-    if (error instanceof InternalError) throw error;
+    if (error instanceof InternalError || error instanceof UnauthenticatedError) throw error;
     if (error instanceof errors.JOSEError || error instanceof z.ZodError) {
       throw new UnauthenticatedError(true, reasonOf(error));
     }

@@ -15,10 +15,12 @@ export type Viewer = {
   readonly scopes: ReadonlySet<Scope>;
   /** Whether the token names an organization. */
   readonly isMember: boolean;
+  /** When the token expires, in milliseconds since 1970. */
+  readonly expiresAt: number;
 };
 
 /** Nobody: what introspection without a token runs as. It may do nothing. */
-export const anonymous: Viewer = { userId: '', scopes: new Set(), isMember: false };
+export const anonymous: Viewer = { userId: '', scopes: new Set(), isMember: false, expiresAt: 0 };
 
 /**
  * The scopes of a token. Without the claim it has its user's full account access and nothing more;

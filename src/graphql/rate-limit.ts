@@ -1,17 +1,13 @@
 import type { GraphQLResolveInfo, GraphQLSchema } from 'graphql';
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
-import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Bucket, Charges, Context } from '../context.ts';
 import { RateLimitedError } from '../errors.ts';
 import { accessOf } from './access.ts';
-
-/** Requests of one user a minute; 0 is no limit. */
-export type Limits = Readonly<Record<Bucket, number>>;
+import { type Counters, type Limits, WINDOW_SECONDS } from './rate-limit-counters.ts';
 
 /** What `schema.graphql` shows; configured numbers never change the printed text. */
-export const defaultLimits: Limits = { reads: 600, writes: 120, platform: 0 };
-
-const WINDOW_SECONDS = 60;
+const defaultLimits: Limits = { reads: 600, writes: 120, platform: 0 };
 
 /** The arguments of `@rateLimit` on a field that counts against a bucket. */
 export function rateLimitArguments(bucket: Bucket): { limit: number; duration: number } {
@@ -32,14 +28,8 @@ export type RateLimiter = {
   chargeRefused(context: Pick<Context, 'viewer' | 'charges'>): Promise<void>;
 };
 
-/** Counters in memory. */
-export function createRateLimiter(limits: Limits): RateLimiter {
-  const counters = {
-    reads: counter(limits.reads),
-    writes: counter(limits.writes),
-    platform: counter(limits.platform),
-  };
-
+/** Limits that count with these counters. */
+export function createRateLimiter(limits: Limits, counters: Counters): RateLimiter {
   /** The directive makes a limiter for every pair of printed numbers; ours goes by the bucket in the key. */
   class ByBucket extends RateLimiterMemory {
     override consume(key: string | number): Promise<RateLimiterRes> {
@@ -83,10 +73,6 @@ export function quotaHeaders({ quota }: Charges): [name: string, value: string][
     ['RateLimit-Remaining', String(quota.remaining)],
     ['RateLimit-Reset', String(quota.resetSeconds)],
   ];
-}
-
-function counter(points: number): RateLimiterAbstract {
-  return new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
 }
 
 function bucketOf({ parentType, fieldName }: GraphQLResolveInfo): Bucket {
