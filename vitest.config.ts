@@ -7,6 +7,8 @@ export default defineConfig({
     reporters: ['default', './test/support/closing-line.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // Files share a worker's modules: importing the gateway takes longer than most files' tests.
+    isolate: false,
     // Modules are loaded by Node itself, as in production: vite's own loader would bring in graphql twice.
     experimental: { viteModuleRunner: false },
   },

@@ -56,6 +56,7 @@ export type Handle = (
 export function bindRoute(definition: Route, schema: GraphQLSchema, prepare: Prepare): Handle {
   const operation = prepare(documentOf(definition, schema));
   return async (request, response, context) => {
+    context.operations.add(definition.field);
     operation.authorize(context.viewer);
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);

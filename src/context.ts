@@ -24,6 +24,8 @@ export type Context = {
   readonly viewer: Viewer;
   readonly now: Date;
   readonly log: Log;
+  /** The root fields that were asked for, noted for the log. */
+  readonly operations: Set<string>;
   readonly cipher: CredentialCipher;
   readonly charges: Charges;
   /** The page of a list that a REST path asked for; GraphQL asks by connection arguments. */

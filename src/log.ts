@@ -17,6 +17,18 @@ export function createLog(level: string, destination: DestinationStream = pino.d
   );
 }
 
+/** What is done with the credentials of users. */
+export type AuditedEvent =
+  | 'editor_credential.stored'
+  | 'editor_credential.read'
+  | 'editor_credential.refreshed'
+  | 'editor_credential.deleted';
+
+/** Writes down who did what with whose credential, whatever the log's level is. */
+export function audit(log: Log, event: AuditedEvent, by: string, user: string): void {
+  log.child({}, { level: 'info' }).info({ audit: event, by, user }, 'audit');
+}
+
 /** Writes down why a request ended in an internal error; the caller is told nothing of it. */
 export function logInternalError(log: Log, { cause }: InternalError): void {
   log.error({ err: cause }, 'internal error');

@@ -1,5 +1,6 @@
 import { createServer as createHttpServer, type Server } from 'node:http';
 import express, { type NextFunction, type Request, type Response } from 'express';
+import type { Redis } from 'ioredis';
 import { errorResponse, sendError } from '../rest/errors.ts';
 import { createRestRouter } from '../rest/router.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
@@ -16,13 +17,18 @@ import { asGatewayError } from './graphql/gateway-error.ts';
 import { createGraphiql } from './graphql/graphiql.ts';
 import { createGraphQLHandler } from './graphql/handler.ts';
 import { createRateLimiter, quotaHeaders } from './graphql/rate-limit.ts';
+import { createCounters } from './graphql/rate-limit-counters.ts';
 import { createSchema } from './graphql/schema.ts';
 import { createGraphQLServer, GRAPHQL_PATH } from './graphql/yoga.ts';
+import { allowOrigins } from './http/cors.ts';
 import { answerHealth, answerReadiness } from './http/health.ts';
 import { listen } from './http/listen.ts';
 import { answerMalformed, checkHost } from './http/malformed.ts';
 import { createRequestLog, type RequestRecord } from './http/request-log.ts';
+import { securityHeaders } from './http/security-headers.ts';
+import { type Timeouts, timeouts } from './http/timeouts.ts';
 import { type Log, logInternalError } from './log.ts';
+import { openRedis } from './redis.ts';
 
 /** A gateway that listens. */
 export type Gateway = {
@@ -33,16 +39,29 @@ export type Gateway = {
 };
 
 /** Builds everything once, joins it, and listens. The database stays its caller's. */
-export async function startServer(config: Config, database: Database, log: Log): Promise<Gateway> {
-  const server = createHttpServer({ requireHostHeader: false }, await createApp(config, database, log));
+export async function startServer(
+  config: Config,
+  database: Database,
+  log: Log,
+  patience: Timeouts = timeouts,
+): Promise<Gateway> {
+  const redis = config.redisUrl === null ? undefined : openRedis(config.redisUrl, log);
+  const app = await createApp(config, database, log, redis);
+  const server = createHttpServer({ requireHostHeader: false, ...patience }, app);
   answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
   // Any other expectation than 100-continue would be answered 417.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   const address = await listen(server, config.host, config.port);
-  return { address, close: (graceMs) => close(server, graceMs) };
+  return {
+    address,
+    async close(graceMs) {
+      await close(server, graceMs);
+      redis?.disconnect();
+    },
+  };
 }
 
-async function createApp(config: Config, database: Database, log: Log) {
+async function createApp(config: Config, database: Database, log: Log, redis: Redis | undefined) {
   const authenticate = createAuthenticate({
     keySet: await openKeySet(config.keySet, config.dataDir),
     issuer: config.issuer,
@@ -72,6 +91,7 @@ async function createApp(config: Config, database: Database, log: Log) {
       viewer,
       now: new Date(),
       log: record.log,
+      operations: record.operations,
       cipher,
       charges: { counted: viewer === anonymous },
     };
@@ -95,6 +115,10 @@ async function createApp(config: Config, database: Database, log: Log) {
   app.use((request: Request, response: Response, next) => {
     records.set(response, openRecord(request, response));
     checkHost(request);
+    next();
+  });
+  app.use(securityHeaders(), allowOrigins(config.corsOrigins));
+  app.use((request: Request, response: Response, next) => {
     if (!graphiql?.(request, response)) next();
   });
   app.get(/^\/healthz$/, (_request, response) => answerHealth(response));

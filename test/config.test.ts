@@ -39,6 +39,8 @@ test('without any variable everything has the default of development', () => {
     orgClaim: 'org_id',
     encryptionKeys: null,
     limits: { reads: 600, writes: 120, platform: 0 },
+    redisUrl: null,
+    corsOrigins: [],
     graphiql: true,
     logLevel: 'info',
   });

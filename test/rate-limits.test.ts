@@ -155,7 +155,7 @@ test('0 turns a limit off, and its headers are absent', async () => {
   const token = await member(newUser());
 
   const replies = [
-    await graphql(unlimited, aliases(50), {}, { token }),
+    await graphql(unlimited, aliases(20), {}, { token }),
     await rest(unlimited, 'GET', '/user/workspaces', { token }),
     await rest(unlimited, 'DELETE', '/editor/auth', { token }),
     await rest(unlimited, 'PUT', '/user/notification-preferences', { token, body: {} }),

@@ -1,4 +1,6 @@
 import { p } from '@mikro-orm/core';
+import type { Secret } from '../secret.ts';
+import { SecretType } from './secret-type.ts';
 
 /** Column of an opaque id: 1 to 255 characters, compared by code point whatever the database's locale is. */
 export const idColumn = () => p.string().length(255).collation('C');
@@ -12,3 +14,6 @@ export const textColumn = () => p.text();
 /** Column of one of a closed list of words, held by a check constraint. */
 export const wordColumn = <const Word extends string>(words: readonly Word[]) =>
   p.enum([...words]).$type<Word>();
+
+/** Column of text that must not be printed. */
+export const secretColumn = () => p.type(SecretType).$type<Secret>();

@@ -1,5 +1,6 @@
 import { memberRead, memberWrite } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
+import { audit } from '../log.ts';
 import { deleteCredential, type EditorAuth, readEditorAuth, storeSubscription } from './editor-auth.ts';
 
 const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
@@ -84,7 +85,7 @@ builder.mutationFields((t) => ({
     args: { input: t.arg({ type: StoreEditorSubscriptionInput, required: true, description: 'The pair.' }) },
     resolve: async (_root, { input }, { em, cipher, viewer, now, log }) => {
       const editorAuth = await storeSubscription(em, cipher, viewer.userId, input, now);
-      log.info({ audit: 'editor_credential.stored', by: viewer.userId, user: viewer.userId });
+      audit(log, 'editor_credential.stored', viewer.userId, viewer.userId);
       return { editorAuth };
     },
   }),
@@ -95,7 +96,7 @@ builder.mutationFields((t) => ({
     description: 'Wipes the pair; nothing stored is no error.',
     resolve: async (_root, _args, { em, cipher, viewer, now, log }) => {
       await deleteCredential(em, viewer.userId, now);
-      log.info({ audit: 'editor_credential.deleted', by: viewer.userId, user: viewer.userId });
+      audit(log, 'editor_credential.deleted', viewer.userId, viewer.userId);
       return { editorAuth: await readEditorAuth(em, cipher, viewer.userId) };
     },
   }),

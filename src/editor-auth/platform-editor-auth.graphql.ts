@@ -1,6 +1,7 @@
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { wholeNumberRule } from '../graphql/rules.ts';
+import { audit } from '../log.ts';
 import { EditorAuthType } from './editor-auth.graphql.ts';
 import {
   type EditorAuth,
@@ -30,7 +31,7 @@ builder.queryField('editorCredential', (t) =>
       "A user's pair, decrypted; null where none is stored. Every read is written to the audit log.",
     args: { userId: t.arg.id({ required: true, description: 'Whose pair.' }) },
     resolve: async (_root, { userId }, { em, cipher, viewer, log }) => {
-      log.info({ audit: 'editor_credential.read', by: viewer.userId, user: userId });
+      audit(log, 'editor_credential.read', viewer.userId, userId);
       return readCredential(em, cipher, userId);
     },
   }),
@@ -96,7 +97,7 @@ builder.mutationFields((t) => ({
     args: { input: t.arg({ type: RefreshEditorCredentialInput, required: true, description: 'The pair.' }) },
     resolve: async (_root, { input }, { em, cipher, viewer, now, log }) => {
       const version = await refreshCredential(em, cipher, input, input, now);
-      log.info({ audit: 'editor_credential.refreshed', by: viewer.userId, user: input.userId });
+      audit(log, 'editor_credential.refreshed', viewer.userId, input.userId);
       return { version };
     },
   }),

@@ -23,7 +23,7 @@ export const documentLimits = {
   rootFields: 20,
   aliases: 50,
   directives: 50,
-  cost: 10_000,
+  cost: 25_000,
 } as const;
 
 type Limited = keyof typeof documentLimits;
@@ -48,7 +48,7 @@ type Measure = { readonly [Name in Exclude<Limited, 'tokens'>]: number };
 const nothing: Measure = { depth: 0, rootFields: 0, aliases: 0, directives: 0, cost: 0 };
 
 /** A list without page sizes is taken to have this many items. */
-const PLAIN_LIST = 10;
+const PLAIN_LIST = 4;
 
 /**
  * A validation rule that refuses costly documents before anything runs. A field costs 1, times the lists that it

@@ -33,6 +33,7 @@ export function createSchema(rateLimiter: RateLimiter): GraphQLSchema {
       return {
         ...field,
         resolve: (source, args, context: Context, info) => {
+          context.operations.add(fieldName);
           checkAccess(access, context.viewer, args);
           return resolve(source, args, context, info);
         },

@@ -4,7 +4,7 @@ import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
 import type { Context } from '../context.ts';
 import { InternalError, ValidationError } from '../errors.ts';
 import { logInternalError } from '../log.ts';
-import { parseDocument, validateDocument } from './document.ts';
+import { parseDocument, validateRequest } from './document.ts';
 import { asGatewayError, httpOf, toGraphQLError } from './gateway-error.ts';
 import { refusals } from './operation.ts';
 import { quotaHeaders, type RateLimiter } from './rate-limit.ts';
@@ -35,7 +35,7 @@ type YogaPlugin = Plugin<Context & YogaInitialContext, Context>;
 function useOurEngine(): YogaPlugin {
   return {
     onParse: ({ setParseFn }) => setParseFn(parseDocument),
-    onValidate: ({ setValidationFn }) => setValidationFn(validateDocument),
+    onValidate: ({ setValidationFn }) => setValidationFn(validateRequest),
   };
 }
 

@@ -7,7 +7,8 @@ export type RequestRecord = {
   readonly id: string;
   readonly log: Log;
   user?: string;
-  operation?: string;
+  /** The root fields that were asked for. */
+  readonly operations: Set<string>;
 };
 
 /** Gives every request an id and a log of its own, and writes one line when it is answered. */
@@ -20,15 +21,15 @@ export function createRequestLog(log: Log): OpenRecord {
     const given = request.headers['x-request-id'];
     const id = typeof given === 'string' && /^[\w.-]{1,128}$/.test(given) ? given : randomUUID();
     response.setHeader('X-Request-Id', id);
-    const record: RequestRecord = { id, log: log.child({ requestId: id }) };
+    const record: RequestRecord = { id, log: log.child({ requestId: id }), operations: new Set() };
     // The address's path only: a query may hold anything.
     const [path] = (request.url ?? '').split('?', 1);
     response.once('close', () => {
-      record.log.info(
+      record.log[isProbe(path) ? 'debug' : 'info'](
         {
           method: request.method,
           path,
-          operation: record.operation,
+          operation: [...record.operations].join(',') || undefined,
           user: record.user,
           status: response.statusCode,
           durationMs: Math.round(performance.now() - started),
@@ -39,4 +40,9 @@ export function createRequestLog(log: Log): OpenRecord {
     });
     return record;
   };
+}
+
+/** Probes come every few seconds and tell nothing. */
+function isProbe(path: string | undefined): boolean {
+  return path === '/healthz' || path === '/readyz';
 }

@@ -3,7 +3,7 @@ import type { NotificationKind } from '../notification-kind.ts';
 import { lockUser, raiseRevision } from '../revisions/revisions.ts';
 import type { Notification, Resolution } from './notification.entity.ts';
 
-/** The notifications of one task, of all kinds or of some. */
+/** The notifications of one task, of all kinds or of those listed; an empty list is none. */
 export type TaskFilter = { taskId: string; kinds?: readonly NotificationKind[] | null | undefined };
 
 /** Resolves a user's active notifications of a task, and answers those that it changed, oldest first. */
@@ -49,7 +49,9 @@ export async function resolveActive(
         .where('userId', '=', userId)
         .where('status', '=', 'active')
         .where('taskId', '=', filter.taskId)
-        .$if(!!filter.kinds?.length, (all) => all.where('kind', 'in', filter.kinds ?? [])),
+        .$if(filter.kinds != null, (all) =>
+          all.where((eb) => eb('kind', '=', eb.fn.any(eb.val(filter.kinds ?? [])))),
+        ),
     )
     .updateTable('Notification')
     .from('numbered')

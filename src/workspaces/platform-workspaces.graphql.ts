@@ -2,6 +2,7 @@ import { type Fault, ValidationError } from '../errors.ts';
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { atMost, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
+import { Secret } from '../secret.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
 import { deleteWorkspace, putWorkspaces, type WorkspaceState } from './workspaces.ts';
@@ -113,7 +114,7 @@ function stateOf({ hardware, ...given }: typeof WorkspaceInput.$inferInput): Wor
     machineId: given.machineId ?? null,
     privateIp: given.privateIp ?? null,
     gitRef: given.gitRef ?? null,
-    previewToken: given.previewToken ?? null,
+    previewToken: given.previewToken == null ? null : new Secret(given.previewToken),
     errorMessage: given.errorMessage ?? null,
   };
 }

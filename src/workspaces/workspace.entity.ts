@@ -1,5 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { idColumn, textColumn, timeColumn, wordColumn } from '../database/columns.ts';
+import { idColumn, secretColumn, textColumn, timeColumn, wordColumn } from '../database/columns.ts';
 
 export const workspaceStatuses = ['creating', 'starting', 'running', 'stopping', 'stopped', 'error'] as const;
 export type WorkspaceStatus = (typeof workspaceStatuses)[number];
@@ -21,7 +21,7 @@ export const WorkspaceSchema = defineEntity({
     machineId: textColumn().strictNullable(),
     privateIp: textColumn().strictNullable(),
     gitRef: textColumn().strictNullable(),
-    previewToken: textColumn().strictNullable(),
+    previewToken: secretColumn().strictNullable(),
     errorMessage: textColumn().strictNullable(),
     /** The workspace's own times, as the platform gives them. */
     createdAt: timeColumn(),

@@ -47,9 +47,10 @@ export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement
       description: 'Address inside the internal network.',
     }),
     gitRef: t.exposeString('gitRef', { nullable: true, description: 'The current git reference.' }),
-    previewToken: t.exposeString('previewToken', {
+    previewToken: t.string({
       nullable: true,
       description: 'Token for preview addresses.',
+      resolve: ({ previewToken }) => previewToken?.reveal(),
     }),
     errorMessage: t.string({
       nullable: true,

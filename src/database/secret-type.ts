@@ -1,0 +1,18 @@
+import { Type } from '@mikro-orm/core';
+import { Secret } from '../secret.ts';
+
+/** A column of text that is a {@link Secret} everywhere else, so that no row prints it. */
+export class SecretType extends Type<Secret | null, string | null> {
+  override convertToDatabaseValue(value: Secret | null): string | null {
+    return value?.reveal() ?? null;
+  }
+
+  /** Kysely's results pass through here twice. */
+  override convertToJSValue(value: Secret | string | null): Secret | null {
+    return typeof value === 'string' ? new Secret(value) : value;
+  }
+
+  override getColumnType(): string {
+    return 'text';
+  }
+}
