@@ -10,7 +10,7 @@ const MOST = 10_000;
 const WITHDRAWN_WITHIN_MS = 60_000;
 
 /** How long a verified token is taken without verifying it again. */
-export const REMEMBERED_MS = WITHDRAWN_WITHIN_MS - STALE_MS;
+const REMEMBERED_MS = WITHDRAWN_WITHIN_MS - STALE_MS;
 
 /** Verifies a token, or knows that it just did. */
 export type Verify = (token: string) => Promise<Viewer>;

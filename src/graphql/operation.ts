@@ -12,7 +12,7 @@ import { accessOf, checkAccess } from './access.ts';
 import { asGatewayError } from './gateway-error.ts';
 
 /** The fields that an operation selects at its root, through fragments too; each fragment is entered once. */
-export function rootFields(document: DocumentNode, selectionSet: SelectionSetNode): FieldNode[] {
+function rootFields(document: DocumentNode, selectionSet: SelectionSetNode): FieldNode[] {
   const entered = new Set<string>();
   return fieldsOf(selectionSet);
 

@@ -14,7 +14,7 @@ export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
   } as const,
 });
 
-export const ResolutionEnum = builder.enumType('Resolution', {
+const ResolutionEnum = builder.enumType('Resolution', {
   description: 'Why a notification was resolved.',
   values: {
     ANSWERED: { value: 'answered', description: 'Somebody answered it.' },

@@ -48,5 +48,5 @@ export const WorkspaceDeletionSchema = defineEntity({
   },
 });
 
-export class WorkspaceDeletion extends WorkspaceDeletionSchema.class {}
+class WorkspaceDeletion extends WorkspaceDeletionSchema.class {}
 WorkspaceDeletionSchema.setClass(WorkspaceDeletion);
