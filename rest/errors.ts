@@ -23,12 +23,12 @@ export function sendError(response: Response, error: GatewayError): void {
 }
 
 /**
- * Answers JSON, or nothing with 204. Express's own way would answer 304 to `If-None-Match: *`, which this
+ * Answers JSON, or nothing with 204 and 304. Express's own way would answer 304 to `If-None-Match: *`, which this
  * face does not mean.
  */
 export function sendJson(response: Response, status: number, body: unknown): void {
   response.status(status);
-  if (status === 204) {
+  if (status === 204 || status === 304) {
     response.end();
     return;
   }

@@ -1,11 +1,12 @@
 import type { Request, Response } from 'express';
 import type { GraphQLSchema } from 'graphql';
 import type { z } from 'zod';
-import type { Context } from '../src/context.ts';
+import type { Context, Listing } from '../src/context.ts';
 import { BadRequestError, type Fault, REDACTED, ValidationError } from '../src/errors.ts';
 import { faultsOf, valueAt } from '../src/faults.ts';
 import type { Operation, Prepare } from '../src/graphql/execute.ts';
 import { readJson } from '../src/http/body.ts';
+import { matches } from '../src/http/conditional.ts';
 import { searchOf } from '../src/http/search.ts';
 import { argumentsOf, type Binding, type Parts, placeOf } from './binding.ts';
 import { pathParameters } from './path.ts';
@@ -60,8 +61,15 @@ export function bindRoute(definition: Route, schema: GraphQLSchema, prepare: Pre
     operation.authorize(context.viewer);
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
-    const page = definition.paged ? { page: pageOf(parts.query) } : {};
-    const data = await runAt(definition, operation, parts, { ...context, ...page });
+    if (!definition.paged) {
+      const data = await runAt(definition, operation, parts, context);
+      return { status: definition.reply.status, body: replyOf(definition, data) };
+    }
+    const has = (etag: string) => matches(request.headers['if-none-match'], etag);
+    const listing: Listing = { page: pageOf(parts.query), has };
+    const data = await runAt(definition, operation, parts, { ...context, listing });
+    response.set({ ETag: listing.etag, 'Cache-Control': 'private, no-cache' }).vary('Authorization');
+    if (listing.etag !== undefined && has(listing.etag)) return { status: 304, body: undefined };
     return { status: definition.reply.status, body: replyOf(definition, data) };
   };
 }

@@ -33,6 +33,10 @@ export type Config = {
   redisUrl: string | null;
   /** Origins of web apps on other addresses, exactly as browsers send them. */
   corsOrigins: readonly string[];
+  /** Live subscribers of this process at most. */
+  maxSubscribers: number;
+  /** Days that resolved and dismissed notifications are kept; 0 is for ever. */
+  notificationRetentionDays: number;
   graphiql: boolean;
   logLevel: string;
 };
@@ -83,6 +87,8 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     },
     redisUrl: settings.REDIS_URL ?? null,
     corsOrigins: settings.CORS_ORIGINS,
+    maxSubscribers: settings.MAX_SUBSCRIBERS,
+    notificationRetentionDays: settings.NOTIFICATION_RETENTION_DAYS,
     graphiql: settings.GRAPHIQL === 'true',
     logLevel: settings.LOG_LEVEL,
   };
@@ -181,6 +187,8 @@ const Environment = z.object({
   RATE_LIMIT_PLATFORM_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(0),
   REDIS_URL: address('redis:', 'rediss:').optional(),
   CORS_ORIGINS: origins.default([]),
+  MAX_SUBSCRIBERS: wholeNumber(1, 1_000_000).default(10_000),
+  NOTIFICATION_RETENTION_DAYS: wholeNumber(0, 36_500).default(90),
   GRAPHIQL: z.enum(['true', 'false'], 'must be true or false').default('true'),
   LOG_LEVEL: z
     .enum(

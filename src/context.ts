@@ -2,6 +2,7 @@ import type { Viewer } from './auth/viewer.ts';
 import type { EntityManager } from './database/database.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './editor-auth/credential-cipher.ts';
+import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 
 /** The bucket of a rate limit. Platform operations have one of their own. */
@@ -18,6 +19,15 @@ export type Charges = {
   counted: boolean;
 };
 
+/** A list as a REST path asks for it: a page of any size, unless the client already has what it would get. */
+export type Listing = {
+  readonly page: Page;
+  /** Whether the client has the version with this entity tag. */
+  has(etag: string): boolean;
+  /** The entity tag of the list, noted by whoever reads it. */
+  etag?: string;
+};
+
 /** What a resolver gets. Made for one request; nothing in it outlives the request. */
 export type Context = {
   readonly em: EntityManager;
@@ -27,7 +37,8 @@ export type Context = {
   /** The root fields that were asked for, noted for the log. */
   readonly operations: Set<string>;
   readonly cipher: CredentialCipher;
+  readonly hub: Hub;
   readonly charges: Charges;
-  /** The page of a list that a REST path asked for; GraphQL asks by connection arguments. */
-  readonly page?: Page;
+  /** How a REST path reads a list; GraphQL asks by connection arguments. */
+  readonly listing?: Listing;
 };

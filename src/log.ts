@@ -40,8 +40,15 @@ function describeError(error: unknown): object {
   return {
     type: error.name,
     ...('code' in error && { code: error.code }),
-    message: error.message,
+    message: messageOf(error),
     stack: error.stack,
     ...(error.cause !== undefined && { cause: describeError(error.cause) }),
   };
+}
+
+/** Of an address with several numbers Node tells each one's failure apart, without words for the whole. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
+  return error.errors.map(messageOf).join('; ');
 }

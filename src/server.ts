@@ -9,7 +9,7 @@ import { openKeySet } from './auth/key-set.ts';
 import { anonymous } from './auth/viewer.ts';
 import type { Config } from './config.ts';
 import type { Context } from './context.ts';
-import type { Database } from './database/database.ts';
+import { addressOf, type Database } from './database/database.ts';
 import { createCredentialCipher } from './editor-auth/credential-cipher.ts';
 import { type GatewayError, InternalError, NotFoundError, UnauthenticatedError } from './errors.ts';
 import { createPrepare } from './graphql/execute.ts';
@@ -27,7 +27,10 @@ import { answerMalformed, checkHost } from './http/malformed.ts';
 import { createRequestLog, type RequestRecord } from './http/request-log.ts';
 import { securityHeaders } from './http/security-headers.ts';
 import { type Timeouts, timeouts } from './http/timeouts.ts';
+import { createHub, type Hub } from './live/hub.ts';
+import { startListener } from './live/listener.ts';
 import { type Log, logInternalError } from './log.ts';
+import { startRetention } from './notifications/retention.ts';
 import { openRedis } from './redis.ts';
 
 /** A gateway that listens. */
@@ -38,6 +41,9 @@ export type Gateway = {
   close(graceMs: number): Promise<void>;
 };
 
+/** Live subscribers that one user may have on one gateway. */
+const SUBSCRIBERS_PER_USER = 20;
+
 /** Builds everything once, joins it, and listens. The database stays its caller's. */
 export async function startServer(
   config: Config,
@@ -46,7 +52,10 @@ export async function startServer(
   patience: Timeouts = timeouts,
 ): Promise<Gateway> {
   const redis = config.redisUrl === null ? undefined : openRedis(config.redisUrl, log);
-  const app = await createApp(config, database, log, redis);
+  const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers });
+  const listener = startListener(addressOf(database), config.databaseTimeoutMs, hub, log);
+  const retention = startRetention(database, config.notificationRetentionDays, log);
+  const app = await createApp(config, database, log, { redis, hub });
   const server = createHttpServer({ requireHostHeader: false, ...patience }, app);
   answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
   // Any other expectation than 100-continue would be answered 417.
@@ -55,13 +64,18 @@ export async function startServer(
   return {
     address,
     async close(graceMs) {
+      hub.close();
       await close(server, graceMs);
+      await Promise.all([listener.close(), retention.stop()]);
       redis?.disconnect();
     },
   };
 }
 
-async function createApp(config: Config, database: Database, log: Log, redis: Redis | undefined) {
+/** Connections to the outside that all requests share. */
+type Shared = { redis: Redis | undefined; hub: Hub };
+
+async function createApp(config: Config, database: Database, log: Log, { redis, hub }: Shared) {
   const authenticate = createAuthenticate({
     keySet: await openKeySet(config.keySet, config.dataDir),
     issuer: config.issuer,
@@ -93,6 +107,7 @@ async function createApp(config: Config, database: Database, log: Log, redis: Re
       log: record.log,
       operations: record.operations,
       cipher,
+      hub,
       charges: { counted: viewer === anonymous },
     };
   };

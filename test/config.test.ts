@@ -41,6 +41,8 @@ test('without any variable everything has the default of development', () => {
     limits: { reads: 600, writes: 120, platform: 0 },
     redisUrl: null,
     corsOrigins: [],
+    maxSubscribers: 10_000,
+    notificationRetentionDays: 90,
     graphiql: true,
     logLevel: 'info',
   });

@@ -28,6 +28,11 @@ export async function openDatabase(options: PoolOptions) {
 }
 
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
+/** The address that a database was opened with. */
+export function addressOf({ config }: Database): string {
+  return config.get('clientUrl') ?? '';
+}
+
 /** A unit of work of one request; forked, never shared. */
 export type EntityManager = Database['em'];
 

@@ -1,7 +1,9 @@
 import { memberRead, memberWrite } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
+import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';
 import { deleteCredential, type EditorAuth, readEditorAuth, storeSubscription } from './editor-auth.ts';
+import { watchEditorAuth } from './editor-auth-events.ts';
 
 const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
   description: 'How an editor is connected.',
@@ -101,3 +103,15 @@ builder.mutationFields((t) => ({
     },
   }),
 }));
+
+builder.subscriptionField('editorAuthChanged', (t) =>
+  t.field({
+    access: memberRead,
+    type: EditorAuthType,
+    description:
+      "The state of the caller's editor credential, then each change. It ends when the token expires.",
+    subscribe: (_root, _args, { em, cipher, viewer, hub, log }) =>
+      openStream(hub, viewer, watchEditorAuth(em, cipher, viewer.userId), log),
+    resolve: (state) => state,
+  }),
+);

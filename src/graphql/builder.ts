@@ -37,3 +37,4 @@ builder.addScalarType('Secret', SecretText);
 
 builder.queryType({ description: 'Everything that can be read.' });
 builder.mutationType({ description: 'Everything that can be changed.' });
+builder.subscriptionType({ description: 'Everything that can be watched.' });

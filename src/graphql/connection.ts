@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { OutputRef } from '@pothos/core';
 import { z } from 'zod';
+import type { Listing } from '../context.ts';
 import type { Page, Position } from '../database/page.ts';
 import { type Fault, ValidationError } from '../errors.ts';
 import { builder } from './builder.ts';
@@ -36,6 +37,8 @@ type PageArguments = {
 export type List<Node> = {
   page: (page: Page) => Promise<Node[]>;
   totalCount: () => Promise<number>;
+  /** The entity tag of the whole list: another after every change of one of its records. */
+  etag: () => Promise<string>;
   /** Whether an id in a cursor can be one of this list's. */
   isId: (id: string) => boolean;
 };
@@ -47,12 +50,15 @@ export type List<Node> = {
  */
 export async function connect<Node>(
   args: PageArguments,
-  restPage: Page | undefined,
+  listing: Listing | undefined,
   list: List<Node>,
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
-  if (restPage !== undefined) {
-    return { nodes: await list.page(restPage), hasPreviousPage: false, hasNextPage: false, totalCount };
+  if (listing !== undefined) {
+    // Before reading: with a later change the client would hold an old list under a new tag.
+    listing.etag = await list.etag();
+    const nodes = listing.has(listing.etag) ? [] : await list.page(listing.page);
+    return { nodes, hasPreviousPage: false, hasNextPage: false, totalCount };
   }
   const { limit, ...page } = pageOf(args, list.isId);
   const read = await list.page({ ...page, limit: limit + 1 });

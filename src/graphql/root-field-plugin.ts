@@ -14,13 +14,15 @@ declare global {
     interface QueryFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape> extends RootFieldOptions {}
     interface MutationFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape>
       extends RootFieldOptions {}
+    interface SubscriptionFieldOptions<Types, Type, Nullable, Args, ResolveShape, ResolveReturnShape>
+      extends RootFieldOptions {}
   }
 }
 
 /** Writes what a root field declares into the schema, where the access check and the rate limit read it. */
 class RootFieldPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(field: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
-    if (field.kind !== 'Query' && field.kind !== 'Mutation') return field;
+    if (field.kind !== 'Query' && field.kind !== 'Mutation' && field.kind !== 'Subscription') return field;
     const { access } = field.pothosOptions;
     return {
       ...field,

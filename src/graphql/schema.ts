@@ -12,10 +12,12 @@ import { builder } from './builder.ts';
 import { type RateLimiter, rateLimitDirectiveTypeDefs } from './rate-limit.ts';
 import '../editor-auth/editor-auth.graphql.ts';
 import '../editor-auth/platform-editor-auth.graphql.ts';
+import '../notifications/notification-events.graphql.ts';
 import '../notifications/notifications.graphql.ts';
 import '../notifications/platform-notifications.graphql.ts';
 import '../preferences/preferences.graphql.ts';
 import '../statistics/statistics.graphql.ts';
+import '../users/users.graphql.ts';
 import '../workspaces/platform-workspaces.graphql.ts';
 import '../workspaces/workspaces.graphql.ts';
 
@@ -26,7 +28,25 @@ export function assembleSchema(): GraphQLSchema {
 
 /** The schema as it is served: every root field checks access first, then the rate limit, then its arguments. */
 export function createSchema(rateLimiter: RateLimiter): GraphQLSchema {
-  return mapSchema(rateLimiter.apply(assembleSchema()), {
+  return swapSubscribe(guard(rateLimiter.apply(swapSubscribe(assembleSchema()))));
+}
+
+/**
+ * Checks and limits wrap `resolve`. A subscription is checked and charged once, when it starts, so its `subscribe`
+ * takes the place of `resolve` while they are put on.
+ */
+function swapSubscribe(schema: GraphQLSchema): GraphQLSchema {
+  return mapSchema(schema, {
+    [MapperKind.SUBSCRIPTION_ROOT_FIELD]: ({ resolve, subscribe, ...field }) => ({
+      ...field,
+      ...(subscribe && { resolve: subscribe }),
+      ...(resolve && { subscribe: resolve }),
+    }),
+  });
+}
+
+function guard(schema: GraphQLSchema): GraphQLSchema {
+  return mapSchema(schema, {
     [MapperKind.ROOT_FIELD]: (field, fieldName) => {
       const access = accessOf(fieldName, field.extensions);
       const resolve = field.resolve ?? defaultFieldResolver;

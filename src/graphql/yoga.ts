@@ -1,8 +1,8 @@
 import { isAsyncIterable } from '@graphql-tools/utils';
-import type { GraphQLSchema } from 'graphql';
+import type { ExecutionArgs, ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql';
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
 import type { Context } from '../context.ts';
-import { InternalError, ValidationError } from '../errors.ts';
+import { type GatewayError, InternalError, ValidationError } from '../errors.ts';
 import { logInternalError } from '../log.ts';
 import { parseDocument, validateRequest } from './document.ts';
 import { asGatewayError, httpOf, toGraphQLError } from './gateway-error.ts';
@@ -43,14 +43,26 @@ function useOurEngine(): YogaPlugin {
 function useVariableCheck(schema: GraphQLSchema): YogaPlugin {
   return {
     onExecute({ args, setResultAndStopExecution }) {
-      const faults = faultsOfVariables(schema, args.document, args.operationName, args.variableValues ?? {});
-      if (faults.length === 0) return;
-      const refused = refusals(schema, args.document, args.operationName, args.contextValue.viewer);
-      const errors = refused.length > 0 ? refused : [new ValidationError(faults)];
-      setResultAndStopExecution({ errors: errors.map(toGraphQLError) });
+      const errors = misfits(args);
+      if (errors.length > 0) setResultAndStopExecution({ errors });
+    },
+    onSubscribe({ args, setResultAndStopExecution }) {
+      const errors = misfits(args);
+      if (errors.length > 0) setResultAndStopExecution({ errors });
     },
   };
+
+  function misfits({ document, operationName, variableValues, contextValue }: OperationArgs): GraphQLError[] {
+    const faults = faultsOfVariables(schema, document, operationName, variableValues ?? {});
+    if (faults.length === 0) return [];
+    const refused = refusals(schema, document, operationName, contextValue.viewer);
+    return (refused.length > 0 ? refused : [new ValidationError(faults)]).map(toGraphQLError);
+  }
 }
+
+type OperationArgs = Pick<ExecutionArgs, 'document' | 'operationName' | 'variableValues'> & {
+  contextValue: Context;
+};
 
 /** Logs internal errors, and lets one that took every root field decide the status of the whole reply. */
 function useWholeFailure(): YogaPlugin {
@@ -60,14 +72,27 @@ function useWholeFailure(): YogaPlugin {
       const errors = result.errors.map(asGatewayError);
       for (const error of errors) if (error instanceof InternalError) logInternalError(context.log, error);
       const [first] = errors;
-      const fields = Object.values(result.data ?? {});
-      const isWhole = fields.every((value) => value === null) && fields.length === errors.length;
-      const isSame = errors.every(({ code }) => code === first?.code);
-      if (!isWhole || !isSame || first === undefined) return;
-      if (first.code !== 'RATE_LIMITED' && first.code !== 'INTERNAL_ERROR') return;
-      setResult({ errors: result.errors, extensions: { http: httpOf(first) } });
+      if (first !== undefined && (tookEveryField(result.data, errors) || cannotStart(result))) {
+        setResult({ errors: result.errors, extensions: { http: httpOf(first) } });
+      }
     },
   };
+}
+
+/** Whether every root field failed for the rate limit, or every one internally. */
+function tookEveryField(data: ExecutionResult['data'], errors: readonly GatewayError[]): boolean {
+  const fields = Object.values(data ?? {});
+  return (
+    fields.length === errors.length &&
+    fields.every((value) => value === null) &&
+    (errors.every(({ code }) => code === 'RATE_LIMITED') ||
+      errors.every(({ code }) => code === 'INTERNAL_ERROR'))
+  );
+}
+
+/** Whether a subscription failed to start: an error of its field, and no data at all. */
+function cannotStart({ data, errors }: ExecutionResult): boolean {
+  return data === undefined && errors?.[0]?.path !== undefined;
 }
 
 /** Charges what was refused before an operation ran, and tells the caller what is left. */

@@ -31,7 +31,8 @@ export function createRequestLog(log: Log): OpenRecord {
           path,
           operation: [...record.operations].join(',') || undefined,
           user: record.user,
-          status: response.statusCode,
+          // Of a caller who left before the reply began no status can be told.
+          status: response.headersSent ? response.statusCode : undefined,
           durationMs: Math.round(performance.now() - started),
           ...(!response.writableFinished && { aborted: true }),
         },

@@ -39,6 +39,12 @@ export const NotificationSchema = defineEntity({
     dismissedAt: timeColumn().strictNullable(),
   },
   indexes: [
+    { name: 'notification_changes', properties: ['userId', 'revision'] },
+    {
+      name: 'notification_retired',
+      properties: ['updatedAt'],
+      where: "status <> 'active'",
+    },
     { name: 'notification_newest', properties: ['userId', 'createdAt', 'id'] },
     { name: 'notification_newest_by_status', properties: ['userId', 'status', 'createdAt', 'id'] },
   ],

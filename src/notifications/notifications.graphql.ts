@@ -2,6 +2,7 @@ import { accountRead, accountWrite } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorOf, pageArguments } from '../graphql/connection.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
+import { entityTag } from '../revisions/revisions.ts';
 import { isId } from '../text.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationStatusEnum, NotificationUnion } from './notification.graphql.ts';
@@ -37,11 +38,12 @@ builder.queryFields((t) => ({
       status: t.arg({ type: [NotificationStatusEnum], description: 'Only these statuses.' }),
       kind: t.arg({ type: [NotificationKindEnum], description: 'Only these kinds.' }),
     },
-    resolve: (_root, { userId, status, kind, ...page }, { em, viewer, page: restPage }) => {
+    resolve: (_root, { userId, status, kind, ...page }, { em, viewer, listing }) => {
       const owner = userId ?? viewer.userId;
-      return connect(page, restPage, {
+      return connect(page, listing, {
         page: (page) => listNotifications(em, owner, { status, kind }, page),
         totalCount: () => countNotifications(em, owner, { status, kind }),
+        etag: () => entityTag(em, owner, 'notifications'),
         isId,
       });
     },

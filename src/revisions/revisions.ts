@@ -14,11 +14,26 @@ export async function lockUser(em: EntityManager, userId: string): Promise<UserR
     .executeTakeFirstOrThrow();
 }
 
+/** The revisions of a user; undefined while nothing of theirs ever changed. */
+export async function findRevision(em: EntityManager, userId: string): Promise<UserRevision | undefined> {
+  return query(em).selectFrom('UserRevision').selectAll().where('userId', '=', userId).executeTakeFirst();
+}
+
 /** Writes the revisions that a change has reached; the user must be locked. */
 export async function raiseRevision(
   em: EntityManager,
   userId: string,
-  reached: Partial<Omit<UserRevision, 'userId'>>,
+  reached: Partial<Pick<UserRevision, 'notifications' | 'workspaces'>>,
 ): Promise<void> {
   await query(em).updateTable('UserRevision').set(reached).where('userId', '=', userId).execute();
+}
+
+/** The entity tag of a user's list (RFC 9110, section 8.8.3): another after every change. */
+export async function entityTag(
+  em: EntityManager,
+  userId: string,
+  of: 'notifications' | 'workspaces',
+): Promise<string> {
+  const state = await findRevision(em, userId);
+  return `"${state?.startedAt.getTime() ?? 0}-${state?.[of] ?? 0}"`;
 }

@@ -1,16 +1,37 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { idColumn } from '../database/columns.ts';
+import { announce } from '../database/announcements.ts';
+import { idColumn, timeColumn } from '../database/columns.ts';
 
 export const UserRevisionSchema = defineEntity({
   name: 'UserRevision',
   tableName: 'user_revision',
   properties: {
     userId: idColumn().primary(),
+    /** Begins anew when the user was deleted and comes back, so that revisions of two lives are never confused. */
+    startedAt: timeColumn().defaultRaw('now()'),
     /** Raised by every change of one of the user's notifications. */
     notifications: p.bigint('number').default(0),
     /** Raised by every change of one of the user's workspaces. */
     workspaces: p.bigint('number').default(0),
   },
+  triggers: [
+    {
+      name: 'user_revision_announce',
+      timing: 'after',
+      events: ['insert', 'update', 'delete'],
+      body: [
+        "if tg_op = 'DELETE' then",
+        announce('user', 'old.user_id'),
+        'return null; end if;',
+        'if new.notifications <> coalesce(old.notifications, 0) then',
+        announce('notifications', 'new.user_id', 'new.notifications'),
+        'end if;',
+        'if new.workspaces <> coalesce(old.workspaces, 0) then',
+        announce('workspaces', 'new.user_id', 'new.workspaces'),
+        'end if; return null;',
+      ].join(' '),
+    },
+  ],
 });
 
 export class UserRevision extends UserRevisionSchema.class {}

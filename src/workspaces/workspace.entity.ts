@@ -10,6 +10,8 @@ export const WorkspaceSchema = defineEntity({
   properties: {
     userId: idColumn().primary(),
     id: p.uuid().primary(),
+    /** The user's revision of workspaces at the last change of this one; no two of a user share one. */
+    revision: p.bigint('number'),
     projectId: idColumn(),
     status: wordColumn(workspaceStatuses),
     cpuKind: textColumn(),
@@ -28,6 +30,7 @@ export const WorkspaceSchema = defineEntity({
     updatedAt: timeColumn(),
   },
   indexes: [
+    { name: 'workspace_changes', properties: ['userId', 'revision'] },
     { name: 'workspace_newest', properties: ['userId', 'createdAt', 'id'] },
     { name: 'workspace_newest_by_status', properties: ['userId', 'status', 'createdAt', 'id'] },
     { name: 'workspace_newest_by_project', properties: ['userId', 'projectId', 'createdAt', 'id'] },
@@ -45,7 +48,10 @@ export const WorkspaceDeletionSchema = defineEntity({
     id: p.uuid().primary(),
     /** States of the workspace from before this time are no longer taken. */
     deletedAt: timeColumn(),
+    /** The user's revision of workspaces when it was removed; 0 where there was none to remove. */
+    revision: p.bigint('number').default(0),
   },
+  indexes: [{ name: 'workspace_deletion_changes', properties: ['userId', 'revision'] }],
 });
 
 class WorkspaceDeletion extends WorkspaceDeletionSchema.class {}

@@ -1,8 +1,11 @@
 import { accountRead } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorOf, pageArguments } from '../graphql/connection.ts';
+import { openStream } from '../live/stream.ts';
+import { entityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../text.ts';
 import type { Workspace } from './workspace.entity.ts';
+import { type WorkspaceEvent, watchWorkspaces } from './workspace-events.ts';
 import { countWorkspaces, listWorkspaces } from './workspaces.ts';
 
 /** The statuses of a workspace. */
@@ -84,13 +87,38 @@ builder.queryField('workspaces', (t) =>
       projectId: t.arg.id({ description: 'Only this project.' }),
       status: t.arg({ type: [WorkspaceStatusEnum], description: 'Only these statuses.' }),
     },
-    resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, page: restPage }) => {
+    resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, listing }) => {
       const owner = userId ?? viewer.userId;
-      return connect(page, restPage, {
+      return connect(page, listing, {
         page: (page) => listWorkspaces(em, owner, { projectId, status }, page),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),
+        etag: () => entityTag(em, owner, 'workspaces'),
         isId: isUuid,
       });
     },
+  }),
+);
+
+const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
+  description: 'A workspace as a change left it.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: 'Which workspace.' }),
+    workspace: t.expose('workspace', {
+      type: WorkspaceType,
+      nullable: true,
+      description: 'In its newest state; null once it is gone.',
+    }),
+  }),
+});
+
+builder.subscriptionField('workspaceChanged', (t) =>
+  t.field({
+    access: accountRead,
+    type: WorkspaceEventType,
+    description:
+      "All of the caller's workspaces as they are, then each change. It ends when the token expires.",
+    subscribe: (_root, _args, { em, viewer, hub, log }) =>
+      openStream(hub, viewer, watchWorkspaces(em, viewer.userId), log),
+    resolve: (event) => event,
   }),
 );

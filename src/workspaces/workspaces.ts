@@ -10,7 +10,7 @@ export type WorkspaceFilter = {
 };
 
 /** A workspace as the platform reports it. */
-export type WorkspaceState = Omit<Workspace, 'userId'>;
+export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
 
 /** Earlier than any time that a workspace can carry. */
 const NEVER = new Date(-8.64e15);
@@ -56,17 +56,12 @@ export async function putWorkspaces(
 ): Promise<Workspace[]> {
   return em.transactional(async (em) => {
     const { workspaces: revision } = await lockUser(em, userId);
-    const deletions = await deletionTimes(
-      em,
-      userId,
-      states.map(({ id }) => id),
-    );
+    const ids = states.map(({ id }) => id);
+    const deletions = await deletionTimes(em, userId, ids);
     const known = states.filter(({ id, updatedAt }) => updatedAt > (deletions.get(id) ?? NEVER));
-    const stored = await storeNewer(
-      em,
-      known.map((state) => ({ ...state, userId })),
-    );
-    if (stored.length > 0) await raiseRevision(em, userId, { workspaces: revision + 1 });
+    const numbered = known.map((state, index) => ({ ...state, userId, revision: revision + index + 1 }));
+    const stored = await storeNewer(em, numbered);
+    if (stored.length > 0) await raiseRevision(em, userId, { workspaces: revision + numbered.length });
     return stored;
   });
 }
@@ -82,17 +77,7 @@ export async function deleteWorkspace(
   deletedAt: Date,
 ): Promise<boolean> {
   return em.transactional(async (em) => {
-    const { workspaces: revision } = await lockUser(em, userId);
-    await query(em)
-      .insertInto('WorkspaceDeletion')
-      .values({ userId, id, deletedAt })
-      .onConflict((conflict) =>
-        conflict
-          .columns(['userId', 'id'])
-          .doUpdateSet({ deletedAt })
-          .where('WorkspaceDeletion.deletedAt', '<', deletedAt),
-      )
-      .execute();
+    const { workspaces } = await lockUser(em, userId);
     const removed = await query(em)
       .deleteFrom('Workspace')
       .where('userId', '=', userId)
@@ -100,7 +85,18 @@ export async function deleteWorkspace(
       .where('updatedAt', '<=', deletedAt)
       .returning('id')
       .executeTakeFirst();
-    if (removed !== undefined) await raiseRevision(em, userId, { workspaces: revision + 1 });
+    const revision = removed === undefined ? 0 : workspaces + 1;
+    await query(em)
+      .insertInto('WorkspaceDeletion')
+      .values({ userId, id, deletedAt, revision })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['userId', 'id'])
+          .doUpdateSet({ deletedAt, revision })
+          .where('WorkspaceDeletion.deletedAt', '<', deletedAt),
+      )
+      .execute();
+    if (removed !== undefined) await raiseRevision(em, userId, { workspaces: revision });
     return removed !== undefined;
   });
 }
@@ -125,6 +121,7 @@ async function storeNewer(em: EntityManager, workspaces: readonly Workspace[]): 
       conflict
         .columns(['userId', 'id'])
         .doUpdateSet((eb) => ({
+          revision: eb.ref('excluded.revision'),
           projectId: eb.ref('excluded.projectId'),
           status: eb.ref('excluded.status'),
           cpuKind: eb.ref('excluded.cpuKind'),

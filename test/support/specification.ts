@@ -158,6 +158,7 @@ const errors: Record<number, object> = {
 const successes: [method: string, path: RegExp, status: number, body: object | null][] = [
   ['POST', /^\/user\/notifications\/[^/]+\/dismiss$/, 200, strict({ notification })],
   ['GET', /^\/user\/notifications$/, 200, strict({ notifications: list(notification) })],
+  ['GET', /^\/user\/(notifications|workspaces)$/, 304, null],
   ['PUT', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(storedPreference) })],
   ['GET', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(preference) })],
   ['PUT', /^\/editor\/auth\/subscription$/, 200, editorAuth],

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { RateLimitedError } from '../errors.ts';
+
+/** What a transaction changed, as it is announced when it commits: of which user, and the revision it reached. */
+export const Announcement = z.object({
+  user: z.string(),
+  /** `user` announces that the user is gone. */
+  topic: z.enum(['notifications', 'workspaces', 'editorAuth', 'user']),
+  revision: z.number().optional(),
+});
+export type Announcement = z.output<typeof Announcement>;
+export type Topic = Announcement['topic'];
+
+/** One listener's place in the hub. */
+export type Subscriber = {
+  /** Called at an announcement of the subscriber's user, and with nothing after a gap in the announcements. */
+  wake(announcement?: Announcement): void;
+  /** Called when the gateway stops. */
+  end(): void;
+};
+
+/** How many subscribers a user and the whole gateway may have. */
+export type HubLimits = { perUser: number; inAll: number };
+
+/** Passes announcements on to the subscribers of their user. */
+export type Hub = {
+  /** @throws {RateLimitedError} where there are too many */
+  join(user: string, subscriber: Subscriber): void;
+  leave(user: string, subscriber: Subscriber): void;
+  announce(announcement: Announcement): void;
+  /** Announcements may have been missed: everybody has to look. */
+  resume(): void;
+  /** Ends every subscription. */
+  close(): void;
+  readonly size: number;
+};
+
+/** A place may be free again after this time. */
+const RETRY_SECONDS = 10;
+
+export function createHub(limits: HubLimits): Hub {
+  const users = new Map<string, Set<Subscriber>>();
+  let size = 0;
+
+  const everybody = () => [...users.values()].flatMap((subscribers) => [...subscribers]);
+
+  return {
+    join(user, subscriber) {
+      const others = users.get(user) ?? new Set();
+      if (size >= limits.inAll || others.size >= limits.perUser) throw new RateLimitedError(RETRY_SECONDS);
+      users.set(user, others.add(subscriber));
+      size += 1;
+    },
+    leave(user, subscriber) {
+      const others = users.get(user);
+      if (!others?.delete(subscriber)) return;
+      if (others.size === 0) users.delete(user);
+      size -= 1;
+    },
+    announce(announcement) {
+      for (const subscriber of users.get(announcement.user) ?? []) subscriber.wake(announcement);
+    },
+    resume() {
+      for (const subscriber of everybody()) subscriber.wake();
+    },
+    close() {
+      for (const subscriber of everybody()) subscriber.end();
+    },
+    get size() {
+      return size;
+    },
+  };
+}

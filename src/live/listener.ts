@@ -1,0 +1,88 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { CHANNEL } from '../database/announcements.ts';
+import type { Log } from '../log.ts';
+import { Announcement, type Hub } from './hub.ts';
+
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 2000;
+const HEARTBEAT_MS = 10_000;
+
+/** A connection that listens for announcements and passes them to the hub. */
+export type Listener = {
+  /** Whether announcements arrive at present. */
+  readonly isUp: boolean;
+  close(): Promise<void>;
+};
+
+/**
+ * Listens until it is closed. Where the connection breaks it makes a new one, and then has every subscriber look
+ * into the database: what was announced meanwhile is lost, what was written is not.
+ */
+export function startListener(url: string, timeoutMs: number, hub: Hub, log: Log): Listener {
+  let isUp = false;
+  const closing = new AbortController();
+  const finished = run();
+
+  return {
+    get isUp() {
+      return isUp;
+    },
+    async close() {
+      closing.abort();
+      await finished;
+    },
+  };
+
+  async function run(): Promise<void> {
+    let retryMs = FIRST_RETRY_MS;
+    while (!closing.signal.aborted) {
+      try {
+        await listen(() => {
+          retryMs = FIRST_RETRY_MS;
+        });
+      } catch (error) {
+        log.warn({ err: error }, 'listening for changes broke off; trying again');
+      }
+      isUp = false;
+      await pause(retryMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+    }
+  }
+
+  async function listen(onListening: () => void): Promise<void> {
+    const client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+      keepAlive: true,
+    });
+    const broken = new Promise<never>((_resolve, reject) => {
+      client.on('error', reject).on('end', () => reject(new Error('the connection was closed')));
+    });
+    broken.catch(() => undefined);
+    client.on('notification', ({ payload }) => {
+      const { data } = Announcement.safeParse(JSON.parse(payload ?? 'null'));
+      if (data) hub.announce(data);
+    });
+    try {
+      await client.connect();
+      await client.query(`listen ${CHANNEL}`);
+      isUp = true;
+      onListening();
+      hub.resume();
+      await Promise.race([broken, keepAlive(client)]);
+    } finally {
+      isUp = false;
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  /** A connection whose other end is gone without a word is found out by asking. Ends when the listener is closed. */
+  async function keepAlive(client: pg.Client): Promise<void> {
+    while (!closing.signal.aborted) {
+      await pause(HEARTBEAT_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+      if (!closing.signal.aborted) await client.query('select 1');
+    }
+  }
+}

@@ -1,0 +1,161 @@
+import { accountRead, accountWrite } from '../graphql/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { atMost, idRule } from '../graphql/rules.ts';
+import { openStream } from '../live/stream.ts';
+import { NotificationKindEnum } from '../notification-kind.graphql.ts';
+import type { NotificationKind } from '../notification-kind.ts';
+import { cursorOf, readCursor, revisionOf, writeCursor } from '../revisions/change-cursor.ts';
+import { findRevision } from '../revisions/revisions.ts';
+import { type ActiveCounts, countActive } from './changed-notifications.ts';
+import { dismissNotifications } from './dismiss-notifications.ts';
+import type { Notification, NotificationStatus } from './notification.entity.ts';
+import { NotificationUnion } from './notification.graphql.ts';
+import { type NotificationEvent, watchNotifications } from './notification-events.ts';
+
+const KindCount = builder
+  .objectRef<{ kind: NotificationKind; count: number }>('NotificationKindCount')
+  .implement({
+    description: 'Notifications of one kind.',
+    fields: (t) => ({
+      kind: t.expose('kind', { type: NotificationKindEnum, description: 'The kind.' }),
+      count: t.exposeInt('count', { description: 'How many.' }),
+    }),
+  });
+
+const Counts = builder.objectRef<ActiveCounts>('NotificationCounts').implement({
+  description: 'How many notifications wait for the user.',
+  fields: (t) => ({
+    total: t.exposeInt('total', { description: 'In all.' }),
+    byKind: t.expose('byKind', { type: [KindCount], description: 'By kind, every kind.' }),
+  }),
+});
+
+const EventTypeEnum = builder.enumType('NotificationEventType', {
+  description: 'What happened to a notification last.',
+  values: {
+    CREATED: { description: 'It came.' },
+    RESOLVED: { description: 'The platform no longer waits for it.' },
+    DISMISSED: { description: 'The user has put it away.' },
+  } as const,
+});
+
+const eventTypes = {
+  active: 'CREATED',
+  resolved: 'RESOLVED',
+  dismissed: 'DISMISSED',
+} as const satisfies Record<NotificationStatus, string>;
+
+const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implement({
+  description: 'A change of a notification.',
+  fields: (t) => ({
+    type: t.field({
+      type: EventTypeEnum,
+      description: 'What happened last; steps before it are left out.',
+      resolve: ({ notification }) => eventTypes[notification.status],
+    }),
+    notification: t.expose('notification', { type: NotificationUnion, description: 'In its newest state.' }),
+    counts: t.expose('counts', { type: Counts, description: 'How many wait for the user now.' }),
+    cursor: t.exposeString('cursor', { description: 'For `after`, to go on behind this event.' }),
+  }),
+});
+
+builder.subscriptionField('notificationEvents', (t) =>
+  t.field({
+    access: accountRead,
+    type: Event,
+    description:
+      'Changes of the caller’s notifications, in order, without gap or duplicate. It ends when the token expires.',
+    args: {
+      after: t.arg.string({
+        description:
+          'The cursor of the last event that was seen: all changes since come first. From now unless told.',
+      }),
+    },
+    subscribe: (_root, { after }, { em, viewer, hub, log }) => {
+      const cursor = after == null ? undefined : readCursor(after, ['after']);
+      return openStream(hub, viewer, watchNotifications(em, viewer.userId, cursor), log);
+    },
+    resolve: (event) => event,
+  }),
+);
+
+const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('NotificationCountsNow').implement({
+  description: 'How many notifications wait for the user, and where changes go on from there.',
+  fields: (t) => ({
+    total: t.exposeInt('total', { description: 'In all.' }),
+    byKind: t.expose('byKind', { type: [KindCount], description: 'By kind, every kind.' }),
+    cursor: t.exposeString('cursor', {
+      description:
+        'For `notificationEvents(after:)`. Taken before anything else is read: ask for it before a list, and no change between the two is lost.',
+    }),
+  }),
+});
+
+builder.queryField('notificationCounts', (t) =>
+  t.field({
+    access: accountRead,
+    type: CountsNow,
+    nullable: true,
+    description: "How many of a user's notifications are active.",
+    args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
+    resolve: async (_root, { userId }, { em, viewer }) => {
+      const owner = userId ?? viewer.userId;
+      const cursor = writeCursor(cursorOf(await findRevision(em, owner)));
+      return { ...(await countActive(em, owner)), cursor };
+    },
+  }),
+);
+
+const DismissFilter = builder.inputType('DismissNotificationsFilter', {
+  description: 'Active notifications that the user can have seen.',
+  fields: (t) => ({
+    kinds: t.field({ type: [NotificationKindEnum], description: 'Only these kinds; all unless told.' }),
+    projectId: t.id({ description: 'Only of this project.' }),
+    upTo: t.string({
+      required: true,
+      description: 'The newest cursor that the user has seen; what changed after it is not dismissed.',
+    }),
+  }),
+});
+
+const DismissNotificationsInput = builder.inputType('DismissNotificationsInput', {
+  description: 'Which notifications to dismiss.',
+  isOneOf: true,
+  fields: (t) => ({
+    ids: t.idList({
+      description: 'Up to 100 ids; unknown ones and those of others are passed over.',
+      validate: { ...atMost(100), items: idRule },
+    }),
+    filter: t.field({ type: DismissFilter, description: 'Those that the user can have seen.' }),
+  }),
+});
+
+const DismissNotificationsPayload = builder
+  .objectRef<{ notifications: Notification[] }>('DismissNotificationsPayload')
+  .implement({
+    description: 'The notifications that were dismissed now; those that already were are left out.',
+    fields: (t) => ({
+      notifications: t.expose('notifications', {
+        type: [NotificationUnion],
+        description: 'As they are now.',
+      }),
+    }),
+  });
+
+builder.mutationField('dismissNotifications', (t) =>
+  t.field({
+    access: accountWrite,
+    type: DismissNotificationsPayload,
+    nullable: true,
+    description: 'Puts many notifications away at once.',
+    args: { input: t.arg({ type: DismissNotificationsInput, required: true, description: 'Which ones.' }) },
+    resolve: async (_root, { input: { ids, filter } }, { em, viewer, now }) => {
+      const { userId } = viewer;
+      if (!filter) return { notifications: await dismissNotifications(em, userId, { ids: ids ?? [] }, now) };
+      const cursor = readCursor(filter.upTo, ['input', 'filter', 'upTo']);
+      const upTo = revisionOf(cursor, await findRevision(em, userId));
+      const { kinds = null, projectId = null } = filter;
+      return { notifications: await dismissNotifications(em, userId, { kinds, projectId, upTo }, now) };
+    },
+  }),
+);

@@ -1,0 +1,73 @@
+import { sql } from 'kysely';
+import { type Database, type EntityManager, query } from '../database/database.ts';
+import type { Log } from '../log.ts';
+import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+
+/** Notifications removed in one transaction. */
+const BATCH = 500;
+
+const EVERY_MS = 3_600_000;
+
+const DAY_MS = 86_400_000;
+
+/** Any number, the same in every gateway. */
+const RETENTION_LOCK = 7_204_983;
+
+/** Removes old notifications at once and then every hour, until it is stopped. */
+export function startRetention(database: Database, days: number, log: Log): { stop(): Promise<void> } {
+  let isStopped = false;
+  const run = async () => {
+    try {
+      let removed = 0;
+      for (let batch = 1; batch > 0 && !isStopped; removed += batch) {
+        batch = await removeBatch(database.em.fork(), new Date(Date.now() - days * DAY_MS));
+      }
+      if (removed > 0) log.info({ removed, days }, 'removed old notifications');
+    } catch (error) {
+      log.warn({ err: error }, 'removing old notifications failed; trying again in an hour');
+    }
+  };
+  let running = days === 0 ? Promise.resolve() : run();
+  const timer = setInterval(() => {
+    if (days > 0) running = running.then(run);
+  }, EVERY_MS);
+  return {
+    async stop() {
+      isStopped = true;
+      clearInterval(timer);
+      await running;
+    },
+  };
+}
+
+/**
+ * Removes some of one user's notifications that were resolved or dismissed before a time, and answers how many. One
+ * gateway does it at a time: while another does, the answer is 0.
+ */
+export async function removeBatch(em: EntityManager, before: Date): Promise<number> {
+  return em.transactional(async (em) => {
+    const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${RETENTION_LOCK}) as free`;
+    const { rows } = await lock.execute(query(em));
+    if (!rows[0]?.free) return 0;
+    const oldest = await retired(em, before)
+      .select('userId')
+      .orderBy('updatedAt')
+      .limit(1)
+      .executeTakeFirst();
+    if (oldest === undefined) return 0;
+    const { userId } = oldest;
+    const { notifications: revision } = await lockUser(em, userId);
+    const { numDeletedRows } = await query(em)
+      .deleteFrom('Notification')
+      .where('userId', '=', userId)
+      .where('id', 'in', retired(em, before).select('id').where('userId', '=', userId).limit(BATCH))
+      .executeTakeFirstOrThrow();
+    // Whoever holds the list by its revision must see that it changed.
+    await raiseRevision(em, userId, { notifications: revision + 1 });
+    return Number(numDeletedRows);
+  });
+}
+
+function retired(em: EntityManager, before: Date) {
+  return query(em).selectFrom('Notification').where('status', '<>', 'active').where('updatedAt', '<', before);
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { ValidationError } from '../errors.ts';
+import type { UserRevision } from './user-revision.entity.ts';
+
+/** How far somebody has seen a user's changes. */
+export type ChangeCursor = { startedAt: number; revision: number };
+
+const Content = z.tuple([z.int().min(0), z.int().min(0)]);
+
+/** Opaque to clients. */
+export function writeCursor({ startedAt, revision }: ChangeCursor): string {
+  return Buffer.from(JSON.stringify([startedAt, revision])).toString('base64url');
+}
+
+/**
+ * Reads a cursor that an argument holds.
+ * @throws {ValidationError} where it is none
+ */
+export function readCursor(cursor: string, path: readonly string[]): ChangeCursor {
+  try {
+    const [startedAt, revision] = Content.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
+    if (writeCursor({ startedAt, revision }) === cursor) return { startedAt, revision };
+  } catch {
+    // Told below, in the same words as any other bad cursor.
+  }
+  throw new ValidationError([{ path, message: 'is not a cursor of changes', value: cursor }]);
+}
+
+/** The cursor of everything that happened to a user's notifications so far. */
+export function cursorOf(state: UserRevision | undefined): ChangeCursor {
+  return { startedAt: state?.startedAt.getTime() ?? 0, revision: state?.notifications ?? 0 };
+}
+
+/** The revision that a cursor stands for. One of another life of the user has seen nothing of this one. */
+export function revisionOf({ startedAt, revision }: ChangeCursor, state: UserRevision | undefined): number {
+  return startedAt === state?.startedAt.getTime() ? revision : 0;
+}

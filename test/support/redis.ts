@@ -1,0 +1,64 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { portOf } from './proxy.ts';
+
+/** A real Redis in a process of its own, which keeps nothing. */
+export type TestRedis = {
+  url: string;
+  /** Ends it as a crash would. */
+  kill(): Promise<void>;
+  /** Starts it again at the same address. */
+  start(): Promise<void>;
+  /** Leaves its connections open and answers nothing, until {@link resume}. */
+  suspend(): void;
+  resume(): void;
+};
+
+/** Whether this machine has a `redis-server`. */
+export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
+
+/** Starts a Redis on a free port of the loopback address. */
+export async function startRedis(): Promise<TestRedis> {
+  const port = await freePort();
+  let child = await run(port);
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
+    async start() {
+      child = await run(port);
+    },
+    suspend: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT'),
+  };
+}
+
+async function run(port: number) {
+  const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', tmpdir()];
+  const child = spawn('redis-server', options, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let printed = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed += text;
+  });
+  while (!printed.includes('Ready to accept connections')) {
+    await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
+    if (child.exitCode !== null) throw new Error(`redis-server ended:\n${printed}`);
+  }
+  return child;
+}
+
+/** A port that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const port = portOf(server);
+  server.close();
+  await once(server, 'close');
+  return port;
+}
