@@ -1,10 +1,9 @@
 import type { Fault } from '../src/errors.ts';
-import { sourcesOf } from './binding.ts';
-import type { Route } from './route.ts';
+import { type Binding, sourcesOf } from './binding.ts';
 
 /** The query parameters that a route knows; unknown ones are ignored, bad ones become faults. */
 export function queryOf(
-  { bind, paged }: Route,
+  { bind, paged }: { bind: Binding; paged?: boolean },
   sent: URLSearchParams,
   faults: Fault[],
 ): Record<string, readonly string[]> {
@@ -17,7 +16,7 @@ export function queryOf(
       if (!source.shape.safeParse(value).success)
         faults.push({ path: ['query', source.name], message, value });
     }
-    query[source.name] = words;
+    query[source.name] = [...new Set(words)];
   }
   if (paged) {
     Object.assign(query, wholeNumber('limit', 1, sent, faults), wholeNumber('offset', 0, sent, faults));

@@ -43,12 +43,10 @@ export function route(definition: Route): Route {
   return definition;
 }
 
+type Answer = { status: 200 | 204 | 304; body: unknown };
+
 /** Answers a request that a route matched. @throws {GatewayError} with places in the request */
-export type Handle = (
-  request: Request,
-  response: Response,
-  context: Context,
-) => Promise<{ status: number; body: unknown }>;
+export type Handle = (request: Request, response: Response, context: Context) => Promise<Answer>;
 
 /**
  * Binds a route to the schema.
@@ -61,16 +59,13 @@ export function bindRoute(definition: Route, schema: GraphQLSchema, prepare: Pre
     operation.authorize(context.viewer);
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
-    if (!definition.paged) {
-      const data = await runAt(definition, operation, parts, context);
-      return { status: definition.reply.status, body: replyOf(definition, data) };
-    }
+    if (!definition.paged) return answer(definition, await runAt(definition, operation, parts, context));
     const has = (etag: string) => matches(request.headers['if-none-match'], etag);
     const listing: Listing = { page: pageOf(parts.query), has };
     const data = await runAt(definition, operation, parts, { ...context, listing });
     response.set({ ETag: listing.etag, 'Cache-Control': 'private, no-cache' }).vary('Authorization');
-    if (listing.etag !== undefined && has(listing.etag)) return { status: 304, body: undefined };
-    return { status: definition.reply.status, body: replyOf(definition, data) };
+    const isKnown = listing.etag !== undefined && has(listing.etag);
+    return isKnown ? { status: 304, body: undefined } : answer(definition, data);
   };
 }
 
@@ -81,8 +76,8 @@ function documentOf({ field, bind, reply }: Route, schema: GraphQLSchema): strin
   const used = root?.getFields()[field]?.args.filter(({ name }) => name in bind) ?? [];
   const variables = used.map(({ name, type }) => `$${name}: ${type}`).join(', ');
   const given = used.map(({ name }) => `${name}: $${name}`).join(', ');
-  const answer = selectionOf(reply.shape);
-  const selection = reply.from === undefined ? answer : `{ ${reply.from} ${answer} }`;
+  const content = selectionOf(reply.shape);
+  const selection = reply.from === undefined ? content : `{ ${reply.from} ${content} }`;
   return `${keyword} ${field}${variables && `(${variables})`} { ${field}${given && `(${given})`} ${selection} }`;
 }
 
@@ -118,7 +113,7 @@ async function runAt({ bind, body, field }: Route, operation: Operation, parts: 
   }
 }
 
-function replyOf({ reply }: Route, data: unknown): unknown {
-  const answer = toWire(reply.shape, reply.from === undefined ? data : valueAt(data, [reply.from]));
-  return reply.name === undefined ? answer : { [reply.name]: answer };
+function answer({ reply }: Route, data: unknown): Answer {
+  const content = toWire(reply.shape, reply.from === undefined ? data : valueAt(data, [reply.from]));
+  return { status: reply.status, body: reply.name === undefined ? content : { [reply.name]: content } };
 }

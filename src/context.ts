@@ -38,6 +38,8 @@ export type Context = {
   readonly operations: Set<string>;
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
+  /** Has something done when the caller leaves, at once where they already have. */
+  onLeave(leave: () => void): void;
   readonly charges: Charges;
   /** How a REST path reads a list; GraphQL asks by connection arguments. */
   readonly listing?: Listing;

@@ -108,6 +108,7 @@ async function createApp(config: Config, database: Database, log: Log, { redis, 
       operations: record.operations,
       cipher,
       hub,
+      onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
       charges: { counted: viewer === anonymous },
     };
   };
@@ -129,10 +130,13 @@ async function createApp(config: Config, database: Database, log: Log, { redis, 
   app.disable('x-powered-by').disable('etag').set('query parser', false);
   app.use((request: Request, response: Response, next) => {
     records.set(response, openRecord(request, response));
-    checkHost(request);
     next();
   });
   app.use(securityHeaders(), allowOrigins(config.corsOrigins));
+  app.use((request: Request, _response: Response, next) => {
+    checkHost(request);
+    next();
+  });
   app.use((request: Request, response: Response, next) => {
     if (!graphiql?.(request, response)) next();
   });

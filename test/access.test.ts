@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { documentOf, goodArguments, rootFields } from './support/root-fields.ts';
+import { documentOf, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
+import { subscribe } from './support/sse.ts';
 import { signToken } from './support/tokens.ts';
 
 const scopes = [
@@ -21,14 +22,20 @@ const writing: Access = { opens: ['the full account', write], member: false };
 
 const access: Readonly<Record<string, Access>> = {
   notification: reading,
+  notificationCounts: reading,
+  notificationEvents: reading,
   notifications: reading,
+  workspaceChanged: reading,
   workspaces: reading,
   dismissNotification: writing,
+  dismissNotifications: writing,
   editorAuth: { ...reading, member: true },
+  editorAuthChanged: { ...reading, member: true },
   notificationPreferences: { ...reading, member: true },
   deleteEditorAuth: { ...writing, member: true },
   storeEditorSubscription: { ...writing, member: true },
   updateNotificationPreferences: { ...writing, member: true },
+  deleteUser: { opens: [platformWrite], member: false },
   deleteWorkspace: { opens: [platformWrite], member: false },
   publishNotification: { opens: [platformWrite], member: false },
   putWorkspaces: { opens: [platformWrite], member: false },
@@ -94,11 +101,16 @@ test.each(fields)('%s without a token is a 401 without data', async (field) => {
 test.each(cases)('$field for $who with $grant is opened or refused as the table says', async (row) => {
   const given = goodArguments[row.field]?.('alice') ?? {};
 
-  const reply = await graphql(gateway, documentOf(row.field, given), given, { token: await tokenOf(row) });
+  const call = isSubscription(row.field) ? subscribe : graphql;
+  const reply = await call(gateway, documentOf(row.field, given), given, { token: await tokenOf(row) });
 
   const [error] = reply.errors;
   const isRefusal = ['FORBIDDEN', 'ORG_MEMBERSHIP_REQUIRED'].includes(error?.extensions.code);
   expect(isRefusal ? error.extensions.code : undefined).toBe(refusalOf(row.field, row));
+  if ('stream' in reply) {
+    expect([reply.status, reply.stream !== undefined]).toEqual(isRefusal ? [403, false] : [200, true]);
+    reply.stream?.close();
+  }
 });
 
 describe('REST', () => {

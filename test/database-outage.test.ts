@@ -126,7 +126,9 @@ test('transactions that were under way when the connections were cut cost the po
     await locker.query('lock table notification_preference');
     const cut = [change(), change()];
     await vi.waitFor(async () => {
-      const waiting = await owner.database.sql('select from pg_locks where not granted');
+      const waiting = await owner.database.sql(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
       expect(waiting).toHaveLength(2);
     });
     await proxy.become('refuse');

@@ -38,6 +38,8 @@ test.each([
   '{ __typename workspaces @skip(if: true) { totalCount } }',
   'query A { __typename } query B { workspaces { totalCount } }',
   '{ __typename unknown }',
+  'subscription { notificationEvents { cursor } }',
+  'subscription { __typename: editorAuthChanged { needsReauth } }',
   '{ __typename',
   '',
 ])('any other root field without a token is a 401 without data: %s', async (query) => {

@@ -4,6 +4,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { documentLimits } from '../src/graphql/document-limits.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { type GatewayProcess, runProcess, startGatewayProcess } from './support/process.ts';
 
@@ -56,6 +57,14 @@ test('the tour shows every REST path', () => {
     const address = new RegExp(`${verb}"\\$URL${path.replace('{id}', '[^/"]+')}["?]`);
     expect(shown).toMatch(address);
   }
+});
+
+test('the limits of GraphQL documents are the ones that hold', () => {
+  const { tokens, depth, rootFields, aliases, directives, cost } = documentLimits;
+  expect(readme.replace(/\s+/g, ' ')).toContain(
+    `more than ${tokens} tokens, ${depth} levels, ${rootFields} root fields, ${aliases} aliases, ` +
+      `${directives} directives, or a cost of ${cost.toLocaleString('en')}.`,
+  );
 });
 
 /** The replies were made on another day. */

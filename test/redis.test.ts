@@ -51,7 +51,7 @@ async function exhaust(gateway: Address) {
 const messages = (gateway: TestGateway) => gateway.logLines().map((line) => JSON.parse(line).msg);
 const saidOf = (gateway: TestGateway) => messages(gateway).filter((text) => /^Redis/.test(text));
 
-if (!hasRedis) console.warn('redis.test.ts: no redis-server on the PATH, its tests are skipped.');
+if (!hasRedis) process.stdout.write('redis.test.ts: no redis-server on the PATH, its tests are skipped.\n');
 
 describe.skipIf(!hasRedis)(`with a Redis${hasRedis ? '' : ' (skipped: no redis-server on the PATH)'}`, () => {
   let redis: TestRedis;
@@ -112,8 +112,7 @@ describe.skipIf(!hasRedis)(`with a Redis${hasRedis ? '' : ' (skipped: no redis-s
     redis.suspend();
     try {
       const started = performance.now();
-      for (let count = 0; count < REQUESTS; count += 1)
-        expect(await overRest(here, randomUUID())).toBe(200);
+      for (let count = 0; count < REQUESTS; count += 1) expect(await overRest(here, randomUUID())).toBe(200);
       expect(performance.now() - started).toBeLessThan(BOUND_MS);
       await exhaust(here);
       expect(saidOf(here)).toEqual([AWAY]);

@@ -140,3 +140,40 @@ test('an algorithm outside of the list is refused even where the key set has a k
 
   expect(status).toBe(401);
 });
+
+test('a token that is larger than headers may be is a 400, and never read', async () => {
+  const token = await signToken({ sub: 'alice', padding: 'a'.repeat(20_000) });
+
+  const { status, text } = await sendRaw(
+    gateway,
+    rawRequest('GET /user/workspaces', [`Authorization: Bearer ${token}`]),
+  );
+
+  expect([status, JSON.parse(text).code]).toEqual([400, 'bad_request']);
+});
+
+test.each(['Basic', 'Digest', 'DPoP', 'Token', 'JWT', 'Negotiate'])(
+  'a good token under the scheme %s is not read',
+  async (scheme) => {
+    const headers = { Authorization: `${scheme} ${await signToken({ sub: 'alice' })}` };
+
+    const overRest = await rest(gateway, 'GET', '/user/workspaces', { headers });
+    const overGraphQL = await graphql(gateway, query, {}, { headers });
+
+    expect([overRest.status, overGraphQL.status]).toEqual([401, 401]);
+  },
+);
+
+test.each(['access_token', 'token', 'authorization', 'Authorization'])(
+  'a good token in the query parameter or the cookie %s is not read',
+  async (name) => {
+    const token = await signToken({ sub: 'alice' });
+    const sent = new URLSearchParams({ [name]: token, query });
+    const headers = { Cookie: `${name}=${token}` };
+
+    const overRest = await rest(gateway, 'GET', `/user/workspaces?${sent}`, { headers });
+    const overGraphQL = await fetch(`${gateway.address}/graphql?${sent}`, { headers });
+
+    expect([overRest.status, overGraphQL.status]).toEqual([401, 401]);
+  },
+);

@@ -57,7 +57,7 @@ const Organization = z.union([z.string().min(1), z.array(z.string().min(1)).min(
  */
 async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
   try {
-    const { payload } = await jwtVerify(token, rules.keySet, {
+    const { payload, protectedHeader } = await jwtVerify(token, rules.keySet, {
       algorithms: ALGORITHMS,
       clockTolerance: CLOCK_TOLERANCE_SECONDS,
       currentDate: new Date(),
@@ -65,6 +65,8 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
       ...(rules.issuer !== null && { issuer: rules.issuer }),
       ...(rules.audience !== null && { audience: rules.audience }),
     });
+    if ('b64' in protectedHeader)
+      throw new UnauthenticatedError(true, 'b64 has no place in a JWT (RFC 7797, section 7)');
     if (token.split('.', 2).some((part) => hasRepeatedMembers(Buffer.from(part, 'base64url').toString()))) {
       throw new UnauthenticatedError(true, 'a member is named twice');
     }

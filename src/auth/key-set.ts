@@ -1,4 +1,4 @@
-import { createLocalJWKSet, createRemoteJWKSet, errors, type JWTVerifyGetKey } from 'jose';
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors.ts';
 import { developmentPublicKeys } from './development-key.ts';
@@ -21,7 +21,7 @@ export async function openKeySet(source: KeySetSource, dataDir: string): Promise
 /** A set of this age is fetched anew in the background. */
 const REFRESH_MS = 30_000;
 
-/** A set of this age is fetched anew before it is used, if its address answers: a key that left it is soon gone. */
+/** A set of this age is fetched anew before it is used, unless its address failed of late: a key that left it is soon gone. */
 export const STALE_MS = 50_000;
 
 /** Between two fetches, whatever tokens ask for: nobody can make the gateway fetch at will. */
@@ -29,18 +29,21 @@ const COOLDOWN_MS = 5000;
 
 const FETCH_TIMEOUT_MS = 5000;
 
+/** Far more than any issuer publishes. */
+const LARGEST_BYTES = 1_048_576;
+
 /** A fetched key set. The keys that it has go on holding while its address is slow, away or answers nonsense. */
 function remoteKeySet(url: URL): KeySet {
-  const remote = createRemoteJWKSet(url, { timeoutDuration: FETCH_TIMEOUT_MS });
   let keys: KeySet | undefined;
   let fetchedAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
+  let failedAt = Number.NEGATIVE_INFINITY;
   let failure: unknown;
   let pending: Promise<void> | undefined;
 
   return async (header, token) => {
     const age = Date.now() - fetchedAt;
-    if (age > STALE_MS) await refresh();
+    if (keys === undefined || (age > STALE_MS && !isAway())) await refresh();
     else if (age > REFRESH_MS) void refresh();
     // Not the caller's fault, so never a 401.
     if (keys === undefined) throw new InternalError(failure);
@@ -53,25 +56,50 @@ function remoteKeySet(url: URL): KeySet {
     }
   };
 
+  /** Whether the address failed of late: then nobody waits for it, it is asked in the background. */
+  function isAway(): boolean {
+    return Date.now() - failedAt < STALE_MS;
+  }
+
   /** Fetches the set unless it was tried just now; of many at once there is one fetch. Never rejects. */
   async function refresh(): Promise<void> {
     if (pending === undefined && Date.now() - triedAt < COOLDOWN_MS) return;
-    pending ??= fetchKeys().finally(() => {
+    pending ??= replaceKeys().finally(() => {
       pending = undefined;
     });
     await pending;
   }
 
-  async function fetchKeys(): Promise<void> {
+  async function replaceKeys(): Promise<void> {
     triedAt = Date.now();
     try {
-      await remote.reload();
-      const fetched = remote.jwks();
-      if (fetched === undefined) return;
-      keys = createLocalJWKSet(fetched);
+      keys = createLocalJWKSet(await fetchKeys(url));
       fetchedAt = triedAt;
+      failedAt = Number.NEGATIVE_INFINITY;
     } catch (error) {
       failure = error;
+      failedAt = Date.now();
     }
   }
+}
+
+/** @throws {Error} for anything but a reply of 200 with JSON of a bounded size, in bounded time */
+async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
+  const response = await fetch(url, {
+    headers: { Accept: 'application/json, application/jwk-set+json' },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new Error(`The key set was answered with ${response.status}.`);
+  }
+  let size = 0;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > LARGEST_BYTES) throw new Error(`The key set is larger than ${LARGEST_BYTES} bytes.`);
+    chunks.push(chunk);
+  }
+  return JSON.parse(Buffer.concat(chunks).toString());
 }

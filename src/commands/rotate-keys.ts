@@ -31,10 +31,12 @@ async function rotate(database: Database, cipher: CredentialCipher): Promise<voi
   let left = totalOf(await olderKeys(database.em.fork(), cipher));
   say(`${left} credentials lie under other keys than "${cipher.currentKeyId}".`);
   for (let after: string | null = ''; after !== null; ) {
-    const { renewed, next } = await rotateBatch(database.em.fork(), cipher, after, BATCH);
+    const { renewed, damaged, next } = await rotateBatch(database.em.fork(), cipher, after, BATCH);
     after = next;
     left -= renewed;
     if (renewed > 0) say(`${renewed} encrypted anew, ${Math.max(left, 0)} left.`);
+    if (damaged.length > 0)
+      say(`Left as they are, for they do not open: those of ${JSON.stringify(damaged)}.`);
   }
   const remaining = await olderKeys(database.em.fork(), cipher);
   if (remaining.length > 0) throw new OperatorError(explain(remaining, cipher));
@@ -44,7 +46,7 @@ async function rotate(database: Database, cipher: CredentialCipher): Promise<voi
 function explain(remaining: readonly KeyUse[], cipher: CredentialCipher): string {
   const lines = remaining.map(({ keyId, count }) =>
     cipher.canRead(keyId)
-      ? `  ${count} under "${keyId}": written meanwhile by a gateway with the old settings, or damaged. Give every gateway the new first key, then run this again.`
+      ? `  ${count} under "${keyId}". Those named above were damaged, or that key is another one than they were encrypted with: set the right key, or let their users connect again. Others were written meanwhile by a gateway with the old settings: give every gateway the new first key. Then run this again.`
       : `  ${count} under "${keyId}", which ENCRYPTION_KEYS does not hold. Add it after the first key, then run this again.`,
   );
   return [`${totalOf(remaining)} credentials are left as they were:`, ...lines].join('\n');

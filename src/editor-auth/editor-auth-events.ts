@@ -13,7 +13,6 @@ export function watchEditorAuth(
   let shown: EditorAuth | undefined;
   return {
     topic: 'editorAuth',
-    userId,
     async read() {
       const state = await readEditorAuth(em, cipher, userId);
       const events = isDeepStrictEqual(state, shown) ? [] : [state];

@@ -110,8 +110,8 @@ builder.subscriptionField('editorAuthChanged', (t) =>
     type: EditorAuthType,
     description:
       "The state of the caller's editor credential, then each change. It ends when the token expires.",
-    subscribe: (_root, _args, { em, cipher, viewer, hub, log }) =>
-      openStream(hub, viewer, watchEditorAuth(em, cipher, viewer.userId), log),
+    subscribe: (_root, _args, context) =>
+      openStream(context, watchEditorAuth(context.em, context.cipher, context.viewer.userId)),
     resolve: (state) => state,
   }),
 );

@@ -17,8 +17,15 @@ export async function olderKeys(em: EntityManager, cipher: CredentialCipher): Pr
   return rows.map(({ keyId, count }) => ({ keyId: keyId ?? '', count: Number(count) }));
 }
 
-/** How many pairs one batch encrypted anew, and the user after whom the next begins; null after the last. */
-export type RotatedBatch = { renewed: number; next: string | null };
+/** What became of one batch. */
+export type RotatedBatch = {
+  /** How many pairs were encrypted anew. */
+  renewed: number;
+  /** The users whose pair does not open although its key is there. */
+  damaged: readonly string[];
+  /** The user after whom the next batch begins; null after the last. */
+  next: string | null;
+};
 
 /**
  * Encrypts pairs that lie under other keys anew, under the current one, for up to `size` users after a user id.
@@ -30,34 +37,58 @@ export async function rotateBatch(
   after: string,
   size: number,
 ): Promise<RotatedBatch> {
+  const users = await usersAfter(em, cipher, after, size);
+  if (users.length === 0) return { renewed: 0, damaged: [], next: null };
   return em.transactional(async (em) => {
+    // Those that were stored anew, or rotated by another run, while this one waited for their lock are no longer found.
     const rows = await query(em)
       .selectFrom('EditorCredential')
       .selectAll()
-      .where('userId', '>', after)
+      .where('userId', 'in', users)
       .where('keyId', '<>', cipher.currentKeyId)
       .orderBy('userId')
-      .limit(size)
       .forUpdate()
       .execute();
+    const damaged: string[] = [];
     let renewed = 0;
     for (const row of rows) {
-      const ciphertext = await encryptAnew(cipher, row);
-      if (ciphertext === undefined) continue;
+      if (row.ciphertext === null || row.keyId === null || !cipher.canRead(row.keyId)) continue;
+      const ciphertext = await encryptAnew(cipher, row.ciphertext, row);
+      if (ciphertext === undefined) {
+        damaged.push(row.userId);
+        continue;
+      }
       await replaceCiphertext(em, row.userId, { ciphertext, keyId: cipher.currentKeyId });
       renewed += 1;
     }
-    return { renewed, next: rows.at(-1)?.userId ?? null };
+    return { renewed, damaged, next: users.at(-1) ?? null };
   });
 }
 
-async function encryptAnew(cipher: CredentialCipher, stored: EditorCredential): Promise<string | undefined> {
-  if (stored.ciphertext === null) return undefined;
-  try {
-    return await cipher.encrypt(await cipher.decrypt(stored.ciphertext, stored), stored);
-  } catch {
-    return undefined;
-  }
+async function usersAfter(
+  em: EntityManager,
+  cipher: CredentialCipher,
+  after: string,
+  size: number,
+): Promise<string[]> {
+  const rows = await query(em)
+    .selectFrom('EditorCredential')
+    .select('userId')
+    .where('userId', '>', after)
+    .where('keyId', '<>', cipher.currentKeyId)
+    .orderBy('userId')
+    .limit(size)
+    .execute();
+  return rows.map(({ userId }) => userId);
+}
+
+async function encryptAnew(
+  cipher: CredentialCipher,
+  ciphertext: string,
+  owner: EditorCredential,
+): Promise<string | undefined> {
+  const pair = await cipher.decrypt(ciphertext, owner).catch(() => undefined);
+  return pair && cipher.encrypt(pair, owner);
 }
 
 async function replaceCiphertext(

@@ -30,7 +30,8 @@ type Limited = keyof typeof documentLimits;
 
 /** What is told of a document that asks for too much. */
 export function overLimit(name: Limited, found: number): string {
-  return `The document is too costly: ${wordOf[name]} ${found}, at most ${documentLimits[name]} allowed.`;
+  const shown = Number.isSafeInteger(found) ? found : 'beyond counting';
+  return `The document is too costly: ${wordOf[name]} ${shown}, at most ${documentLimits[name]} allowed.`;
 }
 
 const wordOf: Record<Limited, string> = {
@@ -62,7 +63,7 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
   return {
     OperationDefinition(operation) {
       const root = schema.getRootType(operation.operation);
-      const { directives, ...found } = measureSet(operation.selectionSet, root?.getFields() ?? {});
+      const { directives, ...found } = measureSet(operation.selectionSet, root?.getFields() ?? noFields);
       report({ ...found, directives: directives + (operation.directives?.length ?? 0) });
 
       function report(measure: Measure): void {
@@ -93,7 +94,7 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
   function measureField(node: FieldNode, fields: Fields): Measure {
     const field = fields[node.name.value];
     const inside = node.selectionSet
-      ? measureSet(node.selectionSet, fieldsOf(field && getNamedType(field.type).name) ?? {})
+      ? measureSet(node.selectionSet, fieldsOf(field && getNamedType(field.type).name) ?? noFields)
       : nothing;
     return {
       depth: inside.depth + 1,
@@ -111,7 +112,7 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
     measured.set(name, nothing);
     const fragment = context.getFragment(name);
     const measure = fragment
-      ? measureSet(fragment.selectionSet, fieldsOf(fragment.typeCondition.name.value) ?? {})
+      ? measureSet(fragment.selectionSet, fieldsOf(fragment.typeCondition.name.value) ?? noFields)
       : nothing;
     measured.set(name, measure);
     return measure;
@@ -124,6 +125,9 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
 }
 
 type Fields = Readonly<Record<string, GraphQLField<unknown, Context>>>;
+
+/** Without a prototype, whose members a document could name. */
+const noFields: Fields = Object.create(null);
 
 function add(a: Measure, b: Measure): Measure {
   return {
@@ -143,8 +147,11 @@ function itemsOf(node: FieldNode, field: GraphQLField<unknown, Context> | undefi
   return isListType(type) ? PLAIN_LIST : 1;
 }
 
+/** Sizes out of range are refused where they are used; here they must neither outweigh nor offset the rest. */
 function pageSizeOf(node: FieldNode): number {
   const given = node.arguments?.filter(({ name }) => name.value === 'first' || name.value === 'last') ?? [];
-  const sizes = given.map(({ value }) => (value.kind === Kind.INT ? Number(value.value) : LARGEST_PAGE));
+  const sizes = given.map(({ value }) =>
+    value.kind === Kind.INT ? Math.min(Math.max(Number(value.value), 1), LARGEST_PAGE) : LARGEST_PAGE,
+  );
   return sizes.length === 0 ? DEFAULT_PAGE : Math.max(...sizes);
 }

@@ -16,6 +16,9 @@ import {
 import { type Fault, type Path, REDACTED } from '../errors.ts';
 import { holdsSecret } from './holds-secret.ts';
 
+/** Faults of a variable that are looked for; a list of a megabyte may have half a million. */
+const MOST_FAULTS = 1000;
+
 /**
  * The faults of variables that do not fit their types, each at the argument it would reach. graphql-js would
  * refuse them too, with the whole value in its message.
@@ -33,7 +36,8 @@ export function faultsOfVariables(
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
     if (!isInputType(type) || (value === undefined && defaultValue !== undefined)) return [];
     const secret = holdsSecret(type);
-    return [...faultsOfInput(type, value, argumentPath(document, name))].map((fault) => ({
+    const faults = faultsOfInput(type, value, argumentPath(document, name)).take(MOST_FAULTS);
+    return [...faults].map((fault) => ({
       ...fault,
       value: fault.value === undefined ? null : secret && fault.value !== null ? REDACTED : fault.value,
     }));

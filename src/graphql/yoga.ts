@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import { type GatewayError, InternalError, ValidationError } from '../errors.ts';
 import { logInternalError } from '../log.ts';
 import { parseDocument, validateRequest } from './document.ts';
+import { rememberDocuments } from './document-cache.ts';
 import { asGatewayError, httpOf, toGraphQLError } from './gateway-error.ts';
 import { refusals } from './operation.ts';
 import { quotaHeaders, type RateLimiter } from './rate-limit.ts';
@@ -24,6 +25,7 @@ export function createGraphQLServer(schema: GraphQLSchema, rateLimiter: RateLimi
     multipart: false,
     logging: false,
     disposeOnProcessTerminate: false,
+    parserAndValidationCache: rememberDocuments(),
     maskedErrors: { maskError: toGraphQLError },
     plugins: [useOurEngine(), useVariableCheck(schema), useWholeFailure(), useQuota(rateLimiter)],
   });

@@ -4,6 +4,7 @@ import { BadRequestError, locationOf, type Path } from '../errors.ts';
 
 /** Larger bodies are refused, counted after decompression. */
 const LARGEST_BYTES = 1_048_576;
+const TOO_LARGE = `is larger than ${LARGEST_BYTES} bytes`;
 
 /** Deeper JSON than anybody writes, and far less than what exhausts a stack where it is written out again. */
 const DEEPEST = 256;
@@ -17,6 +18,8 @@ const readRaw = express.raw({ type: () => true, limit: LARGEST_BYTES });
  */
 export async function readJson(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
   checkContentType(request.headers['content-type']);
+  // Express would read all of it before it says so.
+  if (Number(request.headers['content-length']) > LARGEST_BYTES) throw badBody(TOO_LARGE);
   const bytes = await readBytes(request, response);
   if (bytes.length === 0) throw badBody('is empty');
   let text: string;
@@ -73,7 +76,7 @@ function reasonOf(error: unknown): string {
   const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined;
   switch (type) {
     case 'entity.too.large':
-      return `is larger than ${LARGEST_BYTES} bytes`;
+      return TOO_LARGE;
     case 'encoding.unsupported':
       return 'has an unknown Content-Encoding';
     default:

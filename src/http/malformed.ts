@@ -1,14 +1,19 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { BadRequestError } from '../errors.ts';
+
+/** Time for a client to read why its connection is closed; it need not close its own side. */
+const LINGER_MS = 1000;
 
 /**
  * Answers what is not HTTP, or whose headers are too large or too slow, with our error instead of Node's bare one.
  * `write` makes the body.
  */
 export function answerMalformed(server: Server, write: (error: BadRequestError) => string): void {
+  const latest = new WeakMap<Socket, ServerResponse>();
+  server.on('request', (request, response) => latest.set(request.socket, response));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable) {
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswered(latest.get(socket))) {
       socket.destroy();
       return;
     }
@@ -23,7 +28,13 @@ export function answerMalformed(server: Server, write: (error: BadRequestError) 
         body,
       ].join('\r\n'),
     );
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
   });
+}
+
+/** Whether a reply to the request that fails is on its way or gone: another would be taken for the next one's. */
+function isAnswered(response: ServerResponse | undefined): boolean {
+  return response?.headersSent === true && !(response.writableFinished && response.req.complete);
 }
 
 /**

@@ -8,8 +8,6 @@ export function securityHeaders(): RequestHandler {
       useDefaults: false,
       directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
     },
-    // Pages of the configured origins read replies by CORS.
-    crossOriginResourcePolicy: { policy: 'cross-origin' },
     xFrameOptions: { action: 'deny' },
   });
 }

@@ -1,11 +1,6 @@
-import type { ServerOptions } from 'node:http';
-
 /** Milliseconds after which a connection that does not get on is given up. */
-export type Timeouts = Required<
-  Pick<
-    ServerOptions,
-    'headersTimeout' | 'requestTimeout' | 'keepAliveTimeout' | 'connectionsCheckingInterval'
-  >
+export type Timeouts = Readonly<
+  Record<'headersTimeout' | 'requestTimeout' | 'keepAliveTimeout' | 'connectionsCheckingInterval', number>
 >;
 
 /** A client that sends its request byte by byte holds a connection no longer than this. */

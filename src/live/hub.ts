@@ -30,7 +30,7 @@ export type Hub = {
   announce(announcement: Announcement): void;
   /** Announcements may have been missed: everybody has to look. */
   resume(): void;
-  /** Ends every subscription. */
+  /** Ends every subscription, and whichever comes later. */
   close(): void;
   readonly size: number;
 };
@@ -41,6 +41,7 @@ const RETRY_SECONDS = 10;
 export function createHub(limits: HubLimits): Hub {
   const users = new Map<string, Set<Subscriber>>();
   let size = 0;
+  let isClosed = false;
 
   const everybody = () => [...users.values()].flatMap((subscribers) => [...subscribers]);
 
@@ -50,6 +51,7 @@ export function createHub(limits: HubLimits): Hub {
       if (size >= limits.inAll || others.size >= limits.perUser) throw new RateLimitedError(RETRY_SECONDS);
       users.set(user, others.add(subscriber));
       size += 1;
+      if (isClosed) subscriber.end();
     },
     leave(user, subscriber) {
       const others = users.get(user);
@@ -64,6 +66,7 @@ export function createHub(limits: HubLimits): Hub {
       for (const subscriber of everybody()) subscriber.wake();
     },
     close() {
+      isClosed = true;
       for (const subscriber of everybody()) subscriber.end();
     },
     get size() {

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { CHANNEL } from '../database/announcements.ts';
@@ -6,7 +7,6 @@ import { Announcement, type Hub } from './hub.ts';
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2000;
-const HEARTBEAT_MS = 10_000;
 
 /** A connection that listens for announcements and passes them to the hub. */
 export type Listener = {
@@ -51,19 +51,21 @@ export function startListener(url: string, timeoutMs: number, hub: Hub, log: Log
   }
 
   async function listen(onListening: () => void): Promise<void> {
+    const socket = new Socket();
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: timeoutMs,
       query_timeout: timeoutMs,
       keepAlive: true,
+      stream: () => socket,
     });
     const broken = new Promise<never>((_resolve, reject) => {
       client.on('error', reject).on('end', () => reject(new Error('the connection was closed')));
     });
     broken.catch(() => undefined);
     client.on('notification', ({ payload }) => {
-      const { data } = Announcement.safeParse(JSON.parse(payload ?? 'null'));
-      if (data) hub.announce(data);
+      const announcement = announcementOf(payload);
+      if (announcement) hub.announce(announcement);
     });
     try {
       await client.connect();
@@ -74,15 +76,26 @@ export function startListener(url: string, timeoutMs: number, hub: Hub, log: Log
       await Promise.race([broken, keepAlive(client)]);
     } finally {
       isUp = false;
-      await client.end().catch(() => undefined);
+      // A server that is gone without a word would not answer a goodbye either.
+      await Promise.race([client.end(), pause(timeoutMs, undefined, { ref: false })]).catch(() => undefined);
+      socket.destroy();
     }
   }
 
   /** A connection whose other end is gone without a word is found out by asking. Ends when the listener is closed. */
   async function keepAlive(client: pg.Client): Promise<void> {
     while (!closing.signal.aborted) {
-      await pause(HEARTBEAT_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+      await pause(2 * timeoutMs, undefined, { signal: closing.signal }).catch(() => undefined);
       if (!closing.signal.aborted) await client.query('select 1');
     }
+  }
+}
+
+/** What a payload announces; undefined where it is not ours. */
+function announcementOf(payload: string | undefined): Announcement | undefined {
+  try {
+    return Announcement.parse(JSON.parse(payload ?? ''));
+  } catch {
+    return undefined;
   }
 }

@@ -1,35 +1,47 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Viewer } from '../auth/viewer.ts';
+import type { EntityManager } from '../database/database.ts';
 import { UnauthenticatedError } from '../errors.ts';
 import type { Log } from '../log.ts';
+import { findRevision } from '../revisions/revisions.ts';
+import type { UserRevision } from '../revisions/user-revision.entity.ts';
 import type { Announcement, Hub, Subscriber, Topic } from './hub.ts';
 
-/** What a stream shows, and how it finds what is new. */
+/** What a stream shows of a user, and how it finds what is new. */
 export type Source<Event> = {
   topic: Topic;
-  /** The user whose changes are shown. */
-  userId: string;
-  /** Fixes where the stream begins. */
-  start?(): Promise<void>;
-  /** Answers what is new since it was last called, in order, and whether there is more at once. */
-  read(): Promise<{ events: readonly Event[]; hasMore: boolean }>;
+  /** Fixes where the stream begins; told how far the user's changes have come. */
+  start?(state: UserRevision | undefined): void;
+  /**
+   * Answers what is new since it was last called, in order, and whether there is more at once. It is told how far
+   * the user's changes have come: all up to there can be read, and later ones are announced.
+   */
+  read(state: UserRevision | undefined): Promise<{ events: readonly Event[]; hasMore: boolean }>;
   /** Whether an announced revision is already shown. */
   isKnown?(revision: number): boolean;
 };
 
+/** Whose stream it is, and what it lives on. */
+export type Audience = {
+  em: EntityManager;
+  viewer: Viewer;
+  hub: Hub;
+  log: Log;
+  /** Tells when the client leaves, which can be before it takes the stream. */
+  onLeave(leave: () => void): void;
+};
+
 /**
- * Opens a stream; from here on nothing is missed.
+ * Opens a stream of the viewer's own changes; from here on nothing is missed.
  * @throws {RateLimitedError} where there are too many subscribers
  */
 export async function openStream<Event>(
-  hub: Hub,
-  viewer: Viewer,
+  audience: Audience,
   source: Source<Event>,
-  log: Log,
 ): Promise<AsyncIterableIterator<Event>> {
-  const stream = new LiveStream(hub, viewer, source, log);
+  const stream = new LiveStream(audience, source);
   try {
-    await source.start?.();
+    await stream.start();
     return stream;
   } catch (error) {
     stream.end();
@@ -46,47 +58,52 @@ const RETRY_MS = 1000;
 /**
  * A stream of what is new in the database. It keeps no event that nobody has asked for: it only notes that something
  * is new, and reads when the client is ready, so a slow client gets the newest state instead of every step. It ends
- * with {@link UnauthenticatedError} when the viewer's token expires.
+ * with {@link UnauthenticatedError} when the viewer's token expires, and when the user is deleted.
  *
  * An iterator of its own rather than a generator: a generator that waits is not freed when the client leaves.
  */
 class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
-  readonly #hub: Hub;
+  readonly #audience: Audience;
   readonly #source: Source<Event>;
-  readonly #log: Log;
   #expiry: NodeJS.Timeout | undefined;
+  /** When the user's records began; 0 while there are none. Another time is another life. */
+  #startedAt = 0;
   #ready: Event[] = [];
   #isStale = true;
   #hasEnded = false;
   #failure: Error | undefined;
   #proceed: () => void = () => undefined;
+  #turn: Promise<unknown> = Promise.resolve();
 
   /** @throws {RateLimitedError} where there are too many subscribers */
-  constructor(hub: Hub, viewer: Viewer, source: Source<Event>, log: Log) {
-    this.#hub = hub;
+  constructor(audience: Audience, source: Source<Event>) {
+    this.#audience = audience;
     this.#source = source;
-    this.#log = log;
-    hub.join(source.userId, this);
-    this.#expireAt(viewer.expiresAt);
+    this.#expireAt(audience.viewer.expiresAt);
+    try {
+      audience.hub.join(audience.viewer.userId, this);
+    } catch (error) {
+      clearTimeout(this.#expiry);
+      throw error;
+    }
+    audience.onLeave(() => this.end());
+  }
+
+  async start(): Promise<void> {
+    const state = await this.#state();
+    this.#startedAt = state?.startedAt.getTime() ?? 0;
+    this.#source.start?.(state);
   }
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
-  async next(): Promise<IteratorResult<Event>> {
-    for (;;) {
-      const event = this.#hasEnded ? undefined : this.#ready.shift();
-      if (event !== undefined) return { done: false, value: event };
-      if (this.#failure !== undefined) {
-        const failure = this.#failure;
-        this.#failure = undefined;
-        throw failure;
-      }
-      if (this.#hasEnded) return { done: true, value: undefined };
-      if (this.#isStale) await this.#read();
-      else await this.#woken();
-    }
+  /** Callers take turns: two that read at once would both answer the same events. */
+  next(): Promise<IteratorResult<Event>> {
+    const result = this.#turn.then(() => this.#advance());
+    this.#turn = result.catch(() => undefined);
+    return result;
   }
 
   /** The client left. */
@@ -106,7 +123,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   end(): void {
     this.#hasEnded = true;
     this.#ready = [];
-    this.#hub.leave(this.#source.userId, this);
+    this.#audience.hub.leave(this.#audience.viewer.userId, this);
     clearTimeout(this.#expiry);
     this.#proceed();
   }
@@ -132,6 +149,21 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     this.end();
   }
 
+  async #advance(): Promise<IteratorResult<Event>> {
+    for (;;) {
+      const event = this.#ready.shift();
+      if (event !== undefined) return { done: false, value: event };
+      if (this.#failure !== undefined) {
+        const failure = this.#failure;
+        this.#failure = undefined;
+        throw failure;
+      }
+      if (this.#hasEnded) return { done: true, value: undefined };
+      if (this.#isStale) await this.#read();
+      else await this.#woken();
+    }
+  }
+
   #woken(): Promise<void> {
     return new Promise((proceed) => {
       this.#proceed = proceed;
@@ -142,12 +174,17 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     // Before reading: what is announced meanwhile may not be in the answer.
     this.#isStale = false;
     try {
-      const { events, hasMore } = await this.#source.read();
+      const state = await this.#state();
+      // Their end is announced, but not to a gateway that cannot listen just then.
+      if (this.#isAnotherLife(state)) return this.end();
+      const { events, hasMore } = await this.#source.read(state);
+      if (this.#hasEnded) return;
       this.#ready.push(...events);
       this.#isStale ||= hasMore;
     } catch (error) {
+      if (this.#hasEnded) return;
       // Nothing is lost: it is read again once the database answers.
-      this.#log.warn({ err: error }, 'reading for a subscription failed; trying again');
+      this.#audience.log.warn({ err: error }, 'reading for a subscription failed; trying again');
       const waiting = new AbortController();
       await Promise.race([
         this.#woken(),
@@ -156,5 +193,15 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
       waiting.abort();
       this.#isStale = true;
     }
+  }
+
+  #state(): Promise<UserRevision | undefined> {
+    return findRevision(this.#audience.em, this.#audience.viewer.userId);
+  }
+
+  #isAnotherLife(state: UserRevision | undefined): boolean {
+    const earlier = this.#startedAt;
+    this.#startedAt = state?.startedAt.getTime() ?? 0;
+    return earlier !== 0 && earlier !== this.#startedAt;
   }
 }

@@ -71,9 +71,9 @@ builder.subscriptionField('notificationEvents', (t) =>
           'The cursor of the last event that was seen: all changes since come first. From now unless told.',
       }),
     },
-    subscribe: (_root, { after }, { em, viewer, hub, log }) => {
+    subscribe: (_root, { after }, context) => {
       const cursor = after == null ? undefined : readCursor(after, ['after']);
-      return openStream(hub, viewer, watchNotifications(em, viewer.userId, cursor), log);
+      return openStream(context, watchNotifications(context.em, context.viewer.userId, cursor));
     },
     resolve: (event) => event,
   }),
@@ -109,7 +109,11 @@ builder.queryField('notificationCounts', (t) =>
 const DismissFilter = builder.inputType('DismissNotificationsFilter', {
   description: 'Active notifications that the user can have seen.',
   fields: (t) => ({
-    kinds: t.field({ type: [NotificationKindEnum], description: 'Only these kinds; all unless told.' }),
+    kinds: t.field({
+      type: [NotificationKindEnum],
+      description: 'Only these kinds; all unless told.',
+      validate: atMost(100),
+    }),
     projectId: t.id({ description: 'Only of this project.' }),
     upTo: t.string({
       required: true,

@@ -1,7 +1,6 @@
 import type { EntityManager } from '../database/database.ts';
 import type { Source } from '../live/stream.ts';
 import { type ChangeCursor, cursorOf, revisionOf, writeCursor } from '../revisions/change-cursor.ts';
-import { findRevision } from '../revisions/revisions.ts';
 import { type ActiveCounts, changedNotifications, countActive } from './changed-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 
@@ -23,29 +22,27 @@ export function watchNotifications(
   userId: string,
   after: ChangeCursor | undefined,
 ): Source<NotificationEvent> {
-  let startedAt = 0;
   let seen = 0;
   return {
     topic: 'notifications',
-    userId,
     isKnown: (revision) => revision <= seen,
-    async start() {
-      const state = await findRevision(em, userId);
-      startedAt = cursorOf(state).startedAt;
+    start(state) {
       seen = after === undefined ? cursorOf(state).revision : revisionOf(after, state);
     },
-    async read() {
+    async read(state) {
+      const { startedAt, revision: reached } = cursorOf(state);
+      if (reached <= seen) return { events: [], hasMore: false };
       const changed = await changedNotifications(em, userId, seen, BATCH);
-      const last = changed.at(-1);
-      if (last === undefined) return { events: [], hasMore: false };
-      const counts = await countActive(em, userId);
-      if (startedAt === 0) startedAt = cursorOf(await findRevision(em, userId)).startedAt;
-      seen = last.revision;
+      const hasMore = changed.length === BATCH;
+      const counts = changed.length === 0 ? undefined : await countActive(em, userId);
+      // Revisions without a notification are behind it too: what had them was changed again, or removed.
+      seen = Math.max(changed.at(-1)?.revision ?? 0, hasMore ? 0 : reached);
+      if (counts === undefined) return { events: [], hasMore };
       const events = changed.map((notification) => {
         const { revision } = notification;
         return { notification, counts, cursor: writeCursor({ startedAt, revision }) };
       });
-      return { events, hasMore: changed.length === BATCH };
+      return { events, hasMore };
     },
   };
 }

@@ -1,6 +1,7 @@
 import { accountRead, accountWrite } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorOf, pageArguments } from '../graphql/connection.ts';
+import { atMost } from '../graphql/rules.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
 import { entityTag } from '../revisions/revisions.ts';
 import { isId } from '../text.ts';
@@ -35,8 +36,12 @@ builder.queryFields((t) => ({
     args: {
       ...pageArguments(),
       userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }),
-      status: t.arg({ type: [NotificationStatusEnum], description: 'Only these statuses.' }),
-      kind: t.arg({ type: [NotificationKindEnum], description: 'Only these kinds.' }),
+      status: t.arg({
+        type: [NotificationStatusEnum],
+        description: 'Only these statuses.',
+        validate: atMost(100),
+      }),
+      kind: t.arg({ type: [NotificationKindEnum], description: 'Only these kinds.', validate: atMost(100) }),
     },
     resolve: (_root, { userId, status, kind, ...page }, { em, viewer, listing }) => {
       const owner = userId ?? viewer.userId;

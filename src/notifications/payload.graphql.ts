@@ -1,17 +1,13 @@
-import { z } from 'zod';
-import { ValidationError } from '../errors.ts';
 import { builder } from '../graphql/builder.ts';
-import { jsonOf } from '../graphql/rules.ts';
 import type {
   AskUserQuestion,
   AskUserQuestionOption,
-  NotificationContent,
   PlanRequestedPayload,
   QuestionRequestedPayload,
   TaskResultPayload,
 } from './payload.ts';
 
-const TaskStatusEnum = builder.enumType('TaskStatus', {
+export const TaskStatusEnum = builder.enumType('TaskStatus', {
   description: 'How a task stands after a result.',
   values: {
     AWAITING_INPUT: { value: 'awaiting_input', description: 'It waits for the user.' },
@@ -79,107 +75,3 @@ export const TaskResult = builder.objectRef<TaskResultPayload>('TaskResultPayloa
     }),
   }),
 });
-
-const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });
-
-const QuestionInput = z.looseObject({
-  questions: z.array(
-    z.strictObject({
-      question: z.string(),
-      options: z.array(
-        z.strictObject({
-          label: z.string(),
-          description: z.string().optional(),
-          preview: z.string().optional(),
-        }),
-      ),
-      header: z.string().optional(),
-      id: z.string().optional(),
-      multiSelect: z.boolean().nullish(),
-    }),
-  ),
-});
-
-const PlanRequestedInput = builder.inputType('PlanRequestedInput', {
-  description: "A plan's approval is asked for.",
-  fields: (t) => ({
-    toolId: t.id({ required: true, description: 'The call of the tool that asks.' }),
-    input: t.field({
-      type: 'JSON',
-      required: true,
-      description: 'An object with `summary` and `plan`, texts both; further properties are kept.',
-      validate: jsonOf(PlanInput),
-    }),
-  }),
-});
-
-const QuestionRequestedInput = builder.inputType('QuestionRequestedInput', {
-  description: 'Questions are asked.',
-  fields: (t) => ({
-    toolId: t.id({ required: true, description: 'The call of the tool that asks.' }),
-    input: t.field({
-      type: 'JSON',
-      required: true,
-      description: 'An object with `questions`, a list of `AskUserQuestion`; further properties are kept.',
-      validate: jsonOf(QuestionInput),
-    }),
-  }),
-});
-
-const TaskResultInput = builder.inputType('TaskResultInput', {
-  description: 'A task failed or has an answer.',
-  fields: (t) => ({
-    taskStatus: t.field({ type: TaskStatusEnum, required: true, description: 'How the task stands.' }),
-    message: t.string({ description: 'The answer or the error.' }),
-    messageLabel: t.string({ description: 'Who or what speaks.' }),
-    messageTimestamp: t.string({ description: 'When it was said, as the task tells it.' }),
-  }),
-});
-
-export const NotificationPayloadInput = builder.inputType('NotificationPayloadInput', {
-  description: 'What a notification tells; which one is given decides its kind.',
-  isOneOf: true,
-  fields: (t) => ({
-    planRequested: t.field({ type: PlanRequestedInput, description: 'Makes it `PLAN_REQUESTED`.' }),
-    questionRequested: t.field({
-      type: QuestionRequestedInput,
-      description: 'Makes it `QUESTION_REQUESTED`.',
-    }),
-    taskFailed: t.field({ type: TaskResultInput, description: 'Makes it `TASK_FAILED`.' }),
-    taskResponseReady: t.field({ type: TaskResultInput, description: 'Makes it `TASK_RESPONSE_READY`.' }),
-  }),
-});
-
-/**
- * The kind and the payload that an input stands for.
- * @throws {ValidationError} where a variable left every member null, which GraphQL's own check lets pass
- */
-export function contentOf(given: typeof NotificationPayloadInput.$inferInput): NotificationContent {
-  const { planRequested: plan, questionRequested: question, taskFailed, taskResponseReady } = given;
-  if (plan && holds(PlanInput, plan.input)) {
-    return { kind: 'plan_requested', payload: { toolId: plan.toolId, input: plan.input } };
-  }
-  if (question && holds(QuestionInput, question.input)) {
-    return { kind: 'question_requested', payload: { toolId: question.toolId, input: question.input } };
-  }
-  if (taskFailed) return { kind: 'task_failed', payload: resultOf(taskFailed) };
-  if (taskResponseReady) return { kind: 'task_response_ready', payload: resultOf(taskResponseReady) };
-  const path = ['input', 'payload'];
-  throw new ValidationError([
-    { path, message: 'must have exactly one member that is not null', value: given },
-  ]);
-}
-
-function holds<Shape extends z.ZodType>(shape: Shape, value: unknown): value is z.output<Shape> {
-  return shape.safeParse(value).success;
-}
-
-function resultOf(given: typeof TaskResultInput.$inferInput): TaskResultPayload {
-  const { taskStatus, message, messageLabel, messageTimestamp } = given;
-  return {
-    taskStatus,
-    message: message ?? null,
-    messageLabel: messageLabel ?? null,
-    messageTimestamp: messageTimestamp ?? null,
-  };
-}

@@ -1,9 +1,10 @@
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
+import { atMost } from '../graphql/rules.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
-import { contentOf, NotificationPayloadInput } from './payload.graphql.ts';
+import { contentOf, NotificationPayloadInput } from './payload-input.graphql.ts';
 import { type NotificationDraft, type Publication, publishNotification } from './publish-notification.ts';
 import { resolveNotifications } from './resolve-notifications.ts';
 
@@ -73,7 +74,11 @@ const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput',
   fields: (t) => ({
     userId: t.id({ required: true, description: 'Whose inbox.' }),
     taskId: t.id({ required: true, description: 'The task they are about.' }),
-    kinds: t.field({ type: [NotificationKindEnum], description: 'Only these kinds; all unless told.' }),
+    kinds: t.field({
+      type: [NotificationKindEnum],
+      description: 'Only these kinds; all unless told.',
+      validate: atMost(100),
+    }),
     reason: t.field({ type: ResolveReasonEnum, required: true, description: 'Why.' }),
   }),
 });

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type Database, type EntityManager, query } from '../database/database.ts';
 import type { Log } from '../log.ts';
-import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import { raiseRevision } from '../revisions/revisions.ts';
 
 /** Notifications removed in one transaction. */
 const BATCH = 500;
@@ -19,8 +19,10 @@ export function startRetention(database: Database, days: number, log: Log): { st
   const run = async () => {
     try {
       let removed = 0;
-      for (let batch = 1; batch > 0 && !isStopped; removed += batch) {
-        batch = await removeBatch(database.em.fork(), new Date(Date.now() - days * DAY_MS));
+      while (!isStopped) {
+        const batch = await removeBatch(database.em.fork(), new Date(Date.now() - days * DAY_MS));
+        if (batch === undefined) break;
+        removed += batch;
       }
       if (removed > 0) log.info({ removed, days }, 'removed old notifications');
     } catch (error) {
@@ -41,22 +43,24 @@ export function startRetention(database: Database, days: number, log: Log): { st
 }
 
 /**
- * Removes some of one user's notifications that were resolved or dismissed before a time, and answers how many. One
- * gateway does it at a time: while another does, the answer is 0.
+ * Removes some of one user's notifications that were resolved or dismissed before a time, and answers how many;
+ * undefined where there are none left, or another gateway is removing them: one does it at a time.
  */
-export async function removeBatch(em: EntityManager, before: Date): Promise<number> {
+export async function removeBatch(em: EntityManager, before: Date): Promise<number | undefined> {
   return em.transactional(async (em) => {
     const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${RETENTION_LOCK}) as free`;
     const { rows } = await lock.execute(query(em));
-    if (!rows[0]?.free) return 0;
-    const oldest = await retired(em, before)
-      .select('userId')
+    if (!rows[0]?.free) return undefined;
+    // Locked as found: a user who was deleted meanwhile is not brought back.
+    const owner = await retired(em, before)
+      .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
+      .select(['UserRevision.userId', 'UserRevision.notifications as revision'])
       .orderBy('updatedAt')
       .limit(1)
+      .forUpdate('UserRevision')
       .executeTakeFirst();
-    if (oldest === undefined) return 0;
-    const { userId } = oldest;
-    const { notifications: revision } = await lockUser(em, userId);
+    if (owner === undefined) return undefined;
+    const { userId, revision } = owner;
     const { numDeletedRows } = await query(em)
       .deleteFrom('Notification')
       .where('userId', '=', userId)

@@ -31,7 +31,11 @@ export function cursorOf(state: UserRevision | undefined): ChangeCursor {
   return { startedAt: state?.startedAt.getTime() ?? 0, revision: state?.notifications ?? 0 };
 }
 
-/** The revision that a cursor stands for. One of another life of the user has seen nothing of this one. */
-export function revisionOf({ startedAt, revision }: ChangeCursor, state: UserRevision | undefined): number {
-  return startedAt === state?.startedAt.getTime() ? revision : 0;
+/**
+ * The revision that a cursor stands for. One of another life of the user has seen nothing of this one, nor has one
+ * that is ahead of it, as after a backup was restored.
+ */
+export function revisionOf(cursor: ChangeCursor, state: UserRevision | undefined): number {
+  const reached = cursorOf(state);
+  return cursor.startedAt === reached.startedAt && cursor.revision <= reached.revision ? cursor.revision : 0;
 }

@@ -1,6 +1,5 @@
 import { type EntityManager, query } from '../database/database.ts';
 import type { Source } from '../live/stream.ts';
-import { findRevision } from '../revisions/revisions.ts';
 import type { Workspace } from './workspace.entity.ts';
 
 /** A workspace as a change left it; null once it is gone. */
@@ -17,43 +16,50 @@ export function watchWorkspaces(em: EntityManager, userId: string): Source<Works
   let goneSeen = 0;
   return {
     topic: 'workspaces',
-    userId,
     isKnown: (revision) => revision <= seen,
-    async start() {
+    start(state) {
       // What was gone before is no news.
-      goneSeen = (await findRevision(em, userId))?.workspaces ?? 0;
+      goneSeen = state?.workspaces ?? 0;
     },
-    async read() {
+    async read(state) {
+      // Two statements see two moments: up to here both see all.
+      const reached = state?.workspaces ?? 0;
       const changes = [
-        ...(await changed(em, userId, seen)),
-        ...(await gone(em, userId, Math.max(seen, goneSeen))),
+        ...(await changed(em, userId, { after: seen, upTo: reached })),
+        ...(await gone(em, userId, { after: Math.max(seen, goneSeen), upTo: reached })),
       ]
         .sort((a, b) => a.revision - b.revision)
         .slice(0, BATCH);
-      seen = changes.at(-1)?.revision ?? seen;
-      return { events: changes, hasMore: changes.length === BATCH };
+      const hasMore = changes.length === BATCH;
+      seen = (hasMore ? changes.at(-1)?.revision : undefined) ?? reached;
+      return { events: changes, hasMore };
     },
   };
 }
 
-async function changed(em: EntityManager, userId: string, after: number): Promise<Change[]> {
+/** Revisions behind one and up to another. */
+type Range = { after: number; upTo: number };
+
+async function changed(em: EntityManager, userId: string, { after, upTo }: Range): Promise<Change[]> {
   const rows = await query(em)
     .selectFrom('Workspace')
     .selectAll()
     .where('userId', '=', userId)
     .where('revision', '>', after)
+    .where('revision', '<=', upTo)
     .orderBy('revision')
     .limit(BATCH)
     .execute();
   return rows.map((workspace) => ({ id: workspace.id, workspace, revision: workspace.revision }));
 }
 
-async function gone(em: EntityManager, userId: string, after: number): Promise<Change[]> {
+async function gone(em: EntityManager, userId: string, { after, upTo }: Range): Promise<Change[]> {
   const rows = await query(em)
     .selectFrom('WorkspaceDeletion')
     .select(['id', 'revision'])
     .where('userId', '=', userId)
     .where('revision', '>', after)
+    .where('revision', '<=', upTo)
     .orderBy('revision')
     .limit(BATCH)
     .execute();

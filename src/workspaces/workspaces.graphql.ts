@@ -1,6 +1,7 @@
 import { accountRead } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorOf, pageArguments } from '../graphql/connection.ts';
+import { atMost } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
 import { entityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../text.ts';
@@ -85,7 +86,11 @@ builder.queryField('workspaces', (t) =>
       ...pageArguments(),
       userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }),
       projectId: t.arg.id({ description: 'Only this project.' }),
-      status: t.arg({ type: [WorkspaceStatusEnum], description: 'Only these statuses.' }),
+      status: t.arg({
+        type: [WorkspaceStatusEnum],
+        description: 'Only these statuses.',
+        validate: atMost(100),
+      }),
     },
     resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, listing }) => {
       const owner = userId ?? viewer.userId;
@@ -117,8 +122,8 @@ builder.subscriptionField('workspaceChanged', (t) =>
     type: WorkspaceEventType,
     description:
       "All of the caller's workspaces as they are, then each change. It ends when the token expires.",
-    subscribe: (_root, _args, { em, viewer, hub, log }) =>
-      openStream(hub, viewer, watchWorkspaces(em, viewer.userId), log),
+    subscribe: (_root, _args, context) =>
+      openStream(context, watchWorkspaces(context.em, context.viewer.userId)),
     resolve: (event) => event,
   }),
 );

@@ -85,14 +85,16 @@ export async function deleteWorkspace(
       .where('updatedAt', '<=', deletedAt)
       .returning('id')
       .executeTakeFirst();
-    const revision = removed === undefined ? 0 : workspaces + 1;
+    const revision = workspaces + 1;
+    // A deletion that is told again keeps its revision: whoever has not seen it yet still has to.
+    const latest = removed === undefined ? { deletedAt } : { deletedAt, revision };
     await query(em)
       .insertInto('WorkspaceDeletion')
-      .values({ userId, id, deletedAt, revision })
+      .values({ userId, id, ...latest })
       .onConflict((conflict) =>
         conflict
           .columns(['userId', 'id'])
-          .doUpdateSet({ deletedAt, revision })
+          .doUpdateSet(latest)
           .where('WorkspaceDeletion.deletedAt', '<', deletedAt),
       )
       .execute();

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
+import type { Timeouts } from '../../src/http/timeouts.ts';
 import { createLog } from '../../src/log.ts';
 import { startServer } from '../../src/server.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
@@ -18,11 +19,12 @@ export type TestGateway = {
 
 /**
  * Starts a gateway by the same settings as the process, given as environment variables; with `shared` on the
- * database of another, which keeps it.
+ * database of another, which keeps it; with `patience` instead of the process's own.
  */
 export async function startTestGateway(
   environment: Record<string, string> = {},
   shared?: TestDatabase,
+  patience?: Timeouts,
 ): Promise<TestGateway> {
   const database = shared ?? (await createTestDatabase());
   const config = readConfig({
@@ -49,7 +51,7 @@ export async function startTestGateway(
       done();
     },
   });
-  const server = await startServer(config, opened, createLog(config.logLevel, sink));
+  const server = await startServer(config, opened, createLog(config.logLevel, sink), patience);
   return {
     address: server.address,
     database,

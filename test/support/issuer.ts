@@ -11,18 +11,25 @@ export type Issuer = {
   rotate(kid: string): Promise<CryptoKey>;
   /** From now on every request is answered 503. */
   fail(): void;
+  /** From now on every request is answered 200 with this text. */
+  answer(text: string): void;
+  /** From now on requests are taken and not answered, until the function that comes back is called. */
+  hold(): () => void;
   close(): Promise<void>;
 };
 
 /** Starts an issuer without any key. */
 export async function startIssuer(): Promise<Issuer> {
   let keys: object[] = [];
+  let text: string | undefined;
   let isDown = false;
+  let held = Promise.resolve();
   let requests = 0;
-  const server = createServer((_request, response) => {
+  const server = createServer(async (_request, response) => {
     requests += 1;
+    await held;
     response.writeHead(isDown ? 503 : 200, { 'Content-Type': 'application/json' });
-    response.end(JSON.stringify({ keys }));
+    response.end(text ?? JSON.stringify({ keys }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -32,10 +39,19 @@ export async function startIssuer(): Promise<Issuer> {
     async rotate(kid) {
       const { publicKey, privateKey } = await generateKeyPair('ES256');
       keys = [{ ...(await exportJWK(publicKey)), kid, alg: 'ES256', use: 'sig' }];
+      text = undefined;
       return privateKey;
     },
     fail() {
       isDown = true;
+    },
+    answer(given) {
+      text = given;
+    },
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return resolve;
     },
     async close() {
       server.closeAllConnections();

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 export type Ended = { status: number | null; stdout: string; stderr: string };
 
 /** A program of the gateway in a process of its own. */
-type Process = {
+export type Process = {
   stdout(): string;
   /** Waits until standard output matches, and answers the first group; fails when the program ends before. */
   printed(pattern: RegExp): Promise<string>;
@@ -16,7 +16,7 @@ type Process = {
 };
 
 /** Starts a program by its path in the repository, with exactly these environment variables. */
-function startProcess(
+export function startProcess(
   program: string,
   environment: Record<string, string>,
   options: readonly string[] = [],

@@ -48,7 +48,8 @@ async function run(port: number) {
   });
   while (!printed.includes('Ready to accept connections')) {
     await Promise.race([once(child.stdout, 'data'), once(child, 'exit')]);
-    if (child.exitCode !== null) throw new Error(`redis-server ended:\n${printed}`);
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`redis-server ended:\n${printed}`);
   }
   return child;
 }

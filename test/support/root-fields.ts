@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type GraphQLField, getNamedType, isCompositeType } from 'graphql';
 import { assembleSchema } from '../../src/graphql/schema.ts';
+import { writeCursor } from '../../src/revisions/change-cursor.ts';
 import { payloads, workspaceInput } from './records.ts';
 
 type Arguments = Record<string, unknown>;
@@ -8,21 +9,31 @@ type Arguments = Record<string, unknown>;
 const schema = assembleSchema();
 const queries = schema.getQueryType()?.getFields() ?? {};
 const mutations = schema.getMutationType()?.getFields() ?? {};
+const subscriptions = schema.getSubscriptionType()?.getFields() ?? {};
 
 /** Every root field of the schema by name. */
 export const rootFields: Readonly<Record<string, GraphQLField<unknown, unknown>>> = {
   ...queries,
   ...mutations,
+  ...subscriptions,
 };
+
+/** Whether a root field is answered by a stream. */
+export const isSubscription = (name: string) => name in subscriptions;
 
 /** Good arguments of every root field, about the user who is named where one has to be. */
 export const goodArguments: Readonly<Record<string, (userId: string) => Arguments>> = {
   deleteEditorAuth: () => ({}),
+  deleteUser: () => ({ input: { userId: 'nobody' } }),
   deleteWorkspace: (userId) => ({ input: { userId, id: randomUUID(), deletedAt: new Date().toISOString() } }),
   dismissNotification: () => ({ input: { id: 'unknown' } }),
+  dismissNotifications: () => ({ input: { ids: ['unknown'] } }),
   editorAuth: () => ({}),
+  editorAuthChanged: () => ({}),
   editorCredential: (userId) => ({ userId }),
   notification: () => ({ id: 'unknown' }),
+  notificationCounts: () => ({}),
+  notificationEvents: () => ({ after: writeCursor({ startedAt: 0, revision: 0 }) }),
   notificationPreferences: () => ({}),
   notifications: () => ({}),
   publishNotification: (userId) => ({
@@ -42,6 +53,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   statistics: () => ({}),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),
   updateNotificationPreferences: () => ({ input: { preferences: [] } }),
+  workspaceChanged: () => ({}),
   workspaces: () => ({}),
 };
 
@@ -53,6 +65,6 @@ export function documentOf(name: string, given: Arguments): string {
   const variables = used.map((argument) => `$${argument.name}: ${argument.type}`).join(', ');
   const bound = used.map((argument) => `${argument.name}: $${argument.name}`).join(', ');
   const selection = isCompositeType(getNamedType(field.type)) ? '{ __typename }' : '';
-  const keyword = name in mutations ? 'mutation' : 'query';
+  const keyword = name in mutations ? 'mutation' : isSubscription(name) ? 'subscription' : 'query';
   return `${keyword} ${variables && `(${variables})`} { ${name} ${bound && `(${bound})`} ${selection} }`;
 }

@@ -17,3 +17,8 @@ export async function statementsOf(work: () => Promise<unknown>): Promise<Statem
     sent.mockRestore();
   }
 }
+
+/** The statements of `work` that have this text among their values; what a gateway does beside is not counted. */
+export async function statementsAbout(text: string, work: () => Promise<unknown>): Promise<Statement[]> {
+  return (await statementsOf(work)).filter(({ values }) => values.includes(text));
+}

@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openDatabase } from '../src/database/database.ts';
+import { removeBatch } from '../src/notifications/retention.ts';
+import { rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { dismiss } from './support/inbox.ts';
+import { asMember, asPlatform, publish, putWorkspaces, resolve, workspaceInput } from './support/records.ts';
+import { member } from './support/tokens.ts';
+
+const INBOX = '/user/notifications';
+const WORKSPACES = '/user/workspaces';
+const task = { id: 'task', projectId: 'project' };
+const workspace = { id: randomUUID(), updatedAt: '2026-01-01T00:00:00.000Z' };
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+async function get(user: string, path: string, ifNoneMatch?: string) {
+  const headers: Record<string, string> = ifNoneMatch === undefined ? {} : { 'If-None-Match': ifNoneMatch };
+  return rest(gateway, 'GET', path, { token: await member(user), headers });
+}
+
+async function tagOf(user: string, path: string): Promise<string> {
+  const { status, headers } = await get(user, path);
+  expect(status).toBe(200);
+  return headers.get('etag') ?? '';
+}
+
+const put = (user: string, updatedAt = workspace.updatedAt) =>
+  putWorkspaces(gateway, user, [workspaceInput({ ...workspace, updatedAt })]);
+const remove = (userId: string, deletedAt = '2026-01-02T00:00:00.000Z') =>
+  asPlatform(
+    gateway,
+    'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
+    { input: { userId, id: workspace.id, deletedAt } },
+  );
+const deleteUser = (userId: string) =>
+  asPlatform(gateway, 'mutation ($userId: ID!) { deleteUser(input: { userId: $userId }) { deleted } }', {
+    userId,
+  });
+const dismissOne = (user: string) =>
+  asMember(gateway, user, 'mutation { dismissNotification(input: { id: "n" }) { __typename } }');
+
+async function retain(): Promise<void> {
+  const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
+  try {
+    while (await removeBatch(database.em.fork(), new Date(Date.now() + 1000)));
+  } finally {
+    await database.close();
+  }
+}
+
+async function comeBack(user: string, again: (user: string) => Promise<unknown>): Promise<void> {
+  await deleteUser(user);
+  await again(user);
+}
+
+const publishFirst = (user: string) => publish(gateway, user, 'task_failed', { id: 'n', task });
+
+type Change = [
+  what: string,
+  path: string,
+  before: (user: string) => Promise<unknown>,
+  change: (user: string) => Promise<unknown>,
+];
+const changes: Change[] = [
+  ['publishing', INBOX, publishFirst, (user) => publish(gateway, user)],
+  ['superseding', INBOX, publishFirst, (user) => publish(gateway, user, 'task_failed', { task })],
+  ['resolving', INBOX, publishFirst, (user) => resolve(gateway, user, task.id)],
+  ['dismissing one', INBOX, publishFirst, dismissOne],
+  ['dismissing many', INBOX, publishFirst, (user) => dismiss(gateway, user, ['n'])],
+  ['removing what is old', INBOX, async (user) => [await publishFirst(user), await dismissOne(user)], retain],
+  ['deleting the user', INBOX, publishFirst, deleteUser],
+  ['deleting the user, who comes back', INBOX, publishFirst, (user) => comeBack(user, publishFirst)],
+  ['putting a workspace', WORKSPACES, deleteUser, put],
+  ['changing a workspace', WORKSPACES, put, (user) => put(user, '2026-01-01T00:00:01.000Z')],
+  ['deleting a workspace', WORKSPACES, put, remove],
+  ['deleting the user', WORKSPACES, put, deleteUser],
+  ['deleting the user, who comes back', WORKSPACES, put, (user) => comeBack(user, put)],
+];
+
+describe.each(changes)('after %s a client of %s', (what, path, before, change) => {
+  test('gets the new list once, and 304 from then on', async () => {
+    const user = `${what} ${path}`.replaceAll(/\W/g, '-');
+    await before(user);
+    const old = await tagOf(user, path);
+    expect((await get(user, path, old)).status).toBe(304);
+
+    await change(user);
+
+    const { status, headers } = await get(user, path, old);
+    expect(status).toBe(200);
+    expect((await get(user, path, headers.get('etag') ?? '')).status).toBe(304);
+  });
+});
+
+const noChanges: Change[] = [
+  [
+    'a second dismissal',
+    INBOX,
+    async (user) => [await publishFirst(user), await dismissOne(user)],
+    dismissOne,
+  ],
+  ['a publication sent again', INBOX, publishFirst, publishFirst],
+  ['dismissing what is unknown', INBOX, publishFirst, (user) => dismiss(gateway, user, ['unknown'])],
+  ['putting an older state', WORKSPACES, put, (user) => put(user, '2025-01-01T00:00:00.000Z')],
+  [
+    'deleting what is gone',
+    WORKSPACES,
+    async (user) => [await put(user), await remove(user)],
+    (user) => remove(user, '2026-01-03T00:00:00.000Z'),
+  ],
+  ['a change of the other list', WORKSPACES, put, publishFirst],
+];
+
+test.each(noChanges)('%s leaves the tag of %s as it is', async (what, path, before, change) => {
+  const user = `${what} ${path}`.replaceAll(/\W/g, '-');
+  await before(user);
+  const tag = await tagOf(user, path);
+
+  await change(user);
+
+  expect((await get(user, path, tag)).status).toBe(304);
+});
+
+describe.each([INBOX, WORKSPACES])('%s', (path) => {
+  test('carries a tag for the caller alone; a 304 carries the same and no body', async () => {
+    const first = await get('headers', path);
+    const tag = first.headers.get('etag') ?? '';
+    const second = await get('headers', path, tag);
+
+    expect(tag).toMatch(/^"[\x21\x23-\x7e]+"$/);
+    expect([second.status, second.text]).toEqual([304, '']);
+    for (const { headers } of [first, second]) {
+      expect(headers.get('etag')).toBe(tag);
+      expect(headers.get('cache-control')).toBe('private, no-cache');
+      expect(headers.get('vary')).toMatch(/\bAuthorization\b/);
+    }
+    expect(second.headers.get('content-type')).toBeNull();
+  });
+
+  test.each([
+    ['a weak form', (tag: string) => `W/${tag}`, 304],
+    ['one of several', (tag: string) => `"other", W/"more" , ${tag}`, 304],
+    ['any', () => '*', 304],
+    ['another', () => '"other"', 200],
+    ['one without quotes', (tag: string) => tag.slice(1, -1), 200],
+    ['nothing', () => '', 200],
+  ])('If-None-Match with %s (RFC 9110, section 13.1.2)', async (_what, of, expected) => {
+    const tag = await tagOf('forms', path);
+
+    expect((await get('forms', path, of(tag))).status).toBe(expected);
+  });
+
+  test('a request that is at fault is told so, whatever tag it names', async () => {
+    expect((await get('faults', `${path}?limit=0`, '*')).status).toBe(400);
+    expect((await rest(gateway, 'GET', path, { headers: { 'If-None-Match': '*' } })).status).toBe(401);
+  });
+});
+
+test('while the list changes no client is told 304 for what it does not have', async () => {
+  const user = 'racing';
+  const held = { tag: '', ids: [] as string[] };
+  const poll = async () => {
+    const { status, headers, body } = await get(user, INBOX, held.tag);
+    if (status === 304) return;
+    held.tag = headers.get('etag') ?? '';
+    held.ids = body.notifications.map(({ id }: { id: string }) => id);
+  };
+  const publishing = Promise.all(Array.from({ length: 20 }, () => publish(gateway, user)));
+  for (let count = 0; count < 20; count += 1) await poll();
+  const ids = (await publishing).map(({ id }) => id);
+  await poll();
+
+  expect(held.ids.toSorted()).toEqual(ids.toSorted());
+});

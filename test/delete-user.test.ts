@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { graphql, rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { change, nextEvent, presentCursor, watchEvents } from './support/inbox.ts';
+import { asPlatform, publish, putWorkspaces, workspaceInput } from './support/records.ts';
+import { openStream } from './support/sse.ts';
+import { member } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const deleteUser = async (userId: string): Promise<boolean> => {
+  const query = 'mutation ($userId: ID!) { deleteUser(input: { userId: $userId }) { deleted } }';
+  return (await asPlatform(gateway, query, { userId })).deleteUser.deleted;
+};
+
+async function fill(user: string): Promise<void> {
+  const token = await member(user);
+  await publish(gateway, user, 'task_failed', { id: 'n' });
+  const [id = ''] = await putWorkspaces(gateway, user, [workspaceInput(), workspaceInput()]);
+  await asPlatform(
+    gateway,
+    'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
+    { input: { userId: user, id, deletedAt: '2100-01-01T00:00:00Z' } },
+  );
+  const preferences = { preferences: [] };
+  await rest(gateway, 'PUT', '/user/notification-preferences', { token, body: preferences });
+  const store =
+    'mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) { __typename } }';
+  expect((await graphql(gateway, store, {}, { token })).errors).toEqual([]);
+}
+
+/** How many rows there are of a user in every table that has a column for one. */
+async function rowsOf(user: string): Promise<Record<string, number>> {
+  const tables = await gateway.database.sql(
+    `select table_name as name from information_schema.columns where column_name = 'user_id' and table_schema = 'public'`,
+  );
+  const counts = tables.map(async ({ name }): Promise<[string, number]> => {
+    const [row] = await gateway.database.sql(`select count(*)::int as n from ${name} where user_id = $1`, [
+      user,
+    ]);
+    return [String(name), Number(row?.n)];
+  });
+  return Object.fromEntries(await Promise.all(counts));
+}
+
+test('nothing of the user is left in any table, and everything of others is', async () => {
+  await fill('gone');
+  await fill('other');
+  const others = await rowsOf('other');
+  expect(Object.values(others).every((count) => count > 0)).toBe(true);
+  expect(Object.keys(others)).toHaveLength(6);
+
+  expect(await deleteUser('gone')).toBe(true);
+
+  expect(Object.values(await rowsOf('gone'))).toEqual([0, 0, 0, 0, 0, 0]);
+  expect(await rowsOf('other')).toEqual(others);
+});
+
+test('of somebody unknown nothing is deleted, and no trace is left', async () => {
+  expect(await deleteUser('nobody')).toBe(false);
+  await fill('once');
+  expect([await deleteUser('once'), await deleteUser('once')]).toEqual([true, false]);
+
+  expect(Object.values(await rowsOf('nobody'))).toEqual([0, 0, 0, 0, 0, 0]);
+});
+
+test('it ends all of the user’s subscriptions, on every gateway, and nobody else’s', async () => {
+  const second = await startTestGateway({}, gateway.database);
+  await fill('watching');
+  const token = await member('watching');
+  const streams = await Promise.all(
+    [gateway, second].flatMap((at) => [
+      openStream(at, 'subscription { notificationEvents { cursor } }', {}, { token }),
+      openStream(at, 'subscription { workspaceChanged { id } }', {}, { token }),
+      openStream(at, 'subscription { editorAuthChanged { needsReauth } }', {}, { token }),
+    ]),
+  );
+  const other = await watchEvents(second, 'bystander');
+
+  await deleteUser('watching');
+
+  expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(Array(6).fill('complete'));
+  await publish(gateway, 'bystander', 'task_failed', { id: 'n' });
+  expect((await nextEvent(other)).notification.id).toBe('n');
+  other.close();
+  await second.close();
+});
+
+test('who comes back begins anew: old cursors miss nothing of the new life', async () => {
+  for (const id of ['a', 'b', 'c']) await publish(gateway, 'back', 'task_failed', { id });
+  const old = await presentCursor(gateway, 'back');
+  await deleteUser('back');
+  const between = await watchEvents(gateway, 'back', old);
+  await publish(gateway, 'back', 'task_failed', { id: 'new' });
+  const later = await watchEvents(gateway, 'back', old);
+
+  for (const stream of [between, later]) {
+    expect(await nextEvent(stream)).toMatchObject({ notification: { id: 'new' }, counts: { total: 1 } });
+    stream.close();
+  }
+});
+
+test('changes at the same moment fail in no way, and leave all or nothing', async () => {
+  const user = 'storm';
+  const token = await member(user);
+  const update = () =>
+    rest(gateway, 'PUT', '/user/notification-preferences', {
+      token,
+      body: { preferences: [{ email_enabled: false, push_enabled: true, chat_dm_enabled: true }] },
+    });
+
+  const replies = await Promise.all(
+    Array.from({ length: 12 }, async (_none, number) => {
+      await change(gateway, user, number);
+      const { status } = await update();
+      if (number % 3 === 0) await deleteUser(user);
+      return status;
+    }),
+  );
+  await deleteUser(user);
+
+  expect(new Set(replies)).toEqual(new Set([200]));
+  expect(Object.values(await rowsOf(user))).toEqual([0, 0, 0, 0, 0, 0]);
+});

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type GraphQLReply, graphql } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { statementsAbout } from './support/statements.ts';
+import { member } from './support/tokens.ts';
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+const times = (count: number, make: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => make(index)).join(' ');
+
+/** So many fragments, each of which spreads the next one so many times. */
+const chain = (length: number, spreads: number, innermost: string) =>
+  `${times(length, (i) => `fragment F${i} on Query { ${`...F${i + 1} `.repeat(spreads)} }`)} fragment F${length} on Query { ${innermost} }`;
+
+/** A page size below zero used to offset the cost of all the rest. */
+const costly = times(
+  19,
+  (i) => `b${i}: notifications(first: 100) { nodes { ...N } edges { cursor node { ...N } } }`,
+);
+const notification = 'fragment N on UserNotification { id title status createdAt updatedAt occurredAt }';
+
+const abuse: [what: string, query: string, message: RegExp][] = [
+  [
+    'spreads fragments exponentially',
+    `{ ...F0 } ${chain(20, 2, '__typename')}`,
+    /root fields 1048576, at most 20/,
+  ],
+  [
+    'spreads fragments beyond all numbers',
+    `{ ...F0 } ${chain(300, 4, '__typename')}`,
+    /root fields beyond counting, at most 20/,
+  ],
+  [
+    'hides its depth in fragments',
+    `{ __schema { types { ...T0 } } } ${times(15, (i) => `fragment T${i} on __Type { ofType { ...T${i + 1} } }`)} fragment T15 on __Type { name }`,
+    /depth 18, at most 16/,
+  ],
+  [
+    'hides its depth in inline fragments',
+    `{ __schema { types { ${'... { ofType { '.repeat(15)} name ${'} } '.repeat(15)} } } }`,
+    /depth 18, at most 16/,
+  ],
+  [
+    'spreads a fragment in a circle',
+    '{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }',
+    /Cannot spread fragment "A" within itself/,
+  ],
+  [
+    'spreads a fragment in a circle below a field',
+    '{ __schema { types { ...A } } } fragment A on __Type { ofType { ...A } }',
+    /Cannot spread fragment "A" within itself/,
+  ],
+  [
+    'spreads a fragment in a circle that it never uses',
+    '{ __typename } fragment A on Query { ...A }',
+    /Cannot spread fragment "A" within itself|never used/,
+  ],
+  ['is an alias bomb', `{ ${times(1000, (i) => `a${i}: __typename`)} }`, /root fields 1000, at most 20/],
+  [
+    'is an alias bomb below a field',
+    `{ workspaces { nodes { ${times(1000, (i) => `a${i}: id`)} } } }`,
+    /aliases 1000, at most 50/,
+  ],
+  [
+    'is an alias bomb in a fragment',
+    `{ ${times(20, (i) => `a${i}: workspaces(first: 1) { ...A }`)} } fragment A on WorkspaceConnection { ${times(9, (i) => `b${i}: totalCount`)} }`,
+    /aliases 200, at most 50/,
+  ],
+  [
+    'has a thousand directives at one field',
+    `{ __typename ${'@skip(if: false) '.repeat(600)} }`,
+    /directives 600, at most 50/,
+  ],
+  [
+    'has a thousand directives at its operation',
+    `query ${'@skip(if: false) '.repeat(600)} { __typename }`,
+    /directives 600, at most 50/,
+  ],
+  [
+    'has unknown directives at its variable',
+    `query ($a: Int ${'@a '.repeat(2000)}) { workspaces(first: $a) { totalCount } }`,
+    /Unknown directive "@a"/,
+  ],
+  [
+    'names one field thousands of times',
+    `{ workspaces(first: 1) { nodes { ${'id '.repeat(4900)} } } }`,
+    /aborted/,
+  ],
+  [
+    'names one field thousands of times in a fragment that it never uses',
+    `{ __typename } fragment A on Workspace { ${'id '.repeat(4900)} }`,
+    /aborted/,
+  ],
+  [
+    'offsets its cost by a negative page size',
+    `{ a: workspaces(first: -100000) { nodes { id } } ${costly} } ${notification}`,
+    /cost \d+, at most 25000/,
+  ],
+  [
+    'asks introspection in circles',
+    '{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }',
+    /introspection depth/,
+  ],
+  [
+    'nests a list',
+    `{ workspaces(status: ${'['.repeat(1000)}${']'.repeat(1000)}) { totalCount } }`,
+    /Expected a value of type/,
+  ],
+  ['nests a list without end', `{ workspaces(status: ${'['.repeat(300_000)}`, /tokens|nested too deeply/],
+  ['nests inline fragments without end', `${'{...'.repeat(200_000)}`, /tokens|nested too deeply/],
+  [
+    'declares a thousand variables',
+    `query (${times(1000, (i) => `$v${i}: Int`)}) { __typename }`,
+    /never used/,
+  ],
+];
+
+async function send(
+  query: string,
+  variables = {},
+): Promise<{ reply: GraphQLReply; statements: number; ms: number }> {
+  const started = performance.now();
+  let reply: GraphQLReply | undefined;
+  const statements = await statementsAbout('alice', async () => {
+    reply = await graphql(gateway, query, variables, { token });
+  });
+  if (reply === undefined) throw new Error('There was no reply.');
+  return { reply, statements: statements.length, ms: performance.now() - started };
+}
+
+test.each(abuse)(
+  'a document that %s is refused, soon and before anything runs',
+  async (_what, query, message) => {
+    const { reply, statements, ms } = await send(query);
+
+    expect(reply.status).toBe(400);
+    expect(reply.errors[0].message).toMatch(message);
+    for (const { extensions } of reply.errors) expect(extensions).toEqual({ code: 'BAD_REQUEST' });
+    expect(JSON.parse(reply.text)).not.toHaveProperty('data');
+    expect(statements).toBe(0);
+    expect(ms).toBeLessThan(2000);
+  },
+);

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type GraphQLReply, graphql, rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { statementsAbout } from './support/statements.ts';
+import { member, platform } from './support/tokens.ts';
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+async function send(
+  query: string,
+  variables = {},
+): Promise<{ reply: GraphQLReply; statements: number; ms: number }> {
+  const started = performance.now();
+  let reply: GraphQLReply | undefined;
+  const statements = await statementsAbout('alice', async () => {
+    reply = await graphql(gateway, query, variables, { token });
+  });
+  if (reply === undefined) throw new Error('There was no reply.');
+  return { reply, statements: statements.length, ms: performance.now() - started };
+}
+
+const filters: [field: string, type: string, argument: string, word: string][] = [
+  ['workspaces', 'WorkspaceStatus', 'status', 'RUNNING'],
+  ['notifications', 'NotificationStatus', 'status', 'ACTIVE'],
+  ['notifications', 'NotificationKind', 'kind', 'TASK_FAILED'],
+];
+
+test.each(filters)('a filter of %s takes at most 100 words: %s', async (field, type, argument, word) => {
+  const query = `query ($words: [${type}!]) { ${field}(${argument}: $words) { totalCount } }`;
+
+  const most = await send(query, { words: Array(100).fill(word) });
+  expect(most.reply.errors).toEqual([]);
+  expect(most.statements).toBeGreaterThan(0);
+  for (const count of [101, 60_000]) {
+    const { reply, statements, ms } = await send(query, { words: Array(count).fill(word) });
+    expect(reply.errors).toHaveLength(1);
+    expect(reply.errors[0].extensions).toMatchObject({
+      code: 'VALIDATION_FAILED',
+      errors: [{ location: argument, message: 'must have at most 100 items' }],
+    });
+    expect(statements).toBe(0);
+    expect(ms).toBeLessThan(2000);
+  }
+});
+
+test('the kinds of a resolution are at most 100', async () => {
+  const query =
+    'mutation ($input: ResolveNotificationsInput!) { resolveNotifications(input: $input) { notifications { __typename } } }';
+  const input = {
+    userId: 'alice',
+    taskId: 'task',
+    reason: 'ANSWERED',
+    kinds: Array(50_000).fill('TASK_FAILED'),
+  };
+
+  const { errors } = await graphql(gateway, query, { input }, { token: await platform() });
+
+  expect(errors[0].extensions.errors).toMatchObject([
+    { location: 'input.kinds', message: 'must have at most 100 items' },
+  ]);
+});
+
+test('half a million wrong words are refused soon, a thousand of them told', async () => {
+  const query = 'query ($words: [WorkspaceStatus!]) { workspaces(status: $words) { totalCount } }';
+
+  const { reply, statements, ms } = await send(query, { words: Array(500_000).fill(1) });
+
+  expect(reply.errors[0].extensions.errors).toHaveLength(1000);
+  expect(statements).toBe(0);
+  expect(ms).toBeLessThan(2000);
+});
+
+test('a word that a REST path is given a thousand times counts once', async () => {
+  const { status } = await rest(gateway, 'GET', `/user/notifications?${'status=active&'.repeat(900)}`, {
+    token,
+  });
+
+  expect(status).toBe(200);
+});

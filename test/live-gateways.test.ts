@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { change, createInbox, presentCursor } from './support/inbox.ts';
+import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
+import { publish } from './support/records.ts';
+import { AUDIENCE, ISSUER, jwks } from './support/tokens.ts';
+
+/* Several gateways, each a process of its own, on one database. */
+
+let folder: string;
+let database: TestDatabase;
+let settings: Record<string, string>;
+const running: GatewayProcess[] = [];
+
+async function start(count: number): Promise<GatewayProcess[]> {
+  const gateways = await Promise.all(Array.from({ length: count }, () => startGatewayProcess(settings)));
+  running.push(...gateways);
+  return gateways;
+}
+
+beforeAll(async () => {
+  folder = await makeFolder();
+  database = await createTestDatabase();
+  settings = {
+    DATABASE_URL: database.url,
+    DATA_DIR: folder,
+    AUTH_JWKS: JSON.stringify(jwks),
+    AUTH_ISSUER: ISSUER,
+    AUTH_AUDIENCE: AUDIENCE,
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    RATE_LIMIT_READS_PER_MINUTE: '0',
+    RATE_LIMIT_WRITES_PER_MINUTE: '0',
+    GRAPHIQL: 'false',
+    LOG_LEVEL: 'error',
+  };
+});
+afterAll(async () => {
+  await Promise.all(running.map((gateway) => gateway.stop('SIGKILL')));
+  await database.drop();
+  await removeFolder(folder);
+});
+
+test('what changes through one gateway reaches the subscribers of all; one that is killed in a burst loses nobody anything', async () => {
+  const [first, second, third] = await start(3);
+  if (!first || !second || !third) throw new Error('There are three.');
+  const everywhere = [first, second, third];
+  const inboxes = everywhere.map(() => createInbox('alice'));
+  await Promise.all(inboxes.map((inbox, index) => inbox.follow(everywhere[index] ?? first)));
+  for (const gateway of everywhere) await publish(gateway, 'alice');
+  await Promise.all(inboxes.map((inbox) => inbox.settles(database)));
+
+  // Some of the changes go through the one that dies; whether those were made only the database knows.
+  const burst = Array.from({ length: 90 }, async (_none, number) => {
+    await vi.waitFor(() => expect(inboxes[1]?.revisions.length).toBeGreaterThan(number / 3));
+    const gateway = everywhere[number % 3] ?? second;
+    await change(gateway, 'alice', number).catch((error: unknown) => {
+      if (gateway !== first) throw error;
+    });
+  });
+  const moved = Promise.withResolvers<void>();
+  const survivor = inboxes[0] ?? createInbox('alice');
+  const kill = vi
+    .waitFor(() => expect(survivor.revisions.length).toBeGreaterThan(20), { timeout: 20_000 })
+    .then(() => first.stop('SIGKILL'))
+    .then(() => survivor.follow(second))
+    .then(() => moved.resolve());
+
+  await Promise.all([...burst, kill, moved.promise]);
+
+  for (const inbox of inboxes) await inbox.settles(database);
+  for (const inbox of inboxes) inbox.leave();
+});
+
+test('a client that was away while gateways came and went goes on with its cursor at any of them', async () => {
+  const [before] = await start(1);
+  if (!before) throw new Error('There is one.');
+  const inbox = createInbox('bob', await presentCursor(before, 'bob'));
+  await inbox.follow(before);
+  await publish(before, 'bob');
+  await inbox.settles(database);
+  await before.stop('SIGKILL');
+  inbox.leave();
+
+  const [after] = await start(1);
+  if (!after) throw new Error('There is one.');
+  for (let number = 0; number < 5; number += 1) await change(after, 'bob', number);
+  await inbox.follow(after);
+
+  await inbox.settles(database);
+  inbox.leave();
+});
+
+test('a gateway with open subscriptions stops by itself when it is told to, and ends them properly', async () => {
+  const [gateway] = await start(1);
+  if (!gateway) throw new Error('There is one.');
+  const streams = await Promise.all([1, 2, 3].map(() => createInbox('carol').follow(gateway)));
+
+  const { status, stderr } = await gateway.stop();
+
+  expect([status, stderr]).toEqual([0, '']);
+  expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(Array(3).fill('complete'));
+});

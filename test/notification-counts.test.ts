@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { graphql } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { change, nextEvent, watchEvents } from './support/inbox.ts';
+import { asMember, type Kind, payloads, publish, resolve } from './support/records.ts';
+import { member, platform } from './support/tokens.ts';
+
+const query =
+  'query ($userId: ID) { notificationCounts(userId: $userId) { total cursor byKind { kind count } } }';
+const kinds = Object.keys(payloads) as Kind[];
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const countsOf = async (user: string) => (await asMember(gateway, user, query)).notificationCounts;
+const numbersOf = ({ byKind }: { byKind: { count: number }[] }) => byKind.map(({ count }) => count);
+
+test('every kind is counted, in the order of the specification, zeros too', async () => {
+  expect(await countsOf('nobody')).toEqual({
+    total: 0,
+    cursor: expect.any(String),
+    byKind: kinds.map((kind) => ({ kind: kind.toUpperCase(), count: 0 })),
+  });
+});
+
+test('only active ones are counted', async () => {
+  const task = { id: 'task', projectId: 'project' };
+  for (const kind of kinds) await publish(gateway, 'active', kind, { task });
+  await publish(gateway, 'active', 'task_failed', { task });
+  await publish(gateway, 'active', 'task_failed');
+  expect(numbersOf(await countsOf('active'))).toEqual([1, 1, 2, 1]);
+
+  await resolve(gateway, 'active', task.id);
+  const { total, byKind } = await countsOf('active');
+  expect([total, ...numbersOf({ byKind })]).toEqual([1, 0, 0, 1, 0]);
+});
+
+test('the platform may count for any user, an account for itself alone', async () => {
+  await publish(gateway, 'counted', 'task_failed');
+  const variables = { userId: 'counted' };
+
+  const allowed = await graphql(gateway, query, variables, { token: await platform('platform:read') });
+  const refused = await graphql(gateway, query, variables, { token: await member('other') });
+
+  expect(allowed.data.notificationCounts.total).toBe(1);
+  expect(refused.errors[0].extensions.code).toBe('FORBIDDEN');
+});
+
+test('its cursor and `notificationEvents(after:)` leave no gap, whatever happens meanwhile', async () => {
+  const user = 'gapless';
+  const changes = Promise.all(Array.from({ length: 20 }, (_none, number) => change(gateway, user, number)));
+  const { cursor } = await countsOf(user);
+  const { notifications } = await asMember(
+    gateway,
+    user,
+    '{ notifications(first: 100) { nodes { ... on UserNotification { id status } } } }',
+  );
+  const state = new Map(
+    notifications.nodes.map(({ id, status }: { id: string; status: string }) => [id, status.toLowerCase()]),
+  );
+  const stream = await watchEvents(gateway, user, cursor);
+  await changes;
+  await publish(gateway, user, 'task_failed', { id: 'last' });
+  let counts: { total: number } | undefined;
+  while (!state.has('last')) {
+    const event = await nextEvent(stream);
+    state.set(event.notification.id, event.notification.status.toLowerCase());
+    counts = event.counts;
+  }
+  stream.close();
+
+  const stored = await gateway.database.sql('select id, status from notification where user_id = $1', [user]);
+  expect(Object.fromEntries(state)).toEqual(Object.fromEntries(stored.map(({ id, status }) => [id, status])));
+  expect(counts?.total).toBe(stored.filter(({ status }) => status === 'active').length);
+  const now = await countsOf(user);
+  expect(now.total).toBe(counts?.total);
+  expect(now.total).toBe(numbersOf(now).reduce((sum, count) => sum + count, 0));
+});

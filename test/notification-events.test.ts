@@ -1,0 +1,184 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { CHANNEL } from '../src/database/announcements.ts';
+import { graphql } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import {
+  change,
+  createInbox,
+  dismiss,
+  nextEvent,
+  presentCursor,
+  revisionIn,
+  watchEvents,
+} from './support/inbox.ts';
+import { asMember, publish, resolve } from './support/records.ts';
+import { openStream } from './support/sse.ts';
+import { member } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const task = { id: 'task', projectId: 'project' };
+
+test('an event tells what happened, the notification whole, the counts of active ones and a cursor', async () => {
+  const fragment =
+    '... on PlanRequestedNotification { id status title task { id projectId } payload { toolId } }';
+  const stream = await openStream(
+    gateway,
+    `subscription { notificationEvents { type cursor counts { total byKind { kind count } } notification { ${fragment} } } }`,
+    {},
+    { token: await member('whole') },
+  );
+  await publish(gateway, 'whole', 'plan_requested', { id: 'n', task });
+
+  expect(await nextEvent(stream)).toEqual({
+    type: 'CREATED',
+    cursor: expect.any(String),
+    counts: {
+      total: 1,
+      byKind: [
+        { kind: 'PLAN_REQUESTED', count: 1 },
+        { kind: 'QUESTION_REQUESTED', count: 0 },
+        { kind: 'TASK_FAILED', count: 0 },
+        { kind: 'TASK_RESPONSE_READY', count: 0 },
+      ],
+    },
+    notification: { id: 'n', status: 'ACTIVE', title: 'A title', task, payload: { toolId: 'tool-1' } },
+  });
+  stream.close();
+});
+
+test('publishing, superseding, resolving and dismissing are events, in the order of their revisions', async () => {
+  const user = 'steps';
+  const stream = await watchEvents(gateway, user);
+  const next = async () => {
+    const { type, notification, counts, cursor } = await nextEvent(stream);
+    return [type, notification.id, counts.total, revisionIn(cursor)];
+  };
+
+  await publish(gateway, user, 'plan_requested', { id: 'a', task });
+  expect(await next()).toEqual(['CREATED', 'a', 1, 1]);
+  await publish(gateway, user, 'plan_requested', { id: 'b', task });
+  expect([await next(), await next()]).toEqual([
+    ['RESOLVED', 'a', 1, 2],
+    ['CREATED', 'b', 1, 3],
+  ]);
+  await resolve(gateway, user, task.id);
+  expect(await next()).toEqual(['RESOLVED', 'b', 0, 4]);
+  await asMember(gateway, user, 'mutation { dismissNotification(input: { id: "a" }) { __typename } }');
+  expect(await next()).toEqual(['DISMISSED', 'a', 0, 5]);
+  await dismiss(gateway, user, ['b']);
+  expect(await next()).toEqual(['DISMISSED', 'b', 0, 6]);
+  stream.close();
+});
+
+test('without `after` a subscription begins now: what was before does not come', async () => {
+  await publish(gateway, 'now', 'task_failed', { id: 'before' });
+  const stream = await watchEvents(gateway, 'now');
+  await publish(gateway, 'now', 'task_failed', { id: 'later' });
+
+  expect((await nextEvent(stream)).notification.id).toBe('later');
+  stream.close();
+});
+
+test('with `after` every notification changed since comes once, in its newest state, then what happens', async () => {
+  const user = 'since';
+  await publish(gateway, user, 'task_failed', { id: 'untouched' });
+  const after = await presentCursor(gateway, user);
+  for (const id of ['a', 'b', 'c']) await publish(gateway, user, 'task_failed', { id });
+  await dismiss(gateway, user, ['a']);
+
+  const stream = await watchEvents(gateway, user, after);
+  const seen = [await nextEvent(stream), await nextEvent(stream), await nextEvent(stream)];
+  await publish(gateway, user, 'task_failed', { id: 'live' });
+  seen.push(await nextEvent(stream));
+
+  expect(seen.map(({ type, notification }) => `${notification.id} ${type}`)).toEqual([
+    'b CREATED',
+    'c CREATED',
+    'a DISMISSED',
+    'live CREATED',
+  ]);
+  stream.close();
+});
+
+test('more changes than are read at once come whole, each once', async () => {
+  const user = 'many';
+  const { sql } = gateway.database;
+  await publish(gateway, user, 'task_failed', { id: 'first' });
+  const after = await presentCursor(gateway, user);
+  await sql(
+    `insert into notification
+     select (jsonb_populate_record(n, jsonb_build_object('id', 'n-' || i, 'task_id', 't-' || i, 'revision', i))).*
+       from notification n, generate_series(2, 351) i where user_id = $1`,
+    [user],
+  );
+  await sql('update user_revision set notifications = 351 where user_id = $1', [user]);
+
+  const stream = await watchEvents(gateway, user, after);
+  const revisions: number[] = [];
+  while (revisions.length < 350) revisions.push(revisionIn((await nextEvent(stream)).cursor));
+
+  expect(revisions).toEqual(Array.from({ length: 350 }, (_none, index) => index + 2));
+  stream.close();
+});
+
+test('many changes at once: each of several subscribers ends with what the database holds', async () => {
+  const user = 'burst';
+  const inboxes = Array.from({ length: 4 }, () => createInbox(user));
+  await Promise.all(inboxes.map((inbox) => inbox.follow(gateway)));
+
+  await Promise.all(Array.from({ length: 40 }, (_none, number) => change(gateway, user, number)));
+
+  for (const inbox of inboxes) await inbox.settles(gateway.database);
+  for (const inbox of inboxes) inbox.leave();
+});
+
+test('a change is announced when it is committed, and never where it is rolled back', async () => {
+  const user = 'rolled';
+  await publish(gateway, user, 'task_failed', { id: 'n' });
+  const [listening, changing] = [0, 1].map(() => new pg.Client({ connectionString: gateway.database.url }));
+  const announced: unknown[] = [];
+  const raise = 'update user_revision set notifications = notifications + 1 where user_id = $1';
+  try {
+    await Promise.all([listening?.connect(), changing?.connect()]);
+    listening?.on('notification', ({ payload }) => announced.push(JSON.parse(payload ?? '')));
+    await listening?.query(`listen ${CHANNEL}`);
+    for (const end of ['rollback', 'commit']) {
+      await changing?.query('begin');
+      await changing?.query(raise, [user]);
+      await changing?.query(end);
+    }
+    await vi.waitFor(() => expect(announced.length).toBeGreaterThan(0));
+  } finally {
+    await Promise.all([listening?.end(), changing?.end()]);
+  }
+  expect(announced).toEqual([{ topic: 'notifications', user, revision: 2 }]);
+});
+
+test('a user sees nothing of another', async () => {
+  const stream = await watchEvents(gateway, 'mine');
+  await publish(gateway, 'theirs', 'task_failed', { id: 'theirs' });
+  await publish(gateway, 'mine', 'task_failed', { id: 'mine' });
+
+  expect((await nextEvent(stream)).notification.id).toBe('mine');
+  stream.close();
+});
+
+test.each(['', 'x', 'WzEsMl0=', 'WzEsLTJd', 'e30', 'WzEsMiwzXQ'])(
+  '`after: "%s"` is no cursor',
+  async (after) => {
+    const query = 'subscription ($after: String) { notificationEvents(after: $after) { cursor } }';
+
+    const reply = await graphql(gateway, query, { after }, { token: await member('bad') });
+
+    expect(reply.errors[0].extensions).toEqual({
+      code: 'VALIDATION_FAILED',
+      errors: [{ location: 'after', message: 'is not a cursor of changes', value: after }],
+    });
+  },
+);

@@ -1,0 +1,208 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { InternalError } from '../src/errors.ts';
+import { createLog, logInternalError } from '../src/log.ts';
+import { graphql, rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { startGatewayProcess } from './support/process.ts';
+import { rawRequest } from './support/raw.ts';
+import { freePort } from './support/redis.ts';
+import { AUDIENCE, ISSUER, jwks, member, platform, signToken } from './support/tokens.ts';
+
+type Line = Record<string, unknown>;
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ LOG_LEVEL: 'debug' });
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+const lines = (): Line[] => gateway.logLines().map((line) => JSON.parse(line));
+const lineOf = ({ headers }: { headers: Headers }) =>
+  lines().filter(({ msg, requestId }) => msg === 'request' && requestId === headers.get('x-request-id'));
+
+const STORE =
+  'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
+const pair = { accessToken: 'access-1', refreshToken: 'refresh-1' };
+
+describe('a line a request', () => {
+  test('tells request id, user, root fields, status and duration, of both faces', async () => {
+    const overRest = await rest(gateway, 'GET', '/user/workspaces', { token });
+    const document =
+      'query Named { a: workspaces { totalCount } b: workspaces { totalCount } editorAuth { needsReauth } }';
+    const overGraphQL = await graphql(gateway, document, {}, { token });
+
+    const common = { level: 30, time: expect.any(String), msg: 'request', user: 'alice', status: 200 };
+    const durationMs = expect.any(Number);
+    expect(lineOf(overRest)).toEqual([
+      {
+        ...common,
+        requestId: overRest.headers.get('x-request-id'),
+        method: 'GET',
+        path: '/user/workspaces',
+        operation: 'workspaces',
+        durationMs,
+      },
+    ]);
+    expect(lineOf(overGraphQL)).toEqual([
+      {
+        ...common,
+        requestId: overGraphQL.headers.get('x-request-id'),
+        method: 'POST',
+        path: '/graphql',
+        operation: 'workspaces,editorAuth',
+        durationMs,
+      },
+    ]);
+  });
+
+  test('of health probes is at debug', async () => {
+    for (const path of ['/healthz', '/readyz']) {
+      const reply = await fetch(`${gateway.address}${path}`);
+      expect(lineOf(reply)).toEqual([expect.objectContaining({ level: 20, path, status: 200 })]);
+    }
+  });
+
+  test('holds no document, variable, operation name, body or query', async () => {
+    const marked = 'mark-7f3a';
+    const document = `query Marked_mark7f3a($id: ID!) { notification(id: $id) { __typename } b: notification(id: "${marked}") { __typename } }`;
+    await graphql(gateway, document, { id: marked }, { token });
+    await graphql(gateway, `{ ${marked.replace('-', '_')} }`, {}, { token });
+    const body = { preferences: [{ [marked]: marked }] };
+    await rest(gateway, 'PUT', '/user/notification-preferences', { token, body });
+    await rest(gateway, 'GET', `/user/workspaces?${marked}=${marked}`, { token });
+    const query = new URLSearchParams({ query: `{ __typename } # ${marked}` });
+    await (
+      await fetch(`${gateway.address}/graphql?${query}`, { headers: { Authorization: `Bearer ${token}` } })
+    ).text();
+    expect(gateway.logLines().filter((line) => /mark[-_]?7f3a/.test(line))).toEqual([]);
+  });
+
+  test.each([
+    ['a newline', 'eve\n{"level":30,"msg":"request","user":"alice"}'],
+    ['quotes', 'eve","user":"alice'],
+    ['line separators', 'eve\u2028\u2029\u0085alice'],
+  ])('is not forged by a user id with %s', async (_what, sub) => {
+    const before = gateway.logLines().length;
+    const reply = await rest(gateway, 'GET', '/user/workspaces', { token: await signToken({ sub }) });
+    const written = gateway.logLines().slice(before);
+    for (const line of written) expect(line).not.toContain('\n');
+    const told = written.map((line): Line => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+    expect(told).toHaveLength(1);
+    expect(told[0]?.user ?? sub).toBe(sub);
+    expect(told[0]?.status).toBe(reply.status);
+  });
+
+  test('of a request whose caller left says so, and tells no status', async () => {
+    const locker = new pg.Client({ connectionString: gateway.database.url });
+    await locker.connect();
+    await locker.query('begin');
+    await locker.query('lock table workspace');
+    const { hostname, port } = new URL(gateway.address);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    const id = 'left-early';
+    socket.write(
+      rawRequest('GET /user/workspaces', [`Authorization: Bearer ${token}`, `X-Request-Id: ${id}`]),
+    );
+    await vi.waitFor(async () => {
+      expect(await gateway.database.sql('select from pg_locks where not granted')).toHaveLength(1);
+    });
+    socket.destroy();
+    const told = await vi.waitFor(() => {
+      const found = lines().filter(({ msg, requestId }) => msg === 'request' && requestId === id);
+      expect(found).toHaveLength(1);
+      return found[0];
+    });
+    await locker.query('rollback');
+    await locker.end();
+    expect(told).toMatchObject({ aborted: true, user: 'alice', operation: 'workspaces' });
+    expect(told).not.toHaveProperty('status');
+  });
+});
+
+describe('audit lines', () => {
+  const READ = 'query ($id: ID!) { editorCredential(userId: $id) { version } }';
+  const REFRESH =
+    'mutation ($input: RefreshEditorCredentialInput!) { refreshEditorCredential(input: $input) { version } }';
+
+  test.each(['silent', 'fatal', 'error', 'info', 'trace'])(
+    'of every read and write of a credential are written with LOG_LEVEL %s, by whom and for whom',
+    async (level) => {
+      const other = await startTestGateway({ LOG_LEVEL: level }, gateway.database);
+      const service = { token: await platform() };
+      const user = `user-${level}`;
+      const own = { token: await member(user) };
+      await graphql(other, STORE, { input: pair }, own);
+      await rest(other, 'PUT', '/editor/auth/subscription', { ...own, body: pair });
+      await graphql(other, READ, { id: user }, service);
+      await graphql(other, REFRESH, { input: { userId: user, version: 2, ...pair } }, service);
+      await rest(other, 'DELETE', '/editor/auth', own);
+      await graphql(other, READ, { id: 'nobody' }, service);
+      await other.close();
+
+      const told = other.logLines().map((line): Line => JSON.parse(line));
+      const audited = told.filter((line) => 'audit' in line);
+      expect(audited.map(({ audit, by, user }) => [audit, by, user])).toEqual([
+        ['editor_credential.stored', user, user],
+        ['editor_credential.stored', user, user],
+        ['editor_credential.read', 'platform-service', user],
+        ['editor_credential.refreshed', 'platform-service', user],
+        ['editor_credential.deleted', user, user],
+        ['editor_credential.read', 'platform-service', 'nobody'],
+      ]);
+      for (const line of audited) expect(line).toMatchObject({ requestId: expect.any(String), level: 30 });
+      if (level === 'silent') expect(told).toEqual(audited);
+    },
+  );
+
+  test('are on the standard output of a process whose log is silent', async () => {
+    const process = await startGatewayProcess({
+      DATABASE_URL: gateway.database.url,
+      AUTH_JWKS: JSON.stringify(jwks),
+      AUTH_ISSUER: ISSUER,
+      AUTH_AUDIENCE: AUDIENCE,
+      ENCRYPTION_KEYS: `k1:${'A'.repeat(43)}=`,
+      GRAPHIQL: 'false',
+      LOG_LEVEL: 'silent',
+    });
+    await rest(process, 'PUT', '/editor/auth/subscription', { token: await member('bob'), body: pair });
+    const { stdout } = await process.stop();
+    const told = stdout.split('\n').filter((line) => line.startsWith('{'));
+    expect(told.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ audit: 'editor_credential.stored', by: 'bob', user: 'bob' }),
+    ]);
+  });
+});
+
+test('a failure at every number of an address is told in words in the log', async () => {
+  const port = await freePort();
+  const refused = await new Promise<unknown>((resolve) => {
+    connect({
+      host: 'localhost',
+      port,
+      autoSelectFamily: true,
+      lookup: (_host, _options, done) =>
+        done(null, [
+          { address: '127.0.0.1', family: 4 },
+          { address: '::1', family: 6 },
+        ]),
+    }).once('error', resolve);
+  });
+  expect(refused).toBeInstanceOf(AggregateError);
+  let text = '';
+  const log = createLog('info', {
+    write: (line) => {
+      text += line;
+    },
+  });
+  logInternalError(log, new InternalError(refused));
+  const { err } = JSON.parse(text);
+  expect(err.message).toMatch(
+    new RegExp(`^connect ECONNREFUSED 127\\.0\\.0\\.1:${port}; connect \\w+ ::1:${port}`),
+  );
+});

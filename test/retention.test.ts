@@ -1,0 +1,139 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type Database, openDatabase } from '../src/database/database.ts';
+import { removeBatch } from '../src/notifications/retention.ts';
+import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { startTestGateway } from './support/gateway.ts';
+
+let database: TestDatabase;
+let opened: Database;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  opened = await openDatabase({ url: database.url, poolSize: 5, timeoutMs: 5000 });
+});
+afterAll(async () => {
+  await opened.close();
+  await database.drop();
+});
+
+/** Stores notifications of a user: so many, in a status, last changed so many days ago. */
+async function store(user: string, status: string, count: number, days: number): Promise<void> {
+  await database.sql(
+    `insert into user_revision (user_id, notifications) values ($1, 1) on conflict do nothing`,
+    [user],
+  );
+  await database.sql(
+    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
+                               occurred_at, created_at, updated_at)
+     select $1, $2 || '-' || $4::int || '-' || n, 1, 'task_failed', $2, $2 || '-' || $4::int || '-' || n, 'p', 'T', '{}',
+            now() - interval '1000 days', now() - interval '1000 days', now() - $4::int * interval '1 day'
+       from generate_series(1, $3::int) n`,
+    [user, status, count, days],
+  );
+}
+
+async function idsOf(user: string): Promise<unknown[]> {
+  const rows = await database.sql('select id from notification where user_id = $1 order by id', [user]);
+  return rows.map(({ id }) => id);
+}
+
+const revisionOf = async (user: string) =>
+  (await database.sql('select notifications::int as n from user_revision where user_id = $1', [user]))[0]?.n;
+const before = () => new Date(Date.now() - 90 * 86_400_000);
+const remove = () => removeBatch(opened.em.fork(), before());
+
+test('a gateway removes what was resolved or dismissed longer ago than NOTIFICATION_RETENTION_DAYS, by itself', async () => {
+  for (const status of ['active', 'resolved', 'dismissed']) {
+    await store('alice', status, 1, 31);
+    await store('bob', status, 1, 29);
+  }
+
+  const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '30' }, database);
+  await vi.waitFor(async () => expect(await idsOf('alice')).toEqual(['active-31-1']));
+  await gateway.close();
+
+  expect(await idsOf('bob')).toEqual(['active-29-1', 'dismissed-29-1', 'resolved-29-1']);
+  expect([await revisionOf('alice'), await revisionOf('bob')]).toEqual([2, 1]);
+});
+
+test('with NOTIFICATION_RETENTION_DAYS=0 nothing is removed', async () => {
+  await store('kept', 'dismissed', 1, 30_000);
+
+  const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '0' }, database);
+  await gateway.close();
+
+  expect(await idsOf('kept')).toHaveLength(1);
+  await remove();
+});
+
+test('it goes in small batches of one user each, and each raises the user’s revision', async () => {
+  await store('many', 'resolved', 1200, 200);
+  await store('few', 'dismissed', 3, 100);
+
+  const batches = [await remove(), await remove(), await remove(), await remove(), await remove()];
+
+  expect(batches).toEqual([500, 500, 200, 3, undefined]);
+  expect([await revisionOf('many'), await revisionOf('few')]).toEqual([4, 2]);
+  expect([...(await idsOf('many')), ...(await idsOf('few'))]).toEqual([]);
+});
+
+/** Runs `work` while somebody else holds what a statement locks. */
+async function whileLocked(statement: string, work: (locker: pg.Client) => Promise<void>): Promise<void> {
+  const locker = new pg.Client({ connectionString: database.url });
+  await locker.connect();
+  try {
+    await locker.query('begin');
+    await locker.query(statement);
+    await work(locker);
+  } finally {
+    await locker.end();
+  }
+}
+
+test('several gateways at once remove everything once, and none waits for another', async () => {
+  await store('shared', 'resolved', 2000, 200);
+  let removed = 0;
+  const work = async () => {
+    while ((await idsOf('shared')).length > 0) {
+      const batch = await remove();
+      removed += batch ?? 0;
+    }
+  };
+
+  await Promise.all([work(), work(), work()]);
+
+  expect(removed).toBe(2000);
+  expect(await revisionOf('shared')).toBe(5);
+});
+
+test('while one user’s records are locked the gateway waits for them no longer than its bound', async () => {
+  await store('locked', 'resolved', 1, 200);
+  const impatient = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 200 });
+  await whileLocked(`select from user_revision where user_id = 'locked' for update`, async () => {
+    await expect(removeBatch(impatient.em.fork(), before())).rejects.toThrow(
+      /lock timeout|statement timeout/,
+    );
+  });
+  await impatient.close();
+
+  expect(await remove()).toBe(1);
+});
+
+test('a user who is deleted meanwhile is not brought back', async () => {
+  await store('leaving', 'resolved', 1, 200);
+  let batch: Promise<number | undefined> | undefined;
+  await whileLocked(`delete from user_revision where user_id = 'leaving'`, async (locker) => {
+    await locker.query(`delete from notification where user_id = 'leaving'`);
+    batch = remove();
+    await vi.waitFor(async () => {
+      const waiting = await database.sql(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      expect(waiting).toHaveLength(1);
+    });
+    await locker.query('commit');
+  });
+
+  expect(await batch).toBeUndefined();
+  expect(await revisionOf('leaving')).toBeUndefined();
+});

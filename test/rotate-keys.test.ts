@@ -1,0 +1,210 @@
+import { createSecretKey, randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createCredentialCipher } from '../src/editor-auth/credential-cipher.ts';
+import { Secret } from '../src/secret.ts';
+import { rest } from './support/client.ts';
+import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { runProcess, startProcess } from './support/process.ts';
+import { asMember, asPlatform } from './support/records.ts';
+import { member } from './support/tokens.ts';
+
+const newKey = () => randomBytes(32).toString('base64');
+const [old, fresh, lost] = [newKey(), newKey(), newKey()];
+const PROGRAM = 'src/commands/rotate-keys.ts';
+/** New first, as while rotating. */
+const BOTH = `new:${fresh},old:${old}`;
+
+let database: TestDatabase;
+const gateways: TestGateway[] = [];
+beforeEach(async () => {
+  database = await createTestDatabase();
+});
+afterEach(async () => {
+  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+  await database.drop();
+});
+
+async function serve(keys: string): Promise<TestGateway> {
+  const gateway = await startTestGateway({ ENCRYPTION_KEYS: keys }, database);
+  gateways.push(gateway);
+  return gateway;
+}
+
+const settings = (keys = BOTH) => ({ DATABASE_URL: database.url, ENCRYPTION_KEYS: keys });
+const rotate = (keys?: string) => runProcess(PROGRAM, settings(keys));
+const userOf = (index: number) => `user-${String(index).padStart(4, '0')}`;
+const pairOf = (user: string, turn = 0) => ({
+  accessToken: `access-${user}-${turn}`,
+  refreshToken: `refresh-${user}-${turn}`,
+});
+
+/** Puts pairs of so many users, from the first on, under a key. */
+async function fill(count: number, keyId = 'old', key = old, first = 0): Promise<void> {
+  const cipher = createCredentialCipher(new Map([[keyId, createSecretKey(Buffer.from(key, 'base64'))]]));
+  const users = Array.from({ length: count }, (_none, index) => userOf(first + index));
+  const ciphertexts = users.map((userId) => {
+    const { accessToken, refreshToken } = pairOf(userId);
+    const pair = { accessToken: new Secret(accessToken), refreshToken: new Secret(refreshToken) };
+    return cipher.encrypt(pair, { userId, version: 3 });
+  });
+  await database.sql(
+    `insert into editor_credential (user_id, version, ciphertext, key_id, created_at, updated_at)
+     select u, 3, c, $3, now(), now() from unnest($1::text[], $2::text[]) as t (u, c)`,
+    [users, await Promise.all(ciphertexts), keyId],
+  );
+}
+
+async function countByKey(): Promise<Record<string, number>> {
+  const rows = await database.sql(
+    'select key_id, count(*)::int as count from editor_credential group by 1 order by 1',
+  );
+  return Object.fromEntries(rows.map(({ key_id, count }) => [String(key_id), Number(count)]));
+}
+
+const READ =
+  'query ($userId: ID!) { editorCredential(userId: $userId) { version accessToken refreshToken } }';
+const read = async (gateway: TestGateway, userId: string) =>
+  (await asPlatform(gateway, READ, { userId })).editorCredential;
+const status = async (gateway: TestGateway, userId: string) =>
+  (await rest(gateway, 'GET', '/editor/auth', { token: await member(userId) })).body;
+
+test('what lies under older keys is encrypted anew, told as it goes; then the old key can be taken away', async () => {
+  await fill(250);
+  await fill(5, 'older', lost, 250);
+  await fill(5, 'new', fresh, 255);
+  const before = await database.sql(
+    'select user_id, version, reauth_reason, updated_at from editor_credential order by 1',
+  );
+
+  const { status: exit, stdout, stderr } = await rotate(`${BOTH},older:${lost}`);
+
+  expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
+  expect(stdout.trim().split('\n')).toEqual([
+    '255 credentials lie under other keys than "new".',
+    '100 encrypted anew, 155 left.',
+    '100 encrypted anew, 55 left.',
+    '55 encrypted anew, 0 left.',
+    'Every credential lies under "new".',
+  ]);
+  expect(await countByKey()).toEqual({ new: 260 });
+  expect(
+    await database.sql(
+      'select user_id, version, reauth_reason, updated_at from editor_credential order by 1',
+    ),
+  ).toEqual(before);
+  const withoutOld = await serve(`new:${fresh}`);
+  for (const user of [0, 100, 249, 250, 254, 259].map(userOf)) {
+    expect(await status(withoutOld, user)).toMatchObject({ needs_reauth: false });
+    expect(await read(withoutOld, user)).toEqual({ version: 3, ...pairOf(user) });
+  }
+  expect((await rotate(`new:${fresh}`)).status).toBe(0);
+});
+
+test('reads, stores, refreshes and deletions while it rotates lose nothing', async () => {
+  const count = 300;
+  await fill(count);
+  const gateway = await serve(BOTH);
+  const another = await serve(`old:${old},new:${fresh}`);
+  const expected = new Map<string, unknown>();
+  const rotation = { isOver: false };
+
+  const traffic = async (first: number) => {
+    for (let index = first; index < count && !rotation.isOver; index += 4) {
+      const userId = userOf(index);
+      expect(await read(another, userId)).toEqual({ version: 3, ...pairOf(userId) });
+      const input = pairOf(userId, 1);
+      if (first === 0) await asMember(gateway, userId, STORE, { input });
+      else if (first === 1) await asPlatform(gateway, REFRESH, { input: { userId, version: 3, ...input } });
+      else if (first === 2) await asMember(gateway, userId, 'mutation { deleteEditorAuth { __typename } }');
+      const stays = { version: 3, ...pairOf(userId) };
+      expected.set(userId, [{ version: 4, ...input }, { version: 4, ...input }, null, stays][first]);
+      expect(await read(another, userId)).toEqual(expected.get(userId));
+    }
+  };
+  const ended = rotate().then((end) => {
+    rotation.isOver = true;
+    return end;
+  });
+  await Promise.all([0, 1, 2, 3].map(traffic));
+
+  expect(await ended).toMatchObject({ status: 0, stderr: '' });
+  const withoutOld = await serve(`new:${fresh}`);
+  const users = Array.from({ length: count }, (_none, index) => userOf(index));
+  const pairs = await Promise.all(users.map((user) => read(withoutOld, user)));
+  expect(expected.size).toBeGreaterThan(0);
+  expect(pairs).toEqual(
+    users.map((user) => (expected.has(user) ? expected.get(user) : { version: 3, ...pairOf(user) })),
+  );
+});
+
+test('it can be killed in the middle and run again', async () => {
+  await fill(250);
+  const locker = new pg.Client({ connectionString: database.url });
+  await locker.connect();
+  await locker.query('begin');
+  await locker.query('select from editor_credential where user_id = $1 for update', [userOf(150)]);
+  const first = startProcess(PROGRAM, settings());
+  await first.printed(/100 encrypted anew, 150 left/);
+  await first.stop('SIGKILL');
+  await locker.end();
+  expect(await countByKey()).toEqual({ new: 100, old: 150 });
+
+  const again = await rotate();
+  expect(again).toMatchObject({ status: 0, stderr: '' });
+  expect(again.stdout).toMatch(/^150 credentials lie under other keys than "new"\./);
+  expect(await countByKey()).toEqual({ new: 250 });
+});
+
+test('two at once do not hinder each other', async () => {
+  await fill(250);
+  const ends = await Promise.all([rotate(), rotate()]);
+  for (const end of ends) expect(end).toMatchObject({ status: 0, stderr: '' });
+  expect(await countByKey()).toEqual({ new: 250 });
+});
+
+test('a missing key: status 1 with its name and what to do, nothing overwritten, readable again once it is added', async () => {
+  await fill(3);
+  await fill(2, 'lost', lost, 3);
+  const before = await database.sql(`select * from editor_credential where key_id = 'lost' order by 1`);
+
+  const ended = await rotate();
+
+  expect(ended.status).toBe(1);
+  expect(ended.stdout).toContain('3 encrypted anew, 2 left.');
+  expect(ended.stderr).toBe(
+    '2 credentials are left as they were:\n' +
+      '  2 under "lost", which ENCRYPTION_KEYS does not hold. Add it after the first key, then run this again.\n',
+  );
+  expect(await database.sql(`select * from editor_credential where key_id = 'lost' order by 1`)).toEqual(
+    before,
+  );
+  expect(await status(await serve(BOTH), userOf(3))).toMatchObject({
+    reauth_reason: 'credential_unreadable',
+  });
+  const withLost = `${BOTH},lost:${lost}`;
+  expect(await read(await serve(withLost), userOf(3))).toEqual({ version: 3, ...pairOf(userOf(3)) });
+  expect((await rotate(withLost)).status).toBe(0);
+  expect(await countByKey()).toEqual({ new: 5 });
+});
+
+test('a damaged pair is named and left as it was, and does not stop the others', async () => {
+  await fill(150);
+  const broken = userOf(70);
+  await database.sql(`update editor_credential set ciphertext = 'eyJ.broken' where user_id = $1`, [broken]);
+
+  const ended = await rotate();
+
+  expect(ended.status).toBe(1);
+  expect(ended.stdout).toContain(`Left as they are, for they do not open: those of ["${broken}"].\n`);
+  expect(ended.stderr).toMatch(/^1 credentials are left as they were:\n {2}1 under "old"\. .*\n$/);
+  expect(await countByKey()).toEqual({ new: 149, old: 1 });
+  const [row] = await database.sql('select ciphertext from editor_credential where user_id = $1', [broken]);
+  expect(row).toEqual({ ciphertext: 'eyJ.broken' });
+});
+
+const STORE =
+  'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
+const REFRESH =
+  'mutation ($input: RefreshEditorCredentialInput!) { refreshEditorCredential(input: $input) { version } }';

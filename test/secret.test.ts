@@ -1,0 +1,62 @@
+import { Console } from 'node:console';
+import { Writable } from 'node:stream';
+import { inspect } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openDatabase, query } from '../src/database/database.ts';
+import { createLog } from '../src/log.ts';
+import { Secret } from '../src/secret.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { putWorkspaces, workspaceInput } from './support/records.ts';
+
+const TOKEN = 'SECRET-token-0123456789';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  await putWorkspaces(gateway, 'alice', [workspaceInput({ previewToken: TOKEN })]);
+});
+afterAll(() => gateway.close());
+
+describe.each<[what: string, make: () => Promise<unknown> | unknown]>([
+  ['a secret', () => new Secret(TOKEN)],
+  ['an object with a secret inside', () => ({ input: [{ accessToken: new Secret(TOKEN) }] })],
+  ['an error with a secret', () => Object.assign(new Error('failed'), { pair: new Secret(TOKEN) })],
+  ['rows with a secret column', rowsWithSecret],
+])('%s', (_what, make) => {
+  test.each<[how: string, print: (value: unknown) => string]>([
+    ['JSON.stringify', (value) => JSON.stringify({ value })],
+    ['String', (value) => `${value}`],
+    ['util.inspect', (value) => inspect(value, { depth: null, showHidden: true, getters: true })],
+    [
+      'console.log',
+      (value) => printed((sink) => new Console(sink).log('%s %o %O %j', value, value, value, value)),
+    ],
+    ['the log', (value) => printed((sink) => createLog('trace', sink).info({ value, err: value }, 'text'))],
+  ])('is not printed by %s', async (_how, print) => {
+    const text = print(await make());
+    expect(text).not.toBe('');
+    expect(text).not.toContain(TOKEN);
+  });
+});
+
+async function rowsWithSecret(): Promise<unknown> {
+  const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 1000 });
+  try {
+    const em = database.em.fork();
+    const rows = await query(em).selectFrom('Workspace').selectAll().execute();
+    expect(rows[0]?.previewToken?.reveal()).toBe(TOKEN);
+    return rows;
+  } finally {
+    await database.close();
+  }
+}
+
+function printed(print: (sink: Writable) => void): string {
+  let text = '';
+  const write = (chunk: unknown, _encoding: unknown, done: () => void) => {
+    text += String(chunk);
+    done();
+  };
+  print(new Writable({ write }));
+  return text;
+}

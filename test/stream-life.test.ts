@@ -1,0 +1,142 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { graphql } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { nextEvent, watchEvents } from './support/inbox.ts';
+import { publish } from './support/records.ts';
+import { openStream, type SseStream, subscribe } from './support/sse.ts';
+import { member, signToken } from './support/tokens.ts';
+
+const PER_USER = 20;
+const query = 'subscription { notificationEvents { cursor } }';
+
+let gateway: TestGateway;
+/** Takes two subscribers in all. */
+let small: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  small = await startTestGateway({ MAX_SUBSCRIBERS: '2' }, gateway.database);
+});
+afterAll(async () => {
+  await small.close();
+  await gateway.close();
+});
+
+/** Waits until a user finds a place. */
+function placeFor(at: TestGateway, user: string): Promise<SseStream> {
+  return vi.waitFor(() => watchEvents(at, user), { timeout: 10_000, interval: 20 });
+}
+
+test('a subscription is answered as an event stream, and heartbeats keep it', async () => {
+  const reply = await subscribe(gateway, query, {}, { token: await member('heart') });
+
+  expect(reply.headers.get('content-type')).toMatch(/^text\/event-stream/);
+  expect(reply.headers.get('cache-control')).toContain('no-cache');
+  await vi.waitFor(() => expect(reply.stream?.heartbeats()).toBeGreaterThan(2), { timeout: 40_000 });
+  expect(reply.stream?.results).toEqual([]);
+  reply.stream?.close();
+}, 60_000);
+
+test('it ends with UNAUTHENTICATED when its token expires, and not before', async () => {
+  const exp = Math.ceil(Date.now() / 1000) + 1;
+  const stream = await openStream(gateway, query, {}, { token: await signToken({ sub: 'expiring', exp }) });
+
+  const { data, errors } = await stream.take();
+
+  expect(Date.now()).toBeGreaterThanOrEqual(exp * 1000);
+  expect(data ?? null).toBeNull();
+  expect(errors).toEqual([expect.objectContaining({ extensions: { code: 'UNAUTHENTICATED' } })]);
+  expect(await stream.ended).toBe('complete');
+});
+
+test('a token that is good for a thousand years keeps its subscription', async () => {
+  const exp = Math.floor(Date.now() / 1000) + 31_536_000_000;
+  const stream = await openStream(
+    gateway,
+    'subscription { notificationEvents { notification { ... on UserNotification { id } } } }',
+    {},
+    { token: await signToken({ sub: 'old', exp }) },
+  );
+  await publish(gateway, 'old', 'task_failed', { id: 'n' });
+
+  expect((await nextEvent(stream)).notification.id).toBe('n');
+  stream.close();
+});
+
+test(`a user has at most ${PER_USER} subscriptions; one more is RATE_LIMITED, also another kind, until one is closed`, async () => {
+  const streams = await Promise.all(Array.from({ length: PER_USER }, () => watchEvents(gateway, 'crowd')));
+  const token = await member('crowd');
+
+  for (const document of [
+    query,
+    'subscription { workspaceChanged { id } }',
+    'subscription { editorAuthChanged { needsReauth } }',
+  ]) {
+    const { status, headers, errors } = await graphql(gateway, document, {}, { token });
+    expect([status, headers.get('retry-after')]).toEqual([429, '10']);
+    expect(errors[0].extensions).toEqual({ code: 'RATE_LIMITED', retryAfter: 10 });
+  }
+  const overSse = await subscribe(gateway, query, {}, { token });
+  expect([overSse.status, overSse.headers.get('retry-after')]).toEqual([429, '10']);
+  (await watchEvents(gateway, 'somebody else')).close();
+
+  streams[0]?.close();
+  (await placeFor(gateway, 'crowd')).close();
+  for (const stream of streams) stream.close();
+});
+
+test('MAX_SUBSCRIBERS bounds all users together, and a place is free again when its client leaves', async () => {
+  const first = await placeFor(small, 'a');
+  const second = await placeFor(small, 'b');
+  await expect(watchEvents(small, 'c')).rejects.toThrow('429');
+  first.close();
+  const third = await placeFor(small, 'c');
+  await expect(watchEvents(small, 'a')).rejects.toThrow('429');
+  second.close();
+  third.close();
+});
+
+test('a subscription that was refused takes no place', async () => {
+  for (let count = 0; count < 5; count += 1) {
+    const after = 'subscription { notificationEvents(after: "x") { cursor } }';
+    expect((await subscribe(small, after, {}, { token: await member('refused') })).status).toBe(400);
+    const unscoped = await signToken({ sub: 'refused', scope: '' });
+    expect((await subscribe(small, query, {}, { token: unscoped })).status).toBe(403);
+  }
+  const streams = [await placeFor(small, 'refused'), await placeFor(small, 'refused')];
+  for (const stream of streams) stream.close();
+});
+
+test('a client that leaves before its subscription began frees its place too', async () => {
+  const locker = new pg.Client({ connectionString: gateway.database.url });
+  await locker.connect();
+  try {
+    await locker.query('begin');
+    await locker.query('lock table user_revision');
+    const leaving = new AbortController();
+    const token = await member('hasty');
+    const opening = [0, 1].map(() => subscribe(small, query, {}, { token, signal: leaving.signal }));
+    await vi.waitFor(async () => {
+      const waiting = await gateway.database.sql(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      expect(waiting).toHaveLength(2);
+    });
+    leaving.abort();
+    await Promise.allSettled(opening);
+    await locker.query('rollback');
+  } finally {
+    await locker.end();
+  }
+  const streams = [await placeFor(small, 'patient'), await placeFor(small, 'patient')];
+  for (const stream of streams) stream.close();
+});
+
+test('a gateway that stops ends its subscriptions properly, and at once', async () => {
+  const stopping = await startTestGateway({}, gateway.database);
+  const streams = await Promise.all(['a', 'a', 'b'].map((user) => watchEvents(stopping, user)));
+
+  await stopping.close();
+
+  expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(Array(3).fill('complete'));
+});

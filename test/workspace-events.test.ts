@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { asPlatform, putWorkspaces, workspaceInput } from './support/records.ts';
+import { openStream, type SseStream } from './support/sse.ts';
+import { member } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const watch = async (user: string) =>
+  openStream(
+    gateway,
+    'subscription { workspaceChanged { id workspace { id status hardware { cpus } } } }',
+    {},
+    { token: await member(user) },
+  );
+
+async function next(stream: SseStream): Promise<{ id: string; workspace: { status: string } | null }> {
+  const { data, errors } = await stream.take();
+  expect(errors).toEqual([]);
+  return data.workspaceChanged;
+}
+
+const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+const state = (id: string, second: number, status = 'RUNNING') =>
+  workspaceInput({ id, status, createdAt: at(0), updatedAt: at(second) });
+const remove = (userId: string, id: string, second: number) =>
+  asPlatform(
+    gateway,
+    'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
+    { input: { userId, id, deletedAt: at(second) } },
+  );
+
+test('first all workspaces as they are, then each change of one: put, changed, gone, back again', async () => {
+  const user = 'flow';
+  const [first, gone] = [randomUUID(), randomUUID()];
+  await putWorkspaces(gateway, user, [state(first, 1), state(gone, 1)]);
+  await remove(user, gone, 2);
+
+  const stream = await watch(user);
+  expect(await next(stream)).toEqual({
+    id: first,
+    workspace: { id: first, status: 'RUNNING', hardware: { cpus: 2 } },
+  });
+  await putWorkspaces(gateway, user, [state(first, 3, 'STOPPED')]);
+  expect(await next(stream)).toMatchObject({ id: first, workspace: { status: 'STOPPED' } });
+  await remove(user, first, 4);
+  expect(await next(stream)).toEqual({ id: first, workspace: null });
+  await putWorkspaces(gateway, user, [state(first, 5, 'CREATING')]);
+  expect(await next(stream)).toMatchObject({ id: first, workspace: { status: 'CREATING' } });
+  stream.close();
+});
+
+test('what changes nothing is no event: an older state, a deletion of what is gone or was never there', async () => {
+  const user = 'nothing';
+  const id = randomUUID();
+  await putWorkspaces(gateway, user, [state(id, 5)]);
+  const stream = await watch(user);
+  await next(stream);
+
+  await putWorkspaces(gateway, user, [state(id, 4, 'STOPPED')]);
+  await remove(user, id, 4);
+  await remove(user, randomUUID(), 9);
+  await putWorkspaces(gateway, user, [state(id, 6, 'ERROR')]);
+
+  expect(await next(stream)).toMatchObject({ id, workspace: { status: 'ERROR' } });
+  stream.close();
+});
+
+test('a deletion that is told twice still reaches whoever has not seen it', async () => {
+  const user = 'twice';
+  const ids = Array.from({ length: 3 }, () => randomUUID());
+  await putWorkspaces(
+    gateway,
+    user,
+    ids.map((id) => state(id, 1)),
+  );
+  await gateway.database.sql('alter table user_revision disable trigger all');
+  const stream = await watch(user);
+  for (const _id of ids) await next(stream);
+  for (const second of [2, 3]) for (const id of ids) await remove(user, id, second);
+  await gateway.database.sql('alter table user_revision enable trigger all');
+  await putWorkspaces(gateway, user, [state(randomUUID(), 1)]);
+
+  const events = [await next(stream), await next(stream), await next(stream)];
+
+  expect(events).toEqual(ids.map((id) => ({ id, workspace: null })));
+  stream.close();
+});
+
+test('hundreds of workspaces come whole, each once', async () => {
+  const user = 'hundreds';
+  const ids = Array.from({ length: 250 }, () => randomUUID());
+  await putWorkspaces(
+    gateway,
+    user,
+    ids.map((id) => state(id, 1)),
+  );
+  const stream = await watch(user);
+
+  const seen = [];
+  while (seen.length < ids.length) seen.push((await next(stream)).id);
+
+  expect(seen.sort()).toEqual(ids.sort());
+  stream.close();
+});
+
+test('putting and deleting at once: a subscriber ends with what the database holds', async () => {
+  const user = 'busy';
+  const ids = Array.from({ length: 6 }, () => randomUUID());
+  const stream = await watch(user);
+  const shown = new Map<string, string>();
+  const pump = (async () => {
+    for (;;) {
+      const event = await next(stream).catch(() => undefined);
+      if (event === undefined) return;
+      if (event.workspace === null) shown.delete(event.id);
+      else shown.set(event.id, event.workspace.status.toLowerCase());
+    }
+  })();
+
+  const statuses = ['RUNNING', 'STOPPED', 'ERROR'];
+  await Promise.all(
+    Array.from({ length: 60 }, (_none, number) => {
+      const id = ids[number % ids.length] ?? '';
+      return number % 4 === 3
+        ? remove(user, id, number)
+        : putWorkspaces(gateway, user, [state(id, number, statuses[number % 3])]);
+    }),
+  );
+
+  const stored = await gateway.database.sql('select id, status from workspace where user_id = $1', [user]);
+  await vi.waitFor(() => {
+    expect(Object.fromEntries(shown)).toEqual(
+      Object.fromEntries(stored.map(({ id, status }) => [id, status])),
+    );
+  });
+  stream.close();
+  await pump;
+});
+
+test('a user sees nothing of another', async () => {
+  const id = randomUUID();
+  const stream = await watch('mine');
+  await putWorkspaces(gateway, 'theirs', [state(randomUUID(), 1)]);
+  await putWorkspaces(gateway, 'mine', [state(id, 1)]);
+
+  expect((await next(stream)).id).toBe(id);
+  stream.close();
+});
