@@ -53,14 +53,21 @@ export async function startServer(
 ): Promise<Gateway> {
   const redis = config.redisUrl === null ? undefined : openRedis(config.redisUrl, log);
   const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers });
+  const server = createHttpServer({ requireHostHeader: false, ...patience });
+  answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
+  let address: string;
+  try {
+    const app = await createApp(config, database, log, { redis, hub });
+    server.on('request', app);
+    // Any other expectation than 100-continue would be answered 417.
+    server.on('checkExpectation', app);
+    address = await listen(server, config.host, config.port);
+  } catch (error) {
+    redis?.disconnect();
+    throw error;
+  }
   const listener = startListener(addressOf(database), config.databaseTimeoutMs, hub, log);
   const retention = startRetention(database, config.notificationRetentionDays, log);
-  const app = await createApp(config, database, log, { redis, hub });
-  const server = createHttpServer({ requireHostHeader: false, ...patience }, app);
-  answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
-  // Any other expectation than 100-continue would be answered 417.
-  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  const address = await listen(server, config.host, config.port);
   return {
     address,
     async close(graceMs) {

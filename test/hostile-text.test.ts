@@ -1,5 +1,6 @@
 import { type GraphQLInputType, getNullableType, isInputObjectType, isListType, isScalarType } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeCursor } from '../src/revisions/change-cursor.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { documentOf, goodArguments, rootFields } from './support/root-fields.ts';
@@ -41,12 +42,15 @@ const payloads: Readonly<Record<string, object>> = {
   taskResponseReady: { taskStatus: 'ERRORED' },
 };
 
+const noChange = { startedAt: 0, revision: 0 };
+
 /** The good arguments of a root field with one value put in. */
 function argumentsWith({ field, path }: Place, value: unknown): Record<string, unknown> {
   const given = structuredClone(goodArguments[field]?.('alice') ?? {});
   const member = path[1] === 'payload' ? path[2] : undefined;
   if (typeof member === 'string')
     Object.assign(given.input ?? {}, { payload: { [member]: structuredClone(payloads[member]) } });
+  if (path[1] === 'filter') Object.assign(given, { input: { filter: { upTo: writeCursor(noChange) } } });
   let parent: object = given;
   for (const step of path.slice(0, -1)) {
     const next: unknown = Reflect.get(parent, step);

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 /** The account queries that take another user. */
-const named = ['editorAuth', 'notificationPreferences', 'notifications', 'workspaces'];
+const named = ['editorAuth', 'notificationCounts', 'notificationPreferences', 'notifications', 'workspaces'];
 
 test('exactly the account queries take an optional user', () => {
   const optional = Object.values(rootFields).filter(({ args }) =>
