@@ -68,7 +68,7 @@ export async function startGateway(settings: Record<string, string>): Promise<Ga
 
 async function startArguments(): Promise<string[]> {
   const text = await readFile(new URL('../package.json', import.meta.url), 'utf8');
-  return Package.parse(JSON.parse(text)).scripts.start.split(' ').slice(1);
+  return Package.parse(JSON.parse(text)).scripts.start.split(/\s+/).slice(1);
 }
 
 function residentKib(status: string): number {

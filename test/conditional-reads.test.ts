@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { openDatabase } from '../src/database/database.ts';
 import { removeBatch } from '../src/notifications/retention.ts';
 import { rest } from './support/client.ts';
@@ -162,19 +163,31 @@ describe.each([INBOX, WORKSPACES])('%s', (path) => {
   });
 });
 
-test('while the list changes no client is told 304 for what it does not have', async () => {
+test('a change in the middle of a read never leaves a client with the old list under the new tag', async () => {
   const user = 'racing';
-  const held = { tag: '', ids: [] as string[] };
-  const poll = async () => {
-    const { status, headers, body } = await get(user, INBOX, held.tag);
-    if (status === 304) return;
-    held.tag = headers.get('etag') ?? '';
-    held.ids = body.notifications.map(({ id }: { id: string }) => id);
-  };
-  const publishing = Promise.all(Array.from({ length: 20 }, () => publish(gateway, user)));
-  for (let count = 0; count < 20; count += 1) await poll();
-  const ids = (await publishing).map(({ id }) => id);
-  await poll();
+  await publishFirst(user);
+  const locker = new pg.Client({ connectionString: gateway.database.url });
+  await locker.connect();
+  try {
+    await locker.query('begin');
+    await locker.query('lock table user_revision');
+    const reading = get(user, INBOX);
+    await vi.waitFor(async () => {
+      const waiting = await gateway.database.sql(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      expect(waiting).toHaveLength(1);
+    });
+    await locker.query(`update notification set status = 'dismissed', revision = 2 where user_id = $1`, [
+      user,
+    ]);
+    await locker.query('update user_revision set notifications = 2 where user_id = $1', [user]);
+    await locker.query('commit');
+    const { headers, body } = await reading;
+    const { status } = await get(user, INBOX, headers.get('etag') ?? '');
 
-  expect(held.ids.toSorted()).toEqual(ids.toSorted());
+    expect([status, body.notifications[0].status]).not.toEqual([304, 'active']);
+  } finally {
+    await locker.end();
+  }
 });

@@ -138,6 +138,21 @@ test('a user who is deleted while the gateway cannot listen is found out afterwa
   expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(['complete', 'complete']);
 });
 
+test('a gateway stops in bounded time while its database is silent', async () => {
+  const url = new URL(writer.database.url);
+  url.port = String(proxy.port);
+  const stopping = await startTestGateway(
+    { DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) },
+    writer.database,
+  );
+  const stream = await watchEvents(stopping, 'stopping');
+  await proxy.become('stall');
+
+  await stopping.close();
+
+  expect(await stream.ended).toBe('complete');
+});
+
 test('whatever else is sent on the channel disturbs nobody', async () => {
   const stream = await watchEvents(gateway, 'steady');
   for (const payload of ['', 'x', 'null', '{}', '{"user":1}', '{"user":"steady","topic":"weather"}']) {

@@ -25,14 +25,14 @@ beforeAll(async () => {
        from generate_series(1, 8000) n`,
   );
   await sql(
-    `insert into workspace (user_id, id, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
+    `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
                             keep_active, created_at, updated_at)
-     select 'user-' || n % 4, gen_random_uuid(), 'p-' || n / 4 % 5,
+     select 'user-' || n % 4, gen_random_uuid(), n, 'p-' || n / 4 % 5,
             (array['creating', 'starting', 'running', 'stopping', 'stopped', 'error'])[n / 4 % 6 + 1],
             'shared', 1, 1, 1, false, now() - n * interval '1 min', now()
        from generate_series(1, 8000) n`,
   );
-  await sql(`insert into user_revision (user_id) select 'user-' || n from generate_series(0, 3) n`);
+  await sql(`insert into user_revision (user_id) select 'user-' || n from generate_series(0, 7999) n`);
   await sql('analyze');
 });
 afterAll(() => gateway.close());

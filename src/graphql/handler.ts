@@ -8,6 +8,8 @@ import { searchOf } from '../http/search.ts';
 import { parseDocument } from './document.ts';
 import { httpOf, toGraphQLError } from './gateway-error.ts';
 import { isIntrospection } from './operation.ts';
+import { EVENT_STREAM, sendEvents } from './sse.ts';
+import { startSubscription } from './subscribe.ts';
 import type { createGraphQLServer } from './yoga.ts';
 
 /** What the GraphQL face needs of the gateway. */
@@ -21,20 +23,33 @@ export type GraphQLOptions = {
   fail(error: unknown, response: Response): GatewayError;
 };
 
-/** The GraphQL face: the token first, then the body, then Yoga. */
+/** The GraphQL face: the token first, then the body, then Yoga; subscriptions by streams of our own. */
 export function createGraphQLHandler({ yoga, openIntrospection, open, settle, fail }: GraphQLOptions) {
   return async (request: Request, response: Response): Promise<void> => {
     let context: Context | undefined;
     try {
       context = await openFor(request, response);
-      if (request.method === 'POST') await readJson(request, response);
-      else checkQuery(request);
-      await yoga(request, response, context);
+      const parameters =
+        request.method === 'POST' ? await readJson(request, response) : parametersOf(request);
+      await answer(request, response, parameters, context);
     } catch (error) {
       if (context !== undefined) await settle(context, response);
       sendError(request, response, fail(error, response));
     }
   };
+
+  /** Yoga's event streams hold more than twice the memory of ours; all other replies are Yoga's. */
+  async function answer(request: Request, response: Response, parameters: unknown, context: Context) {
+    const isKnownMethod = request.method === 'POST' || request.method === 'GET';
+    const takesEvents = isKnownMethod && request.accepts(EVENT_STREAM) !== false;
+    const started = takesEvents ? await startSubscription(yoga, parameters, context) : undefined;
+    if (started === undefined) return yoga(request, response, context);
+    if ('refusal' in started) return yoga(request, response, { ...context, refusal: started.refusal });
+    await settle(context, response);
+    // It has been read, and would be kept for as long as the stream lives.
+    request.body = undefined;
+    await sendEvents(started.results, response, context.log);
+  }
 
   async function openFor(request: Request, response: Response): Promise<Context> {
     try {
@@ -60,14 +75,20 @@ async function asksIntrospection(request: Request, response: Response): Promise<
   }
 }
 
-/** Yoga would answer an internal error where a parameter of the address is not JSON. */
-function checkQuery(request: Request): void {
+/**
+ * The parameters of a request without a body. Yoga would answer an internal error where one is not JSON.
+ * @throws {BadRequestError} where one is not JSON
+ */
+function parametersOf(request: Request): Record<string, unknown> {
   const query = searchOf(request);
-  for (const name of ['variables', 'extensions']) {
-    const text = query.get(name);
-    if (text !== null) parseJson(text, ['query', name]);
-  }
+  const entries = [...new Set(query.keys())].map((name) => {
+    const text = query.get(name) ?? '';
+    return [name, JSON_PARAMETERS.has(name) ? parseJson(text, ['query', name]) : text] as const;
+  });
+  return Object.fromEntries(entries);
 }
+
+const JSON_PARAMETERS = new Set(['variables', 'extensions']);
 
 function sendError(request: Request, response: Response, error: GatewayError): void {
   const { status, headers } = httpOf(error);

@@ -16,7 +16,7 @@ export const GRAPHQL_PATH = '/graphql';
 
 /** GraphQL over HTTP, with our errors and limits instead of Yoga's. */
 export function createGraphQLServer(schema: GraphQLSchema, rateLimiter: RateLimiter) {
-  return createYoga<Context>({
+  return createYoga<ServerContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
     graphiql: false,
@@ -27,11 +27,20 @@ export function createGraphQLServer(schema: GraphQLSchema, rateLimiter: RateLimi
     disposeOnProcessTerminate: false,
     parserAndValidationCache: rememberDocuments(),
     maskedErrors: { maskError: toGraphQLError },
-    plugins: [useOurEngine(), useVariableCheck(schema), useWholeFailure(), useQuota(rateLimiter)],
+    plugins: [
+      useOurEngine(),
+      useVariableCheck(schema),
+      useRefusal(),
+      useWholeFailure(),
+      useQuota(rateLimiter),
+    ],
   });
 }
 
-type YogaPlugin = Plugin<Context & YogaInitialContext, Context>;
+/** What Yoga gets of a request: its context, and what became of a subscription that could not start. */
+type ServerContext = Context & { refusal?: ExecutionResult };
+
+type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
 
 /** Parses and validates with messages that never print a value. */
 function useOurEngine(): YogaPlugin {
@@ -65,6 +74,19 @@ function useVariableCheck(schema: GraphQLSchema): YogaPlugin {
 type OperationArgs = Pick<ExecutionArgs, 'document' | 'operationName' | 'variableValues'> & {
   contextValue: Context;
 };
+
+/** Answers what a subscription was refused with outside of Yoga, and frees one that nobody can be answered. */
+function useRefusal(): YogaPlugin {
+  return {
+    onParams({ context, setResult }) {
+      if (context.refusal !== undefined) setResult(context.refusal);
+    },
+    async onResultProcess({ result, resultProcessor }) {
+      if (resultProcessor === undefined && isAsyncIterable(result))
+        await result[Symbol.asyncIterator]().return?.();
+    },
+  };
+}
 
 /** Logs internal errors, and lets one that took every root field decide the status of the whole reply. */
 function useWholeFailure(): YogaPlugin {

@@ -73,6 +73,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   #hasEnded = false;
   #failure: Error | undefined;
   #proceed: () => void = () => undefined;
+  #abandon: () => void = () => undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
   /** @throws {RateLimitedError} where there are too many subscribers */
@@ -126,6 +127,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     this.#audience.hub.leave(this.#audience.viewer.userId, this);
     clearTimeout(this.#expiry);
     this.#proceed();
+    this.#abandon();
   }
 
   #concerns({ topic, revision }: Announcement): boolean {
@@ -159,7 +161,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
         throw failure;
       }
       if (this.#hasEnded) return { done: true, value: undefined };
-      if (this.#isStale) await this.#read();
+      if (this.#isStale) await this.#readOrEnd();
       else await this.#woken();
     }
   }
@@ -167,6 +169,14 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   #woken(): Promise<void> {
     return new Promise((proceed) => {
       this.#proceed = proceed;
+    });
+  }
+
+  /** An end does not wait for a database that is silent. */
+  #readOrEnd(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#abandon = resolve;
+      void this.#read().then(resolve);
     });
   }
 

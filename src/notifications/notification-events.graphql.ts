@@ -86,7 +86,7 @@ const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('Notifica
     byKind: t.expose('byKind', { type: [KindCount], description: 'By kind, every kind.' }),
     cursor: t.exposeString('cursor', {
       description:
-        'For `notificationEvents(after:)`. Taken before anything else is read: ask for it before a list, and no change between the two is lost.',
+        'For `notificationEvents(after:)`. Where it is asked for in a request before the list’s, no change between the two is lost; fields of one request are read at the same time.',
     }),
   }),
 });
