@@ -9,6 +9,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Files share a worker's modules: importing the gateway takes longer than most files' tests.
     isolate: false,
+    // The tests wait for processes and sockets more than they compute.
+    maxWorkers: 2,
     // Modules are loaded by Node itself, as in production: vite's own loader would bring in graphql twice.
     experimental: { viteModuleRunner: false },
   },
