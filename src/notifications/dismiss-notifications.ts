@@ -1,6 +1,7 @@
-import { type EntityManager, query } from '../database/database.ts';
+import type { EntityManager } from '../database/database.ts';
 import type { NotificationKind } from '../notification-kind.ts';
 import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import { type Choice, changeNumbered } from './change-numbered.ts';
 import type { Notification } from './notification.entity.ts';
 
 /** Which notifications to dismiss: by their ids, or all active ones that the user can have seen. */
@@ -25,57 +26,30 @@ export async function dismissNotifications(
 ): Promise<Notification[]> {
   return em.transactional(async (em) => {
     const { notifications: revision } = await lockUser(em, userId);
-    const dismissed = await dismissNumbered(em, userId, filter, revision, now);
+    const dismissed = await changeNumbered(
+      em,
+      { userId, revision },
+      chosenBy(filter),
+      { status: 'dismissed' },
+      now,
+    );
     if (dismissed.length > 0) {
       await raiseRevision(em, userId, { notifications: revision + dismissed.length });
     }
-    return dismissed.sort((a, b) => a.revision - b.revision);
+    return dismissed;
   });
 }
 
-async function dismissNumbered(
-  em: EntityManager,
-  userId: string,
-  filter: DismissFilter,
-  revision: number,
-  now: Date,
-): Promise<Notification[]> {
-  return query(em)
-    .with('numbered', (db) =>
-      db
-        .selectFrom('Notification')
-        .select([
-          'id',
-          (eb) =>
-            eb.fn
-              .agg<number>('row_number')
-              .over((o) => o.orderBy('createdAt').orderBy('id'))
-              .as('position'),
-        ])
-        .where('userId', '=', userId)
-        .where((eb) => {
-          if ('ids' in filter) {
-            return eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', eb.fn.any(eb.val(filter.ids)))]);
-          }
-          const { kinds, projectId, upTo } = filter;
-          return eb.and([
-            eb('status', '=', 'active'),
-            eb('revision', '<=', upTo),
-            ...(kinds === null ? [] : [eb('kind', '=', eb.fn.any(eb.val(kinds)))]),
-            ...(projectId === null ? [] : [eb('projectId', '=', projectId)]),
-          ]);
-        }),
-    )
-    .updateTable('Notification')
-    .from('numbered')
-    .set((eb) => ({
-      status: 'dismissed',
-      revision: eb(eb.val(revision), '+', eb.ref('numbered.position')),
-      dismissedAt: eb.fn('greatest', [eb.val(now), 'updatedAt']),
-      updatedAt: eb.fn('greatest', [eb.val(now), 'updatedAt']),
-    }))
-    .where('userId', '=', userId)
-    .whereRef('Notification.id', '=', 'numbered.id')
-    .returningAll('Notification')
-    .execute();
+function chosenBy(filter: DismissFilter): Choice {
+  if ('ids' in filter) {
+    return (eb) => eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', eb.fn.any(eb.val(filter.ids)))]);
+  }
+  const { kinds, projectId, upTo } = filter;
+  return (eb) =>
+    eb.and([
+      eb('status', '=', 'active'),
+      eb('revision', '<=', upTo),
+      ...(kinds === null ? [] : [eb('kind', '=', eb.fn.any(eb.val(kinds)))]),
+      ...(projectId === null ? [] : [eb('projectId', '=', projectId)]),
+    ]);
 }

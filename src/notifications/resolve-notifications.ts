@@ -1,6 +1,7 @@
-import { type EntityManager, query } from '../database/database.ts';
+import type { EntityManager } from '../database/database.ts';
 import type { NotificationKind } from '../notification-kind.ts';
 import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import { type Choice, changeNumbered } from './change-numbered.ts';
 import type { Notification, Resolution } from './notification.entity.ts';
 
 /** The notifications of one task, of all kinds or of those listed; an empty list is none. */
@@ -24,47 +25,18 @@ export async function resolveNotifications(
   });
 }
 
-/**
- * Resolves under the user's lock. Each changed notification takes a revision of its own, counted on from `revision`;
- * its times never go back, though clocks and requests overtake each other.
- */
+/** Resolves under the user's lock; revisions are counted on from `revision`. */
 export async function resolveActive(
   em: EntityManager,
   change: { userId: string; filter: TaskFilter; reason: Resolution; revision: number },
   now: Date,
 ): Promise<Notification[]> {
   const { userId, filter, reason, revision } = change;
-  const resolved = await query(em)
-    .with('numbered', (db) =>
-      db
-        .selectFrom('Notification')
-        .select([
-          'id',
-          (eb) =>
-            eb.fn
-              .agg<number>('row_number')
-              .over((o) => o.orderBy('createdAt').orderBy('id'))
-              .as('position'),
-        ])
-        .where('userId', '=', userId)
-        .where('status', '=', 'active')
-        .where('taskId', '=', filter.taskId)
-        .$if(filter.kinds != null, (all) =>
-          all.where((eb) => eb('kind', '=', eb.fn.any(eb.val(filter.kinds ?? [])))),
-        ),
-    )
-    .updateTable('Notification')
-    .from('numbered')
-    .set((eb) => ({
-      status: 'resolved',
-      resolvedBy: reason,
-      revision: eb(eb.val(revision), '+', eb.ref('numbered.position')),
-      resolvedAt: eb.fn('greatest', [eb.val(now), 'updatedAt']),
-      updatedAt: eb.fn('greatest', [eb.val(now), 'updatedAt']),
-    }))
-    .where('userId', '=', userId)
-    .whereRef('Notification.id', '=', 'numbered.id')
-    .returningAll('Notification')
-    .execute();
-  return resolved.sort((a, b) => a.revision - b.revision);
+  const choice: Choice = (eb) =>
+    eb.and([
+      eb('status', '=', 'active'),
+      eb('taskId', '=', filter.taskId),
+      ...(filter.kinds ? [eb('kind', '=', eb.fn.any(eb.val(filter.kinds)))] : []),
+    ]);
+  return changeNumbered(em, { userId, revision }, choice, { status: 'resolved', resolvedBy: reason }, now);
 }

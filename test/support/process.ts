@@ -73,3 +73,8 @@ export async function startGatewayProcess(environment: Record<string, string>): 
   const gateway = startProcess('src/main.ts', { PORT: '0', ...environment });
   return { ...gateway, address: await gateway.printed(/Listening on (http:\/\/[^\s"]+)/) };
 }
+
+/** Output without the line that tells where PostgreSQL lies when it is started as root in a folder closed to others. */
+export function withoutPlace(text: string): string {
+  return text.replace(/^PostgreSQL refuses to run as root.*\n/m, '');
+}
