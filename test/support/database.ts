@@ -20,6 +20,11 @@ export function createEmptyDatabase(): Promise<TestDatabase> {
   return createDatabase('template0');
 }
 
+/** A database that stands elsewhere and stays there. */
+export function existingDatabase(url: string): TestDatabase {
+  return { url, sql: (text, values) => once(url, text, values), drop: async () => undefined };
+}
+
 async function createDatabase(template: string): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const server = inject('postgresUrl');

@@ -6,11 +6,14 @@ export type TestProxy = {
   port: number;
   /** `refuse` cuts every connection and closes the port; `stall` leaves all open and passes nothing on any more. */
   become(state: 'open' | 'refuse' | 'stall'): Promise<void>;
+  /** From now on new connections go to another port of this machine. */
+  pointTo(port: number): void;
   close(): Promise<void>;
 };
 
 /** Puts a proxy before a port of this machine. A connection that was stalled stays so, as after a host's death. */
 export async function startProxy(target: number): Promise<TestProxy> {
+  let upstreamPort = target;
   const sockets = new Set<Socket>();
   let stalls = false;
   const keep = (socket: Socket) => {
@@ -20,7 +23,7 @@ export async function startProxy(target: number): Promise<TestProxy> {
   const server = createServer((client) => {
     keep(client);
     if (stalls) return;
-    const upstream = connect(target, '127.0.0.1');
+    const upstream = connect(upstreamPort, '127.0.0.1');
     keep(upstream);
     client.pipe(upstream).pipe(client);
     for (const [socket, other] of [
@@ -49,6 +52,9 @@ export async function startProxy(target: number): Promise<TestProxy> {
         server.listen(port, '127.0.0.1');
         await once(server, 'listening');
       }
+    },
+    pointTo(next) {
+      upstreamPort = next;
     },
     async close() {
       cut();

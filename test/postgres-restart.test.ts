@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { rest } from './support/client.ts';
+import { existingDatabase, type TestDatabase } from './support/database.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { createInbox } from './support/inbox.ts';
+import { startProxy, type TestProxy } from './support/proxy.ts';
+import { publish } from './support/records.ts';
+import { member } from './support/tokens.ts';
+
+let folder: string;
+let postgres: EmbeddedPostgres;
+let proxy: TestProxy;
+let database: TestDatabase;
+let gateway: TestGateway;
+
+const start = () => startEmbeddedPostgres({ dataDir: join(folder, 'data'), notice: () => undefined });
+const portOf = (url: string) => Number(new URL(url).port);
+
+beforeAll(async () => {
+  folder = await makeFolder();
+  postgres = await start();
+  await migrate(postgres.url);
+  // The server takes another port at every start; the gateway knows one address.
+  proxy = await startProxy(portOf(postgres.url));
+  const url = new URL(postgres.url);
+  url.port = String(proxy.port);
+  database = existingDatabase(url.href);
+  gateway = await startTestGateway({ DATABASE_TIMEOUT_MS: '500' }, database);
+});
+afterAll(async () => {
+  await gateway.close();
+  await proxy.close();
+  await postgres.stop();
+  await removeFolder(folder);
+});
+
+test('PostgreSQL is restarted in a burst: requests are 500 meanwhile and served again after, and no subscriber misses anything', async () => {
+  const inbox = createInbox('alice');
+  await inbox.follow(gateway);
+  const token = await member('alice');
+  const status = async () => (await rest(gateway, 'GET', '/user/notifications', { token })).status;
+
+  // As a task runner does: the same id again until it is taken.
+  const published = Array.from({ length: 30 }, (_none, number) =>
+    vi.waitFor(() => publish(gateway, 'alice', 'task_failed', { id: `n-${number}`, task: taskOf(number) }), {
+      timeout: 25_000,
+      interval: 100,
+    }),
+  );
+  await Promise.all(published.slice(0, 3));
+  await postgres.stop();
+  expect(await status()).toBe(500);
+  postgres = await start();
+  proxy.pointTo(portOf(postgres.url));
+  await Promise.all(published);
+
+  expect(await status()).toBe(200);
+  expect(await database.sql('select count(*)::int as count from notification')).toEqual([{ count: 30 }]);
+  await inbox.settles(database);
+  inbox.leave();
+});
+
+function taskOf(number: number) {
+  return { id: `task-${number % 7}`, projectId: 'project' };
+}
