@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../src/database/database.ts';
 import { removeBatch } from '../src/notifications/retention.ts';
 import { rest } from './support/client.ts';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { dismiss } from './support/inbox.ts';
 import { asMember, asPlatform, publish, putWorkspaces, resolve, workspaceInput } from './support/records.ts';
@@ -172,7 +173,7 @@ test('a change in the middle of a read never leaves a client with the old list u
     await locker.query('begin');
     await locker.query('lock table user_revision');
     const reading = get(user, INBOX);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const waiting = await gateway.database.sql(
         `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       );

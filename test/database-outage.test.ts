@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { graphql, rest } from './support/client.ts';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { startProxy, type TestProxy } from './support/proxy.ts';
 import { putWorkspaces, workspaceInput } from './support/records.ts';
@@ -125,7 +126,7 @@ test('transactions that were under way when the connections were cut cost the po
     await locker.query('begin');
     await locker.query('lock table notification_preference');
     const cut = [change(), change()];
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const waiting = await owner.database.sql(
         `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       );

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { graphql, rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { type Issuer, startIssuer } from './support/issuer.ts';
 import { signToken } from './support/tokens.ts';
@@ -70,7 +71,7 @@ test('nobody waits while the set is fetched anew in the background', async () =>
   at(40);
 
   expect(await statusFor(token)).toBe(200);
-  await vi.waitFor(() => expect(issuer.requests()).toBe(2));
+  await eventually(() => expect(issuer.requests()).toBe(2));
   release();
 });
 
@@ -80,7 +81,7 @@ test('nobody waits for an address that failed of late and now does not answer at
   issuer.fail();
   at(40);
   await statusFor(await signed(key, 'one', 'bob'));
-  await vi.waitFor(() => expect(issuer.requests()).toBe(2));
+  await eventually(() => expect(issuer.requests()).toBe(2));
   // An unknown key waits for the fetch that is under way: the failure has arrived when it is refused.
   expect(await statusFor(await signed(key, 'unknown'))).toBe(401);
   const release = issuer.hold();

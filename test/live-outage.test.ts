@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { change, createInbox, type Inbox, nextEvent, watchEvents } from './support/inbox.ts';
 import { startProxy, type TestProxy } from './support/proxy.ts';
@@ -67,7 +68,7 @@ test('the listening connection is ended again and again in a burst: every subscr
   let cut = 0;
 
   await burst('listening', async () => {
-    const ended = await vi.waitFor(async () => {
+    const ended = await eventually(async () => {
       const rows = await sessions(listening, 'pg_terminate_backend(pid, 5000)');
       expect(rows.length).toBeGreaterThan(0);
       return rows;

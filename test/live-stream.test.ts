@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { createHub, type Hub } from '../src/live/hub.ts';
 import { openStream, type Source } from '../src/live/stream.ts';
 import { createLog } from '../src/log.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
 
 /*
  * The stream between the announcements and the client, driven where no client could: by what is announced in the
@@ -118,7 +119,7 @@ test('neither other topics nor known revisions make it read', async () => {
   expect(counted.reads()).toBe(1);
 
   hub.announce({ user: 'alice', topic: 'notifications', revision: 6 });
-  await vi.waitFor(() => expect(counted.reads()).toBe(2));
+  await eventually(() => expect(counted.reads()).toBe(2));
   await stream.return?.();
   await waiting;
 });

@@ -1,7 +1,8 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHANNEL } from '../src/database/announcements.ts';
 import { graphql } from './support/client.ts';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import {
   change,
@@ -153,7 +154,7 @@ test('a change is announced when it is committed, and never where it is rolled b
       await changing?.query(raise, [user]);
       await changing?.query(end);
     }
-    await vi.waitFor(() => expect(announced.length).toBeGreaterThan(0));
+    await eventually(() => expect(announced.length).toBeGreaterThan(0));
   } finally {
     await Promise.all([listening?.end(), changing?.end()]);
   }

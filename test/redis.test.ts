@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { graphql, rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
 import { freePort, hasRedis, startRedis, type TestRedis } from './support/redis.ts';
@@ -99,7 +100,7 @@ describe.skipIf(!hasRedis)(`with a Redis${hasRedis ? '' : ' (skipped: no redis-s
     await redis.kill();
     await exhaust(here);
     await exhaust(there);
-    await vi.waitFor(() => expect(saidOf(here)).toEqual([AWAY]));
+    await eventually(() => expect(saidOf(here)).toEqual([AWAY]));
 
     await redis.start();
     await shared();
@@ -159,7 +160,7 @@ test('a REDIS_URL at which something else answers: the gateway starts, says so o
   const other = await startTestGateway({}, database);
   const url = `redis://${new URL(other.address).host}`;
   const gateway = await startTestGateway({ ...settings, REDIS_URL: url }, database);
-  await vi.waitFor(() => expect(saidOf(gateway)).toEqual([AWAY]));
+  await eventually(() => expect(saidOf(gateway)).toEqual([AWAY]));
   await exhaust(gateway);
   expect(saidOf(gateway)).toEqual([AWAY]);
   await gateway.close();

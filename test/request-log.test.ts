@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { InternalError } from '../src/errors.ts';
 import { createLog, logInternalError } from '../src/log.ts';
 import { graphql, rest } from './support/client.ts';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { startGatewayProcess } from './support/process.ts';
 import { rawRequest } from './support/raw.ts';
@@ -109,11 +110,11 @@ describe('a line a request', () => {
     socket.write(
       rawRequest('GET /user/workspaces', [`Authorization: Bearer ${token}`, `X-Request-Id: ${id}`]),
     );
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await gateway.database.sql('select from pg_locks where not granted')).toHaveLength(1);
     });
     socket.destroy();
-    const told = await vi.waitFor(() => {
+    const told = await eventually(() => {
       const found = lines().filter(({ msg, requestId }) => msg === 'request' && requestId === id);
       expect(found).toHaveLength(1);
       return found[0];

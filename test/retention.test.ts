@@ -1,8 +1,9 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { removeBatch } from '../src/notifications/retention.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway } from './support/gateway.ts';
 
 let database: TestDatabase;
@@ -49,7 +50,7 @@ test('a gateway removes what was resolved or dismissed longer ago than NOTIFICAT
   }
 
   const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '30' }, database);
-  await vi.waitFor(async () => expect(await idsOf('alice')).toEqual(['active-31-1']));
+  await eventually(async () => expect(await idsOf('alice')).toEqual(['active-31-1']));
   await gateway.close();
 
   expect(await idsOf('bob')).toEqual(['active-29-1', 'dismissed-29-1', 'resolved-29-1']);
@@ -125,7 +126,7 @@ test('a user who is deleted meanwhile is not brought back', async () => {
   await whileLocked(`delete from user_revision where user_id = 'leaving'`, async (locker) => {
     await locker.query(`delete from notification where user_id = 'leaving'`);
     batch = remove();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const waiting = await database.sql(
         `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       );

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { graphql } from './support/client.ts';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { nextEvent, watchEvents } from './support/inbox.ts';
 import { publish } from './support/records.ts';
@@ -35,7 +36,7 @@ test('a subscription is answered as an event stream, and heartbeats keep it', as
 
   expect(reply.headers.get('content-type')).toMatch(/^text\/event-stream/);
   expect(reply.headers.get('cache-control')).toContain('no-cache');
-  await vi.waitFor(() => expect(reply.stream?.heartbeats()).toBeGreaterThan(2));
+  await eventually(() => expect(reply.stream?.heartbeats()).toBeGreaterThan(2));
   expect(reply.stream?.results).toEqual([]);
   reply.stream?.close();
 });
@@ -119,7 +120,7 @@ test('a client that leaves before its subscription began frees its place too', a
     const leaving = new AbortController();
     const token = await member('hasty');
     const opening = [0, 1].map(() => subscribe(small, query, {}, { token, signal: leaving.signal }));
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const waiting = await gateway.database.sql(
         `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
       );

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asPlatform, putWorkspaces, workspaceInput } from './support/records.ts';
 import { openStream, type SseStream } from './support/sse.ts';
@@ -134,7 +135,7 @@ test('putting and deleting at once: a subscriber ends with what the database hol
   );
 
   const stored = await gateway.database.sql('select id, status from workspace where user_id = $1', [user]);
-  await vi.waitFor(() => {
+  await eventually(() => {
     expect(Object.fromEntries(shown)).toEqual(
       Object.fromEntries(stored.map(({ id, status }) => [id, status])),
     );
