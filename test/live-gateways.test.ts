@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
+import { settingsFor } from './support/gateway.ts';
 import { change, createInbox, presentCursor } from './support/inbox.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
 import { publish } from './support/records.ts';
-import { AUDIENCE, ISSUER, jwks } from './support/tokens.ts';
 
 /* Several gateways, each a process of its own, on one database. */
 
@@ -23,18 +22,7 @@ async function start(count: number): Promise<GatewayProcess[]> {
 beforeAll(async () => {
   folder = await makeFolder();
   database = await createTestDatabase();
-  settings = {
-    DATABASE_URL: database.url,
-    DATA_DIR: folder,
-    AUTH_JWKS: JSON.stringify(jwks),
-    AUTH_ISSUER: ISSUER,
-    AUTH_AUDIENCE: AUDIENCE,
-    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
-    RATE_LIMIT_READS_PER_MINUTE: '0',
-    RATE_LIMIT_WRITES_PER_MINUTE: '0',
-    GRAPHIQL: 'false',
-    LOG_LEVEL: 'error',
-  };
+  settings = { ...settingsFor(database), DATA_DIR: folder, LOG_LEVEL: 'error' };
 });
 afterAll(async () => {
   await Promise.all(running.map((gateway) => gateway.stop('SIGKILL')));

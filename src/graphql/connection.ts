@@ -1,7 +1,7 @@
-import { Buffer } from 'node:buffer';
 import type { OutputRef } from '@pothos/core';
 import { z } from 'zod';
 import type { Listing } from '../context.ts';
+import { decodeCursor, encodeCursor } from '../cursor.ts';
 import type { Page, Position } from '../database/page.ts';
 import { type Fault, ValidationError } from '../errors.ts';
 import { builder } from './builder.ts';
@@ -96,18 +96,12 @@ function pageOf(
 
 /** Opaque to clients: where the record stands, so that a page is found without counting. */
 export function cursorOf({ createdAt, id }: Position): string {
-  return Buffer.from(JSON.stringify([createdAt.getTime(), id])).toString('base64url');
+  return encodeCursor([createdAt.getTime(), id]);
 }
 
 function positionOf(cursor: string): Position | undefined {
-  try {
-    const content: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    const [time, id] = CursorContent.parse(content);
-    const position = { createdAt: new Date(time), id };
-    return cursorOf(position) === cursor ? position : undefined;
-  } catch {
-    return undefined;
-  }
+  const content = decodeCursor(CursorContent, cursor);
+  return content && { createdAt: new Date(content[0]), id: content[1] };
 }
 
 const PageInfo = builder.objectRef<Connection<Position>>('PageInfo').implement({

@@ -1,4 +1,4 @@
-import { GraphQLError } from 'graphql';
+import { GraphQLError, type GraphQLFormattedError } from 'graphql';
 import {
   BadRequestError,
   challengeOf,
@@ -28,6 +28,12 @@ export function asGatewayError(error: unknown): GatewayError {
   }
   // Parsing, validation and the transport: their messages are made safe where they are thrown.
   return new BadRequestError(error.message);
+}
+
+/** A GraphQL error as a client reads it: without what only the transport looks at. */
+export function shownError(error: GraphQLError): GraphQLFormattedError {
+  const { extensions: { http: _http, ...extensions } = {}, ...rest } = error.toJSON();
+  return { ...rest, extensions };
 }
 
 /** A thrown error as a GraphQL error with `extensions.code`, and with items where there are any. */

@@ -6,7 +6,7 @@ import { valueAt } from '../faults.ts';
 import { parseJson, readJson } from '../http/body.ts';
 import { searchOf } from '../http/search.ts';
 import { parseDocument } from './document.ts';
-import { httpOf, toGraphQLError } from './gateway-error.ts';
+import { httpOf, shownError, toGraphQLError } from './gateway-error.ts';
 import { isIntrospection } from './operation.ts';
 import { EVENT_STREAM, sendEvents } from './sse.ts';
 import { startSubscription } from './subscribe.ts';
@@ -92,9 +92,7 @@ const JSON_PARAMETERS = new Set(['variables', 'extensions']);
 
 function sendError(request: Request, response: Response, error: GatewayError): void {
   const { status, headers } = httpOf(error);
-  const { message, extensions } = toGraphQLError(error);
-  const { http: _http, ...shown } = extensions;
   const type = request.accepts('application/json', 'application/graphql-response+json') || 'application/json';
   response.status(status).set({ ...headers, 'Content-Type': `${type}; charset=utf-8` });
-  response.end(JSON.stringify({ errors: [{ message, extensions: shown }] }));
+  response.end(JSON.stringify({ errors: [shownError(toGraphQLError(error))] }));
 }

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import { InternalError } from '../errors.ts';
 import { type Log, logInternalError } from '../log.ts';
-import { asGatewayError, toGraphQLError } from './gateway-error.ts';
+import { asGatewayError, shownError, toGraphQLError } from './gateway-error.ts';
 
 /** The media type of server-sent events. */
 export const EVENT_STREAM = 'text/event-stream';
@@ -64,10 +64,7 @@ function nextEvent({ errors, ...result }: ExecutionResult, log: Log): string {
   for (const error of errors?.map(asGatewayError) ?? []) {
     if (error instanceof InternalError) logInternalError(log, error);
   }
-  const shown = errors?.map((error) => {
-    const { extensions: { http: _http, ...extensions } = {}, ...rest } = error.toJSON();
-    return { ...rest, extensions };
-  });
+  const shown = errors?.map(shownError);
   return `event: next\ndata: ${JSON.stringify({ ...(shown && { errors: shown }), ...result })}\n\n`;
 }
 

@@ -13,8 +13,9 @@ const DAY_MS = 86_400_000;
 /** Any number, the same in every gateway. */
 const RETENTION_LOCK = 7_204_983;
 
-/** Removes old notifications at once and then every hour, until it is stopped. */
+/** Removes old notifications at once and then every hour, until it is stopped; 0 days keep them for ever. */
 export function startRetention(database: Database, days: number, log: Log): { stop(): Promise<void> } {
+  if (days === 0) return { stop: async () => undefined };
   let isStopped = false;
   const run = async () => {
     try {
@@ -29,9 +30,9 @@ export function startRetention(database: Database, days: number, log: Log): { st
       log.warn({ err: error }, 'removing old notifications failed; trying again in an hour');
     }
   };
-  let running = days === 0 ? Promise.resolve() : run();
+  let running = run();
   const timer = setInterval(() => {
-    if (days > 0) running = running.then(run);
+    running = running.then(run);
   }, EVERY_MS);
   return {
     async stop() {

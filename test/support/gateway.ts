@@ -17,6 +17,20 @@ export type TestGateway = {
   close(): Promise<void>;
 };
 
+/** Environment variables of a gateway on a database: the test's key set, a key of its own, no rate limits. */
+export function settingsFor({ url }: Pick<TestDatabase, 'url'>): Record<string, string> {
+  return {
+    DATABASE_URL: url,
+    AUTH_JWKS: JSON.stringify(jwks),
+    AUTH_ISSUER: ISSUER,
+    AUTH_AUDIENCE: AUDIENCE,
+    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    RATE_LIMIT_READS_PER_MINUTE: '0',
+    RATE_LIMIT_WRITES_PER_MINUTE: '0',
+    GRAPHIQL: 'false',
+  };
+}
+
 /**
  * Starts a gateway by the same settings as the process, given as environment variables; with `shared` on the
  * database of another, which keeps it; with `patience` instead of the process's own.
@@ -27,18 +41,7 @@ export async function startTestGateway(
   patience?: Timeouts,
 ): Promise<TestGateway> {
   const database = shared ?? (await createTestDatabase());
-  const config = readConfig({
-    PORT: '0',
-    DATABASE_URL: database.url,
-    AUTH_JWKS: JSON.stringify(jwks),
-    AUTH_ISSUER: ISSUER,
-    AUTH_AUDIENCE: AUDIENCE,
-    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
-    RATE_LIMIT_READS_PER_MINUTE: '0',
-    RATE_LIMIT_WRITES_PER_MINUTE: '0',
-    GRAPHIQL: 'false',
-    ...environment,
-  });
+  const config = readConfig({ PORT: '0', ...settingsFor(database), ...environment });
   const opened = await openDatabase({
     url: config.databaseUrl ?? database.url,
     poolSize: config.databasePoolSize,
