@@ -4,6 +4,7 @@ import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './editor-auth/credential-cipher.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
+import type { Time } from './time.ts';
 
 /** The bucket of a rate limit. Platform operations have one of their own. */
 export type Bucket = 'reads' | 'writes' | 'platform';
@@ -32,7 +33,7 @@ export type Listing = {
 export type Context = {
   readonly em: EntityManager;
   readonly viewer: Viewer;
-  readonly now: Date;
+  readonly now: Time;
   readonly log: Log;
   /** The root fields that were asked for, noted for the log. */
   readonly operations: Set<string>;

@@ -12,6 +12,7 @@ import type { Context } from './context.ts';
 import { addressOf, type Database } from './database/database.ts';
 import { createCredentialCipher } from './editor-auth/credential-cipher.ts';
 import { type GatewayError, InternalError, NotFoundError, UnauthenticatedError } from './errors.ts';
+import { createExecute } from './graphql/compiled.ts';
 import { createPrepare } from './graphql/execute.ts';
 import { asGatewayError } from './graphql/gateway-error.ts';
 import { createGraphiql } from './graphql/graphiql.ts';
@@ -32,6 +33,7 @@ import { startListener } from './live/listener.ts';
 import { type Log, logInternalError } from './log.ts';
 import { startRetention } from './notifications/retention.ts';
 import { openRedis } from './redis.ts';
+import { timeOf } from './time.ts';
 
 /** A gateway that listens. */
 export type Gateway = {
@@ -93,6 +95,7 @@ async function createApp(config: Config, database: Database, log: Log, { redis, 
   const cipher = createCredentialCipher(keys);
   const rateLimiter = createRateLimiter(config.limits, createCounters(config.limits, redis));
   const schema = createSchema(rateLimiter);
+  const execute = createExecute(schema);
   const graphiql = config.graphiql ? await createGraphiql() : undefined;
   const openRecord = createRequestLog(log);
   const records = new WeakMap<Response, RequestRecord>();
@@ -110,7 +113,7 @@ async function createApp(config: Config, database: Database, log: Log, { redis, 
     return {
       em: database.em.fork(),
       viewer,
-      now: new Date(),
+      now: timeOf(new Date()),
       log: record.log,
       operations: record.operations,
       cipher,
@@ -149,12 +152,12 @@ async function createApp(config: Config, database: Database, log: Log, { redis, 
   });
   app.get(/^\/healthz$/, (_request, response) => answerHealth(response));
   app.get(/^\/readyz$/, (_request, response) => answerReadiness(response, database, recordOf(response).log));
-  const yoga = createGraphQLServer(schema, rateLimiter);
+  const yoga = createGraphQLServer(schema, execute, rateLimiter);
   const graphql = createGraphQLHandler({ yoga, openIntrospection: config.graphiql, open, settle, fail });
   app.all(new RegExp(`^${GRAPHQL_PATH}$`), graphql);
   // Express would answer by itself which methods there are.
   app.options(/.*/, (_request, response) => sendError(response, new NotFoundError()));
-  app.use(createRestRouter({ schema, prepare: createPrepare(schema), open, settle, fail }));
+  app.use(createRestRouter({ schema, prepare: createPrepare(schema, execute), open, settle, fail }));
   app.use((_request, response) => sendError(response, new NotFoundError()));
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
     sendError(response, fail(error, response));

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ValidationError } from '../src/errors.ts';
 import { cursorOf, readCursor, revisionOf, writeCursor } from '../src/revisions/change-cursor.ts';
+import { timeOf } from '../src/time.ts';
 
 const number = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 const cursors = fc.record({ startedAt: number, revision: number });
@@ -9,7 +10,7 @@ const cursors = fc.record({ startedAt: number, revision: number });
 /** A user's row. */
 const state = (startedAt: number, notifications: number) => ({
   userId: 'alice',
-  startedAt: new Date(startedAt),
+  startedAt: timeOf(new Date(startedAt)),
   notifications,
   workspaces: 0,
 });

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../src/database/database.ts';
 import { removeBatch } from '../src/notifications/retention.ts';
+import { timeOf } from '../src/time.ts';
 import { rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -50,7 +51,7 @@ const dismissOne = (user: string) =>
 async function retain(): Promise<void> {
   const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
   try {
-    while (await removeBatch(database.em.fork(), new Date(Date.now() + 1000)));
+    while (await removeBatch(database.em.fork(), timeOf(new Date(Date.now() + 1000))));
   } finally {
     await database.close();
   }

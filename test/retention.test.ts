@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { removeBatch } from '../src/notifications/retention.ts';
+import { timeOf } from '../src/time.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway } from './support/gateway.ts';
@@ -40,7 +41,7 @@ async function idsOf(user: string): Promise<unknown[]> {
 
 const revisionOf = async (user: string) =>
   (await database.sql('select notifications::int as n from user_revision where user_id = $1', [user]))[0]?.n;
-const before = () => new Date(Date.now() - 90 * 86_400_000);
+const before = () => timeOf(new Date(Date.now() - 90 * 86_400_000));
 const remove = () => removeBatch(opened.em.fork(), before());
 
 test('a gateway removes what was resolved or dismissed longer ago than NOTIFICATION_RETENTION_DAYS, by itself', async () => {

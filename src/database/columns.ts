@@ -1,12 +1,14 @@
 import { p } from '@mikro-orm/core';
 import type { Secret } from '../secret.ts';
+import type { Time } from '../time.ts';
 import { SecretType } from './secret-type.ts';
+import { TimeType } from './time-type.ts';
 
 /** Column of an opaque id: 1 to 255 characters, compared by code point whatever the database's locale is. */
 export const idColumn = () => p.string().length(255).collation('C');
 
 /** Column of a time in milliseconds, so that a cursor made of it loses nothing. */
-export const timeColumn = () => p.datetime().length(3);
+export const timeColumn = () => p.type(TimeType).$type<Time>();
 
 /** Column of text without a length of its own; the limit is the request's size. */
 export const textColumn = () => p.text();

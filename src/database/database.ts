@@ -1,7 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
-import { MikroORM } from '@mikro-orm/postgresql';
+import { type InferKyselyDB, MikroORM } from '@mikro-orm/postgresql';
+import type { Kysely } from 'kysely';
 import { entities } from './entities.ts';
+import { NamedColumns } from './named-columns.ts';
 import { type PoolOptions, poolOptions } from './pool.ts';
 
 /** Where the migrations lie, each file named as its class. */
@@ -36,11 +38,16 @@ export function addressOf({ config }: Database): string {
 /** A unit of work of one request; forked, never shared. */
 export type EntityManager = Database['em'];
 
+const naming = {
+  tableNamingStrategy: 'entity',
+  columnNamingStrategy: 'property',
+  convertValues: true,
+} as const;
+
+/** The entities as tables and their properties as columns. */
+type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
+
 /** Queries with entities as tables and their properties as columns, inside the manager's transaction if it has one. */
-export function query(em: EntityManager) {
-  return em.getKysely({
-    tableNamingStrategy: 'entity',
-    columnNamingStrategy: 'property',
-    convertValues: true,
-  });
+export function query(em: EntityManager): Kysely<Tables> {
+  return em.getKysely<Tables>().withPlugin(new NamedColumns(em, naming));
 }

@@ -1,7 +1,8 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
+import type { Time } from '../time.ts';
 
 /** Where a record stands in a list that is newest first by `createdAt`, then `id`. */
-export type Position = { createdAt: Date; id: string };
+export type Position = { createdAt: Time; id: string };
 
 /** Which part of a list; without `limit` all of it. `backwards` takes the last records instead of the first. */
 export type Page = {

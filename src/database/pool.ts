@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
-import type { Pool, PoolClient } from 'pg';
+import { type Pool, type PoolClient, types } from 'pg';
+import { timeFromPostgres } from '../time.ts';
 
 /** How to reach the database: an address, connections at most, and milliseconds for each wait. */
 export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
@@ -10,16 +11,35 @@ const SILENCE_MS = 1000;
 /** Settings of the connections, so that no wait is without end and a pool recovers from any outage by itself. */
 export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions) {
   return {
-    connectionString: url,
+    connectionString: inUtc(url),
     max: poolSize,
     connectionTimeoutMillis: timeoutMs,
     statement_timeout: timeoutMs,
     lock_timeout: timeoutMs,
     idle_in_transaction_session_timeout: timeoutMs,
     keepAlive: true,
+    types: { getTypeParser },
     stream: () => impatientSocket(timeoutMs + SILENCE_MS),
     onPoolCreated: dropBroken,
   };
+}
+
+/** Times come in the zone of the connection, and are read as UTC. */
+function inUtc(url: string): string {
+  const address = new URL(url);
+  const given = address.searchParams.get('options');
+  address.searchParams.set('options', [given, '-c TimeZone=UTC'].filter(Boolean).join(' '));
+  return address.href;
+}
+
+/** How the values of a type are read, by the type's number in PostgreSQL, where not as pg does. */
+const parsers = new Map<number, (text: string) => unknown>([
+  [types.builtins.INT8, Number],
+  [types.builtins.TIMESTAMPTZ, timeFromPostgres],
+]);
+
+function getTypeParser(type: number, format?: 'text' | 'binary') {
+  return parsers.get(type) ?? types.getTypeParser(type, format);
 }
 
 /**

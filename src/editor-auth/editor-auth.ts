@@ -1,5 +1,6 @@
 import { type EntityManager, query } from '../database/database.ts';
 import { ConflictError, InternalError } from '../errors.ts';
+import type { Time } from '../time.ts';
 import type { CredentialCipher, TokenPair } from './credential-cipher.ts';
 import type { EditorCredential, ReportableReason } from './editor-credential.entity.ts';
 
@@ -45,7 +46,7 @@ export async function storeSubscription(
   cipher: CredentialCipher,
   userId: string,
   pair: TokenPair,
-  now: Date,
+  now: Time,
 ): Promise<EditorAuth> {
   return em.transactional(async (em) => {
     const { version } = await query(em)
@@ -69,7 +70,7 @@ export async function refreshCredential(
   cipher: CredentialCipher,
   owner: { userId: string; version: number },
   pair: TokenPair,
-  now: Date,
+  now: Time,
 ): Promise<number> {
   const { userId, version } = owner;
   return em.transactional(async (em) => {
@@ -88,7 +89,7 @@ export async function refreshCredential(
 }
 
 /** Wipes the pair; the version stays, so that it never means another pair. */
-export async function deleteCredential(em: EntityManager, userId: string, now: Date): Promise<void> {
+export async function deleteCredential(em: EntityManager, userId: string, now: Time): Promise<void> {
   await query(em)
     .updateTable('EditorCredential')
     .set({ ciphertext: null, keyId: null, reauthReason: null, updatedAt: now })
@@ -102,7 +103,7 @@ export async function reportFailure(
   em: EntityManager,
   cipher: CredentialCipher,
   failure: { userId: string; version: number; reason: ReportableReason },
-  now: Date,
+  now: Time,
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
   const changed = await query(em)
     .updateTable('EditorCredential')
@@ -143,7 +144,7 @@ async function writePair(
   cipher: CredentialCipher,
   owner: { userId: string; version: number },
   pair: TokenPair,
-  now: Date,
+  now: Time,
 ): Promise<EditorCredential> {
   const ciphertext = await cipher.encrypt(pair, owner);
   return query(em)

@@ -4,6 +4,7 @@ import type { Context } from '../context.ts';
 import { ValidationError } from '../errors.ts';
 import { faultsOf } from '../faults.ts';
 import type { Secret } from '../secret.ts';
+import type { Time } from '../time.ts';
 import { defaultRulePlugin } from './default-rule-plugin.ts';
 import { holdsSecret } from './holds-secret.ts';
 import { rootFieldPlugin } from './root-field-plugin.ts';
@@ -15,7 +16,7 @@ export const builder = new SchemaBuilder<{
   DefaultFieldNullability: false;
   Scalars: {
     ID: { Input: string; Output: string };
-    DateTime: { Input: Date; Output: Date };
+    DateTime: { Input: Time; Output: Time };
     JSON: { Input: unknown; Output: unknown };
     Secret: { Input: Secret; Output: Secret };
   };

@@ -4,6 +4,7 @@ import type { Listing } from '../context.ts';
 import { decodeCursor, encodeCursor } from '../cursor.ts';
 import type { Page, Position } from '../database/page.ts';
 import { type Fault, ValidationError } from '../errors.ts';
+import { millisecondsOf, timeOf } from '../time.ts';
 import { builder } from './builder.ts';
 import { wholeNumberRule } from './rules.ts';
 
@@ -96,12 +97,12 @@ function pageOf(
 
 /** Opaque to clients: where the record stands, so that a page is found without counting. */
 export function cursorOf({ createdAt, id }: Position): string {
-  return encodeCursor([createdAt.getTime(), id]);
+  return encodeCursor([millisecondsOf(createdAt), id]);
 }
 
 function positionOf(cursor: string): Position | undefined {
   const content = decodeCursor(CursorContent, cursor);
-  return content && { createdAt: new Date(content[0]), id: content[1] };
+  return content && { createdAt: timeOf(new Date(content[0])), id: content[1] };
 }
 
 const PageInfo = builder.objectRef<Connection<Position>>('PageInfo').implement({

@@ -1,6 +1,7 @@
-import { execute, type GraphQLSchema } from 'graphql';
+import type { GraphQLSchema } from 'graphql';
 import type { Viewer } from '../auth/viewer.ts';
 import type { Context } from '../context.ts';
+import type { Execute } from './compiled.ts';
 import { parseDocument, validateDocument } from './document.ts';
 import { asGatewayError } from './gateway-error.ts';
 import { refusals } from './operation.ts';
@@ -23,7 +24,7 @@ export type Operation = {
 export type Prepare = (document: string) => Operation;
 
 /** In-process execution on a schema. */
-export function createPrepare(schema: GraphQLSchema): Prepare {
+export function createPrepare(schema: GraphQLSchema, execute: Execute): Prepare {
   return (text) => {
     const document = parseDocument(text);
     const [fault] = validateDocument(schema, document);

@@ -1,15 +1,18 @@
 import {
   type DocumentNode,
   type FieldNode,
+  type GraphQLField,
   type GraphQLSchema,
   getOperationAST,
   Kind,
   type SelectionSetNode,
 } from 'graphql';
 import type { Viewer } from '../auth/viewer.ts';
+import type { Context } from '../context.ts';
 import type { GatewayError } from '../errors.ts';
 import { accessOf, checkAccess } from './access.ts';
 import { asGatewayError } from './gateway-error.ts';
+import { holdsSecret } from './holds-secret.ts';
 
 /** The fields that an operation selects at its root, through fragments too; each fragment is entered once. */
 function rootFields(document: DocumentNode, selectionSet: SelectionSetNode): FieldNode[] {
@@ -44,6 +47,29 @@ export function isIntrospection(document: DocumentNode): boolean {
   );
 }
 
+/** The root fields that an operation asks for, as the schema defines them; introspection is none of them. */
+function askedFields(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+): GraphQLField<unknown, Context>[] {
+  const operation = getOperationAST(document, operationName);
+  const fields = operation && schema.getRootType(operation.operation)?.getFields();
+  if (!operation || !fields) return [];
+  return rootFields(document, operation.selectionSet).flatMap(({ name }) => fields[name.value] ?? []);
+}
+
+/** Whether an operation takes a credential, in a variable or written out. */
+export function takesSecret(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | null | undefined,
+): boolean {
+  return askedFields(schema, document, operationName).some(({ args }) =>
+    args.some(({ type }) => holdsSecret(type)),
+  );
+}
+
 /**
  * Why a viewer may not run an operation, a reason for each root field that is refused. Without `args` only what
  * is refused whatever the arguments are.
@@ -55,13 +81,9 @@ export function refusals(
   viewer: Viewer,
   args?: Readonly<Record<string, unknown>>,
 ): GatewayError[] {
-  const operation = getOperationAST(document, operationName);
-  const fields = operation && schema.getRootType(operation.operation)?.getFields();
-  if (!operation || !fields) return [];
-  return rootFields(document, operation.selectionSet).flatMap(({ name: { value: name } }) => {
-    if (name.startsWith('__')) return [];
+  return askedFields(schema, document, operationName).flatMap(({ name, extensions }) => {
     try {
-      checkAccess(accessOf(name, fields[name]?.extensions), viewer, args);
+      checkAccess(accessOf(name, extensions), viewer, args);
       return [];
     } catch (error) {
       return [asGatewayError(error)];

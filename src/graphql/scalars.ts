@@ -1,6 +1,7 @@
 import { GraphQLScalarType, Kind, type ValueNode, valueFromASTUntyped } from 'graphql';
 import { z } from 'zod';
 import { Secret } from '../secret.ts';
+import { type Time, timeOf } from '../time.ts';
 
 /** Messages never repeat the value: it may be a credential in the wrong place. */
 function unfit(rule: string): TypeError {
@@ -9,27 +10,25 @@ function unfit(rule: string): TypeError {
 
 const time = z.iso.datetime({ offset: true });
 
-/** PostgreSQL knows no year 0. */
-const EARLIEST = new Date('0001-01-01T00:00:00Z');
+/** PostgreSQL knows no year 0, and RFC 3339 no year 10000. */
+const EARLIEST = new Date('0001-01-01T00:00:00.000Z');
+const LATEST = new Date('9999-12-31T23:59:59.999Z');
 
-function parseTime(value: unknown): Date {
-  const { success, data } = time.safeParse(value);
-  const date = new Date(data ?? Number.NaN);
-  if (!success || !(date >= EARLIEST)) {
-    throw unfit('must be an RFC 3339 time, for example 2026-01-31T09:30:00.000Z');
-  }
-  return date;
+function parseTime(value: unknown): Time {
+  const date = new Date(time.safeParse(value).data ?? Number.NaN);
+  if (date >= EARLIEST && date <= LATEST) return timeOf(date);
+  throw unfit('must be an RFC 3339 time, for example 2026-01-31T09:30:00.000Z');
 }
 
 /** A time of RFC 3339; answered in UTC with milliseconds and `Z`. */
-export const DateTime = new GraphQLScalarType<Date, string>({
+export const DateTime = new GraphQLScalarType<Time, string>({
   name: 'DateTime',
   description: 'A time by RFC 3339. Answers are in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
   parseValue: parseTime,
   parseLiteral: (node) => parseTime(textOf(node)),
   serialize(value) {
-    if (value instanceof Date) return value.toISOString();
+    if (typeof value === 'string') return value;
     throw unfit('is not a time');
   },
 });

@@ -4,6 +4,7 @@ import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
 import type { Context } from '../context.ts';
 import { type GatewayError, InternalError, ValidationError } from '../errors.ts';
 import { logInternalError } from '../log.ts';
+import type { Execute } from './compiled.ts';
 import { parseDocument, validateRequest } from './document.ts';
 import { rememberDocuments } from './document-cache.ts';
 import { asGatewayError, httpOf, toGraphQLError } from './gateway-error.ts';
@@ -15,7 +16,7 @@ import { faultsOfVariables } from './variables.ts';
 export const GRAPHQL_PATH = '/graphql';
 
 /** GraphQL over HTTP, with our errors and limits instead of Yoga's. */
-export function createGraphQLServer(schema: GraphQLSchema, rateLimiter: RateLimiter) {
+export function createGraphQLServer(schema: GraphQLSchema, execute: Execute, rateLimiter: RateLimiter) {
   return createYoga<ServerContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
@@ -28,7 +29,7 @@ export function createGraphQLServer(schema: GraphQLSchema, rateLimiter: RateLimi
     parserAndValidationCache: rememberDocuments(),
     maskedErrors: { maskError: toGraphQLError },
     plugins: [
-      useOurEngine(),
+      useOurEngine(execute),
       useVariableCheck(schema),
       useRefusal(),
       useWholeFailure(),
@@ -42,11 +43,12 @@ type ServerContext = Context & { refusal?: ExecutionResult };
 
 type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
 
-/** Parses and validates with messages that never print a value. */
-function useOurEngine(): YogaPlugin {
+/** Parses and validates with messages that never print a value, and executes what comes again compiled. */
+function useOurEngine(execute: Execute): YogaPlugin {
   return {
     onParse: ({ setParseFn }) => setParseFn(parseDocument),
     onValidate: ({ setValidationFn }) => setValidationFn(validateRequest),
+    onExecute: ({ setExecuteFn }) => setExecuteFn(execute),
   };
 }
 

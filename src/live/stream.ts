@@ -5,6 +5,7 @@ import { UnauthenticatedError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { findRevision } from '../revisions/revisions.ts';
 import type { UserRevision } from '../revisions/user-revision.entity.ts';
+import type { Time } from '../time.ts';
 import type { Announcement, Hub, Subscriber, Topic } from './hub.ts';
 
 /** What a stream shows of a user, and how it finds what is new. */
@@ -66,8 +67,8 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   readonly #audience: Audience;
   readonly #source: Source<Event>;
   #expiry: NodeJS.Timeout | undefined;
-  /** When the user's records began; 0 while there are none. Another time is another life. */
-  #startedAt = 0;
+  /** When the user's records began, if there are any. Another time is another life. */
+  #startedAt: Time | undefined;
   #ready: Event[] = [];
   #isStale = true;
   #hasEnded = false;
@@ -92,7 +93,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
 
   async start(): Promise<void> {
     const state = await this.#state();
-    this.#startedAt = state?.startedAt.getTime() ?? 0;
+    this.#startedAt = state?.startedAt;
     this.#source.start?.(state);
   }
 
@@ -211,7 +212,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
 
   #isAnotherLife(state: UserRevision | undefined): boolean {
     const earlier = this.#startedAt;
-    this.#startedAt = state?.startedAt.getTime() ?? 0;
-    return earlier !== 0 && earlier !== this.#startedAt;
+    this.#startedAt = state?.startedAt;
+    return earlier !== undefined && earlier !== this.#startedAt;
   }
 }

@@ -1,5 +1,6 @@
 import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
 import { type EntityManager, query } from '../database/database.ts';
+import type { Time } from '../time.ts';
 import type { Notification, Resolution } from './notification.entity.ts';
 
 type Tables = ReturnType<typeof query> extends Kysely<infer Tables> ? Tables : never;
@@ -19,7 +20,7 @@ export async function changeNumbered(
   { userId, revision }: { userId: string; revision: number },
   choice: Choice,
   change: Change,
-  now: Date,
+  now: Time,
 ): Promise<Notification[]> {
   const changed = await query(em)
     .with('numbered', (db) =>
@@ -39,7 +40,7 @@ export async function changeNumbered(
     .updateTable('Notification')
     .from('numbered')
     .set((eb) => {
-      const time = eb.fn<Date>('greatest', [eb.val(now), 'updatedAt']);
+      const time = eb.fn<Time>('greatest', [eb.val(now), 'updatedAt']);
       return {
         ...change,
         ...(change.status === 'resolved' ? { resolvedAt: time } : { dismissedAt: time }),

@@ -1,6 +1,7 @@
 import type { EntityManager } from '../database/database.ts';
 import type { NotificationKind } from '../notification-kind.ts';
 import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import type { Time } from '../time.ts';
 import { type Choice, changeNumbered } from './change-numbered.ts';
 import type { Notification } from './notification.entity.ts';
 
@@ -22,7 +23,7 @@ export async function dismissNotifications(
   em: EntityManager,
   userId: string,
   filter: DismissFilter,
-  now: Date,
+  now: Time,
 ): Promise<Notification[]> {
   return em.transactional(async (em) => {
     const { notifications: revision } = await lockUser(em, userId);

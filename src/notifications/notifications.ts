@@ -2,6 +2,7 @@ import { type EntityManager, query } from '../database/database.ts';
 import { cutPage, type Page } from '../database/page.ts';
 import { NotFoundError } from '../errors.ts';
 import type { NotificationKind } from '../notification-kind.ts';
+import type { Time } from '../time.ts';
 import type { Notification, NotificationStatus } from './notification.entity.ts';
 
 /** Which of a user's notifications; an empty list or none is no filter. */
@@ -63,7 +64,7 @@ export async function dismissNotification(
   em: EntityManager,
   userId: string,
   id: string,
-  now: Date,
+  now: Time,
 ): Promise<Notification> {
   const dismissed = await query(em)
     .with('locked', (db) =>

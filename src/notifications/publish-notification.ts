@@ -5,6 +5,7 @@ import { type EntityManager, query } from '../database/database.ts';
 import { ConflictError } from '../errors.ts';
 import { type Channels, channelsOf } from '../preferences/preferences.ts';
 import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import { latest, type Time } from '../time.ts';
 import type { Notification } from './notification.entity.ts';
 import { resolveActive } from './resolve-notifications.ts';
 
@@ -22,7 +23,7 @@ export type NotificationDraft = Pick<
   | 'previewText'
   | 'prUrl'
   | 'payload'
-> & { id: string | null; occurredAt: Date | null };
+> & { id: string | null; occurredAt: Time | null };
 
 /** `created` is false where the same notification had come before. */
 export type Publication = { notification: Notification; created: boolean; channels: Channels };
@@ -35,7 +36,7 @@ export async function publishNotification(
   em: EntityManager,
   userId: string,
   draft: NotificationDraft,
-  now: Date,
+  now: Time,
 ): Promise<Publication> {
   return em.transactional(async (em) => {
     const { notifications: revision } = await lockUser(em, userId);
@@ -49,7 +50,7 @@ export async function publishNotification(
     const superseded = await resolveActive(em, { userId, filter, reason: 'superseded', revision }, now);
     const reached = revision + superseded.length + 1;
     // Never before what it takes the place of, though requests overtake each other on their way to the lock.
-    const arrived = new Date(Math.max(...[now, ...superseded.map(({ updatedAt }) => updatedAt)].map(Number)));
+    const arrived = latest(now, ...superseded.map(({ updatedAt }) => updatedAt));
     const notification = await insert(em, {
       ...draft,
       userId,
@@ -83,7 +84,7 @@ function isSame(stored: Notification, { occurredAt, payload, ...draft }: Notific
   const { payload: storedPayload, occurredAt: storedTime, ...rest } = stored;
   return (
     Object.entries(draft).every(([name, value]) => Reflect.get(rest, name) === value) &&
-    (occurredAt === null || occurredAt.getTime() === storedTime.getTime()) &&
+    (occurredAt === null || occurredAt === storedTime) &&
     isDeepStrictEqual(storedPayload, JSON.parse(JSON.stringify(payload)))
   );
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from '../database/database.ts';
 import type { NotificationKind } from '../notification-kind.ts';
 import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import type { Time } from '../time.ts';
 import { type Choice, changeNumbered } from './change-numbered.ts';
 import type { Notification, Resolution } from './notification.entity.ts';
 
@@ -13,7 +14,7 @@ export async function resolveNotifications(
   userId: string,
   filter: TaskFilter,
   reason: Exclude<Resolution, 'superseded'>,
-  now: Date,
+  now: Time,
 ): Promise<Notification[]> {
   return em.transactional(async (em) => {
     const { notifications: revision } = await lockUser(em, userId);
@@ -29,7 +30,7 @@ export async function resolveNotifications(
 export async function resolveActive(
   em: EntityManager,
   change: { userId: string; filter: TaskFilter; reason: Resolution; revision: number },
-  now: Date,
+  now: Time,
 ): Promise<Notification[]> {
   const { userId, filter, reason, revision } = change;
   const choice: Choice = (eb) =>

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { type Database, type EntityManager, query } from '../database/database.ts';
 import type { Log } from '../log.ts';
 import { raiseRevision } from '../revisions/revisions.ts';
+import { type Time, timeOf } from '../time.ts';
 
 /** Notifications removed in one transaction. */
 const BATCH = 500;
@@ -21,7 +22,7 @@ export function startRetention(database: Database, days: number, log: Log): { st
     try {
       let removed = 0;
       while (!isStopped) {
-        const batch = await removeBatch(database.em.fork(), new Date(Date.now() - days * DAY_MS));
+        const batch = await removeBatch(database.em.fork(), timeOf(new Date(Date.now() - days * DAY_MS)));
         if (batch === undefined) break;
         removed += batch;
       }
@@ -47,7 +48,7 @@ export function startRetention(database: Database, days: number, log: Log): { st
  * Removes some of one user's notifications that were resolved or dismissed before a time, and answers how many;
  * undefined where there are none left, or another gateway is removing them: one does it at a time.
  */
-export async function removeBatch(em: EntityManager, before: Date): Promise<number | undefined> {
+export async function removeBatch(em: EntityManager, before: Time): Promise<number | undefined> {
   return em.transactional(async (em) => {
     const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${RETENTION_LOCK}) as free`;
     const { rows } = await lock.execute(query(em));
@@ -73,6 +74,6 @@ export async function removeBatch(em: EntityManager, before: Date): Promise<numb
   });
 }
 
-function retired(em: EntityManager, before: Date) {
+function retired(em: EntityManager, before: Time) {
   return query(em).selectFrom('Notification').where('status', '<>', 'active').where('updatedAt', '<', before);
 }

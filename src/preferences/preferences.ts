@@ -1,5 +1,6 @@
 import { type EntityManager, query } from '../database/database.ts';
 import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
+import type { Time } from '../time.ts';
 import type { Preference } from './preference.entity.ts';
 
 /** The channels that one kind of notification may take. */
@@ -10,8 +11,8 @@ export type PreferenceChange = Channels & { notificationKind?: NotificationKind 
 
 /** What applies to a kind; one that was never stored has no times yet. */
 export type EffectivePreference = Omit<Preference, 'createdAt' | 'updatedAt'> & {
-  createdAt: Date | null;
-  updatedAt: Date | null;
+  createdAt: Time | null;
+  updatedAt: Time | null;
 };
 
 const allOn: Channels = { emailEnabled: true, pushEnabled: true, chatDmEnabled: true };
@@ -44,7 +45,7 @@ export async function updatePreferences(
   em: EntityManager,
   userId: string,
   changes: readonly PreferenceChange[],
-  now: Date,
+  now: Time,
 ): Promise<EffectivePreference[]> {
   const times = { createdAt: now, updatedAt: now };
   const wanted = notificationKinds.map((notificationKind) => {

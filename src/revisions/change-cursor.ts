@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { decodeCursor, encodeCursor } from '../cursor.ts';
 import { ValidationError } from '../errors.ts';
+import { millisecondsOf } from '../time.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
 /** How far somebody has seen a user's changes. */
@@ -28,7 +29,8 @@ export function readCursor(cursor: string, path: readonly string[]): ChangeCurso
 
 /** The cursor of everything that happened to a user's notifications so far. */
 export function cursorOf(state: UserRevision | undefined): ChangeCursor {
-  return { startedAt: state?.startedAt.getTime() ?? 0, revision: state?.notifications ?? 0 };
+  if (state === undefined) return { startedAt: 0, revision: 0 };
+  return { startedAt: millisecondsOf(state.startedAt), revision: state.notifications };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { type EntityManager, query } from '../database/database.ts';
+import { millisecondsOf } from '../time.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
 /**
@@ -35,5 +36,5 @@ export async function entityTag(
   of: 'notifications' | 'workspaces',
 ): Promise<string> {
   const state = await findRevision(em, userId);
-  return `"${state?.startedAt.getTime() ?? 0}-${state?.[of] ?? 0}"`;
+  return `"${state ? millisecondsOf(state.startedAt) : 0}-${state?.[of] ?? 0}"`;
 }

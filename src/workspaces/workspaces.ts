@@ -1,6 +1,7 @@
 import { type EntityManager, query } from '../database/database.ts';
 import { cutPage, type Page } from '../database/page.ts';
 import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import type { Time } from '../time.ts';
 import type { Workspace, WorkspaceStatus } from './workspace.entity.ts';
 
 /** Which of a user's workspaces; an empty list or none is no filter. */
@@ -11,9 +12,6 @@ export type WorkspaceFilter = {
 
 /** A workspace as the platform reports it. */
 export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
-
-/** Earlier than any time that a workspace can carry. */
-const NEVER = new Date(-8.64e15);
 
 /** A user's workspaces over all projects, newest first. */
 export async function listWorkspaces(
@@ -58,7 +56,7 @@ export async function putWorkspaces(
     const { workspaces: revision } = await lockUser(em, userId);
     const ids = states.map(({ id }) => id);
     const deletions = await deletionTimes(em, userId, ids);
-    const known = states.filter(({ id, updatedAt }) => updatedAt > (deletions.get(id) ?? NEVER));
+    const known = states.filter(({ id, updatedAt }) => updatedAt > (deletions.get(id) ?? ''));
     const numbered = known.map((state, index) => ({ ...state, userId, revision: revision + index + 1 }));
     const stored = await storeNewer(em, numbered);
     if (stored.length > 0) await raiseRevision(em, userId, { workspaces: revision + numbered.length });
@@ -74,7 +72,7 @@ export async function deleteWorkspace(
   em: EntityManager,
   userId: string,
   id: string,
-  deletedAt: Date,
+  deletedAt: Time,
 ): Promise<boolean> {
   return em.transactional(async (em) => {
     const { workspaces } = await lockUser(em, userId);
@@ -104,7 +102,7 @@ export async function deleteWorkspace(
 }
 
 async function deletionTimes(em: EntityManager, userId: string, ids: readonly string[]) {
-  if (ids.length === 0) return new Map<string, Date>();
+  if (ids.length === 0) return new Map<string, Time>();
   const rows = await query(em)
     .selectFrom('WorkspaceDeletion')
     .select(['id', 'deletedAt'])

@@ -1,0 +1,79 @@
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  execute,
+  GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  getVariableValues,
+  type Source,
+} from 'graphql';
+import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
+import { takesSecret } from './operation.ts';
+
+/** Executes an operation on one schema, as graphql-js's `execute` does. */
+export type Execute = (args: ExecutionArgs) => Promise<ExecutionResult>;
+
+/** An operation that came once, one that cannot be compiled, or a function made of it. */
+type State = 'seen' | 'interpreted' | CompiledQuery;
+
+/**
+ * Execution by graphql-js of what is new, and from the second time on by a function compiled of the document:
+ * compiling takes as long as interpreting many times. Variables are coerced by graphql-js in any case; the
+ * compiler's own coercion does not know `@oneOf`.
+ */
+export function createExecute(schema: GraphQLSchema): Execute {
+  const states = new WeakMap<DocumentNode, Map<string | undefined, State>>();
+
+  return async (args) => {
+    const { document, contextValue, variableValues } = args;
+    const operationName = args.operationName ?? undefined;
+    const compiled = compiledOf(document, operationName);
+    if (compiled === undefined) return execute(args);
+    const { variableDefinitions = [] } = getOperationAST(document, operationName) ?? {};
+    const { errors } = getVariableValues(schema, variableDefinitions, variableValues ?? {});
+    if (errors !== undefined) return { errors };
+    return withPositions(await compiled.query(undefined, contextValue, variableValues), document.loc?.source);
+  };
+
+  function compiledOf(document: DocumentNode, operationName: string | undefined): CompiledQuery | undefined {
+    const operations = states.get(document) ?? new Map<string | undefined, State>();
+    states.set(document, operations);
+    const known = operations.get(operationName);
+    const state = known === 'seen' ? compile(document, operationName) : (known ?? 'seen');
+    operations.set(operationName, state);
+    return typeof state === 'string' ? undefined : state;
+  }
+
+  function compile(document: DocumentNode, operationName: string | undefined): State {
+    // The compiler writes arguments into its code, as JSON: no credential shall lie there, and none survives it.
+    if (takesSecret(schema, document, operationName)) return 'interpreted';
+    const compiled = compileQuery(schema, document, operationName, {
+      // Without it a fragment that is spread twice under different conditions is included under either.
+      useExperimentalPathBasedSkipInclude: true,
+    });
+    return isCompiledQuery(compiled) ? compiled : 'interpreted';
+  }
+}
+
+/** The compiler's errors know line and column alone; ours are made again by source and position. */
+function withPositions({ data, errors }: ExecutionResult, source: Source | undefined): ExecutionResult {
+  if (errors === undefined) return { data: data ?? null };
+  const placed = errors.map(
+    ({ message, locations, path, originalError }) =>
+      new GraphQLError(message, {
+        source: source ?? null,
+        positions: source && locations ? locations.map((location) => positionOf(source, location)) : null,
+        path: path ?? null,
+        originalError: originalError ?? null,
+      }),
+  );
+  return { errors: placed, data: data ?? null };
+}
+
+function positionOf({ body }: Source, { line, column }: { line: number; column: number }): number {
+  const lines = body.matchAll(/\r\n|[\n\r]/g);
+  const end = [...lines.take(line - 1)].at(-1);
+  return (end === undefined ? 0 : end.index + end[0].length) + column - 1;
+}
