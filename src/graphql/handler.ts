@@ -1,4 +1,6 @@
+import { isAsyncIterable } from '@graphql-tools/utils';
 import type { Request, Response } from 'express';
+import type { ExecutionResult } from 'graphql';
 import { anonymous } from '../auth/viewer.ts';
 import type { Context } from '../context.ts';
 import { type GatewayError, UnauthenticatedError } from '../errors.ts';
@@ -7,9 +9,10 @@ import { parseJson, readJson } from '../http/body.ts';
 import { searchOf } from '../http/search.ts';
 import { parseDocument } from './document.ts';
 import { httpOf, shownError, toGraphQLError } from './gateway-error.ts';
+import { resultTypeOf } from './media-type.ts';
 import { isIntrospection } from './operation.ts';
+import { run } from './run.ts';
 import { EVENT_STREAM, sendEvents } from './sse.ts';
-import { startSubscription } from './subscribe.ts';
 import type { createGraphQLServer } from './yoga.ts';
 
 /** What the GraphQL face needs of the gateway. */
@@ -23,7 +26,10 @@ export type GraphQLOptions = {
   fail(error: unknown, response: Response): GatewayError;
 };
 
-/** The GraphQL face: the token first, then the body, then Yoga; subscriptions by streams of our own. */
+/**
+ * The GraphQL face: the token first, then the body, then the operation. What went well is written here; event streams
+ * too, for Yoga's hold more than twice the memory. All else, and every error, is answered by Yoga.
+ */
 export function createGraphQLHandler({ yoga, openIntrospection, open, settle, fail }: GraphQLOptions) {
   return async (request: Request, response: Response): Promise<void> => {
     let context: Context | undefined;
@@ -38,17 +44,25 @@ export function createGraphQLHandler({ yoga, openIntrospection, open, settle, fa
     }
   };
 
-  /** Yoga's event streams hold more than twice the memory of ours; all other replies are Yoga's. */
   async function answer(request: Request, response: Response, parameters: unknown, context: Context) {
-    const isKnownMethod = request.method === 'POST' || request.method === 'GET';
-    const takesEvents = isKnownMethod && request.accepts(EVENT_STREAM) !== false;
-    const started = takesEvents ? await startSubscription(yoga, parameters, context) : undefined;
-    if (started === undefined) return yoga(request, response, context);
-    if ('refusal' in started) return yoga(request, response, { ...context, refusal: started.refusal });
+    const { method, headers } = request;
+    const isPost = method === 'POST';
+    const takesEvents = (isPost || method === 'GET') && request.accepts(EVENT_STREAM) !== false;
+    const allowed = { query: isPost, mutation: isPost, subscription: takesEvents };
+    const result = await run(yoga, parameters, context, allowed);
+    if (result === undefined) return yoga(request, response, context);
+    if (isAsyncIterable(result)) {
+      await settle(context, response);
+      // It has been read, and would be kept for as long as the stream lives.
+      request.body = undefined;
+      return sendEvents(result, response, context.log);
+    }
+    const type = resultTypeOf(headers.accept);
+    // What status an error means is Yoga's to say.
+    if (type === undefined || result.errors !== undefined)
+      return yoga(request, response, { ...context, result });
     await settle(context, response);
-    // It has been read, and would be kept for as long as the stream lives.
-    request.body = undefined;
-    await sendEvents(started.results, response, context.log);
+    sendResult(response, type, result);
   }
 
   async function openFor(request: Request, response: Response): Promise<Context> {
@@ -86,6 +100,12 @@ function parametersOf(request: Request): Record<string, unknown> {
     return [name, JSON_PARAMETERS.has(name) ? parseJson(text, ['query', name]) : text] as const;
   });
   return Object.fromEntries(entries);
+}
+
+function sendResult(response: Response, type: string, result: ExecutionResult): void {
+  const text = Buffer.from(JSON.stringify(result));
+  response.writeHead(200, { 'Content-Type': `${type}; charset=utf-8`, 'Content-Length': text.length });
+  response.end(text);
 }
 
 const JSON_PARAMETERS = new Set(['variables', 'extensions']);

@@ -31,15 +31,15 @@ export function createGraphQLServer(schema: GraphQLSchema, execute: Execute, rat
     plugins: [
       useOurEngine(execute),
       useVariableCheck(schema),
-      useRefusal(),
+      useResult(),
       useWholeFailure(),
       useQuota(rateLimiter),
     ],
   });
 }
 
-/** What Yoga gets of a request: its context, and what became of a subscription that could not start. */
-type ServerContext = Context & { refusal?: ExecutionResult };
+/** What Yoga gets of a request: its context, and the result where its operation has run already. */
+type ServerContext = Context & { result?: ExecutionResult };
 
 type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
 
@@ -77,11 +77,11 @@ type OperationArgs = Pick<ExecutionArgs, 'document' | 'operationName' | 'variabl
   contextValue: Context;
 };
 
-/** Answers what a subscription was refused with outside of Yoga, and frees one that nobody can be answered. */
-function useRefusal(): YogaPlugin {
+/** Answers a result that is there already, and frees a subscription that nobody can be answered. */
+function useResult(): YogaPlugin {
   return {
     onParams({ context, setResult }) {
-      if (context.refusal !== undefined) setResult(context.refusal);
+      if (context.result !== undefined) setResult(context.result);
     },
     async onResultProcess({ result, resultProcessor }) {
       if (resultProcessor === undefined && isAsyncIterable(result))
