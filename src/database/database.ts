@@ -45,9 +45,19 @@ const naming = {
 } as const;
 
 /** The entities as tables and their properties as columns. */
-type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
+export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
 
 /** Queries with entities as tables and their properties as columns, inside the manager's transaction if it has one. */
 export function query(em: EntityManager): Kysely<Tables> {
-  return em.getKysely<Tables>().withPlugin(new NamedColumns(em, naming));
+  return em.getKysely<Tables>().withPlugin(columnsOf(em));
 }
+
+/** How the columns of the entities are named; it is the same for all managers of a database. */
+export function columnsOf(em: EntityManager): NamedColumns {
+  const metadata = em.getMetadata();
+  const columns = namedColumns.get(metadata) ?? new NamedColumns(em, naming);
+  namedColumns.set(metadata, columns);
+  return columns;
+}
+
+const namedColumns = new WeakMap<object, NamedColumns>();

@@ -29,7 +29,7 @@ export class NamedColumns implements KyselyPlugin {
   /** The columns of each table with the properties that they hold. */
   readonly #columns = new Map<string, [column: string, property: string][]>();
   readonly #properties = new Map<string, string>();
-  readonly #secrets = new Set<string>();
+  readonly #secrets: string[] = [];
 
   constructor(em: EntityManager, options: MikroKyselyPluginOptions) {
     this.#names = new MikroKyselyPlugin(em, options);
@@ -39,7 +39,8 @@ export class NamedColumns implements KyselyPlugin {
       );
       this.#columns.set(tableName, columns);
       for (const [column, property] of columns) this.#properties.set(column, property);
-      for (const { name, customType } of props) if (customType instanceof SecretType) this.#secrets.add(name);
+      for (const { name, customType } of props)
+        if (customType instanceof SecretType) this.#secrets.push(name);
     }
   }
 
@@ -61,17 +62,21 @@ export class NamedColumns implements KyselyPlugin {
     }
   }
 
-  /** Only credentials are not used as they come. */
   async transformResult({ result }: PluginTransformResultArgs): Promise<QueryResult<UnknownRow>> {
-    const [first] = result.rows;
-    const secrets = first === undefined ? [] : [...this.#secrets].filter((name) => name in first);
-    for (const row of result.rows) {
-      for (const name of secrets) {
+    this.hideSecrets(result.rows);
+    return result;
+  }
+
+  /** Only credentials are not used as they come. */
+  hideSecrets(rows: readonly UnknownRow[]): void {
+    const [first] = rows;
+    const secrets = first === undefined ? [] : this.#secrets.filter((name) => name in first);
+    for (const name of secrets) {
+      for (const row of rows) {
         const text = row[name];
         if (typeof text === 'string') row[name] = new Secret(text);
       }
     }
-    return result;
   }
 
   #returning(returning: ReturningNode | undefined, table: OperationNode | undefined) {

@@ -1,5 +1,6 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import type { Time } from '../time.ts';
+import type { Inputs } from './prepared.ts';
 
 /** Where a record stands in a list that is newest first by `createdAt`, then `id`. */
 export type Position = { createdAt: Time; id: string };
@@ -13,22 +14,45 @@ export type Page = {
   backwards?: boolean | undefined;
 };
 
+/** A page as a prepared statement takes it. */
+export type PageInput = {
+  afterTime: Time | undefined;
+  afterId: string | undefined;
+  beforeTime: Time | undefined;
+  beforeId: string | undefined;
+  limit: number | undefined;
+  offset: number | undefined;
+  backwards: true | undefined;
+};
+
+/** A page's inputs. */
+export function pageInput({ after, before, limit, offset, backwards }: Page): PageInput {
+  return {
+    afterTime: after?.createdAt,
+    afterId: after?.id,
+    beforeTime: before?.createdAt,
+    beforeId: before?.id,
+    limit,
+    offset,
+    backwards: backwards || undefined,
+  };
+}
+
 /** Puts a query of records in the list's order and cuts the page out of it; for the index on (…, created_at, id). */
 export function cutPage<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
-  page: Page,
+  { slot, has }: Inputs<PageInput>,
 ): SelectQueryBuilder<Tables, Table, Row> {
-  const { after, before, limit, offset, backwards } = page;
-  const direction = backwards ? 'asc' : 'desc';
+  const direction = has('backwards') ? 'asc' : 'desc';
   return query
-    .$if(after !== undefined, (all) =>
-      all.where(sql<boolean>`(created_at, id) < (${after?.createdAt}, ${after?.id})`),
+    .$if(has('afterId'), (all) =>
+      all.where(sql<boolean>`(created_at, id) < (${slot('afterTime')}, ${slot('afterId')})`),
     )
-    .$if(before !== undefined, (all) =>
-      all.where(sql<boolean>`(created_at, id) > (${before?.createdAt}, ${before?.id})`),
+    .$if(has('beforeId'), (all) =>
+      all.where(sql<boolean>`(created_at, id) > (${slot('beforeTime')}, ${slot('beforeId')})`),
     )
     .orderBy(sql`created_at`, direction)
     .orderBy(sql`id`, direction)
-    .$if(limit !== undefined, (all) => all.limit(limit ?? 0))
-    .$if(offset !== undefined, (all) => all.offset(offset ?? 0));
+    .$if(has('limit'), (all) => all.limit(slot('limit')))
+    .$if(has('offset'), (all) => all.offset(slot('offset')));
 }

@@ -1,4 +1,5 @@
 import { type EntityManager, query } from '../database/database.ts';
+import { prepared } from '../database/prepared.ts';
 import { ConflictError, InternalError } from '../errors.ts';
 import type { Time } from '../time.ts';
 import type { CredentialCipher, TokenPair } from './credential-cipher.ts';
@@ -135,8 +136,13 @@ export async function readCredential(
   }
 }
 
+const stored = prepared<{ userId: string }, EditorCredential>((db, { slot }) =>
+  db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')),
+);
+
 async function find(em: EntityManager, userId: string): Promise<EditorCredential | undefined> {
-  return query(em).selectFrom('EditorCredential').selectAll().where('userId', '=', userId).executeTakeFirst();
+  const [credential] = await stored(em, { userId });
+  return credential;
 }
 
 async function writePair(

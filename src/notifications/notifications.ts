@@ -1,5 +1,7 @@
-import { type EntityManager, query } from '../database/database.ts';
-import { cutPage, type Page } from '../database/page.ts';
+import type { Kysely } from 'kysely';
+import type { EntityManager, Tables } from '../database/database.ts';
+import { cutPage, type Page, type PageInput, pageInput } from '../database/page.ts';
+import { type Inputs, prepared } from '../database/prepared.ts';
 import { NotFoundError } from '../errors.ts';
 import type { NotificationKind } from '../notification-kind.ts';
 import type { Time } from '../time.ts';
@@ -11,6 +13,37 @@ export type NotificationFilter = {
   kind?: readonly NotificationKind[] | null | undefined;
 };
 
+/** A filter as a statement takes it: an index has the order of the list for one status, not for several. */
+type FilterInput = {
+  userId: string;
+  status: NotificationStatus | undefined;
+  statuses: readonly NotificationStatus[] | undefined;
+  kinds: readonly NotificationKind[] | undefined;
+};
+
+function filterInput(userId: string, { status, kind }: NotificationFilter): FilterInput {
+  const several = status?.length !== 1;
+  return {
+    userId,
+    status: several ? undefined : status[0],
+    statuses: several && status?.length ? status : undefined,
+    kinds: kind?.length ? kind : undefined,
+  };
+}
+
+function matching(db: Kysely<Tables>, { slot, any, has }: Inputs<FilterInput>) {
+  return db
+    .selectFrom('Notification')
+    .where('userId', '=', slot('userId'))
+    .$if(has('status'), (all) => all.where('status', '=', slot('status')))
+    .$if(has('statuses'), (all) => all.where('status', '=', any('statuses')))
+    .$if(has('kinds'), (all) => all.where('kind', '=', any('kinds')));
+}
+
+const list = prepared<FilterInput & PageInput, Notification>((db, inputs) =>
+  cutPage(matching(db, inputs).selectAll(), inputs),
+);
+
 /** A user's notifications, newest first. */
 export async function listNotifications(
   em: EntityManager,
@@ -18,8 +51,12 @@ export async function listNotifications(
   filter: NotificationFilter,
   page: Page,
 ): Promise<Notification[]> {
-  return cutPage(matching(em, userId, filter).selectAll(), page).execute();
+  return list(em, { ...filterInput(userId, filter), ...pageInput(page) });
 }
+
+const count = prepared<FilterInput, { count: number }>((db, inputs) =>
+  matching(db, inputs).select((eb) => eb.fn.countAll<number>().as('count')),
+);
 
 /** How many there are without paging. */
 export async function countNotifications(
@@ -27,55 +64,37 @@ export async function countNotifications(
   userId: string,
   filter: NotificationFilter,
 ): Promise<number> {
-  const { count } = await matching(em, userId, filter)
-    .select((eb) => eb.fn.countAll<string>().as('count'))
-    .executeTakeFirstOrThrow();
-  return Number(count);
+  const [row] = await count(em, filterInput(userId, filter));
+  return row?.count ?? 0;
 }
 
-function matching(em: EntityManager, userId: string, { status, kind }: NotificationFilter) {
-  return query(em)
-    .selectFrom('Notification')
-    .where('userId', '=', userId)
-    .$if(!!status?.length, (all) => all.where('status', 'in', status ?? []))
-    .$if(!!kind?.length, (all) => all.where('kind', 'in', kind ?? []));
-}
+const find = prepared<{ userId: string; id: string }, Notification>((db, { slot }) =>
+  db.selectFrom('Notification').selectAll().where('userId', '=', slot('userId')).where('id', '=', slot('id')),
+);
 
 /** @throws {NotFoundError} where the user has no such notification */
 export async function findNotification(em: EntityManager, userId: string, id: string): Promise<Notification> {
-  const notification = await query(em)
-    .selectFrom('Notification')
-    .selectAll()
-    .where('userId', '=', userId)
-    .where('id', '=', id)
-    .executeTakeFirst();
+  const [notification] = await find(em, { userId, id });
   if (notification === undefined) throw new NotFoundError();
   return notification;
 }
 
 /**
- * Dismisses a notification whatever its status; one that is dismissed already stays as it is.
  * One statement. Locking the user and then the notification reads its status as the one before left it, so that of
  * two at once one changes it, and both find it dismissed. Times never go back, though clocks and requests overtake
  * each other.
- * @throws {NotFoundError} where the user has no such notification
  */
-export async function dismissNotification(
-  em: EntityManager,
-  userId: string,
-  id: string,
-  now: Time,
-): Promise<Notification> {
-  const dismissed = await query(em)
+const dismiss = prepared<{ userId: string; id: string; now: Time }, Notification>((db, { slot }) =>
+  db
     .with('locked', (db) =>
-      db.selectFrom('UserRevision').select('userId').where('userId', '=', userId).forUpdate(),
+      db.selectFrom('UserRevision').select('userId').where('userId', '=', slot('userId')).forUpdate(),
     )
     .with('undismissed', (db) =>
       db
         .selectFrom('Notification')
         .innerJoin('locked', 'locked.userId', 'Notification.userId')
         .select('Notification.id')
-        .where('Notification.id', '=', id)
+        .where('Notification.id', '=', slot('id'))
         .where('Notification.status', '<>', 'dismissed')
         .forUpdate('Notification'),
     )
@@ -83,7 +102,7 @@ export async function dismissNotification(
       db
         .updateTable('UserRevision')
         .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
-        .where('userId', '=', userId)
+        .where('userId', '=', slot('userId'))
         .where((eb) => eb.exists(eb.selectFrom('undismissed').select('id')))
         .returning('notifications as revision'),
     )
@@ -92,12 +111,24 @@ export async function dismissNotification(
     .set((eb) => ({
       status: 'dismissed',
       revision: eb.ref('raised.revision'),
-      dismissedAt: eb.fn('greatest', [eb.val(now), 'updatedAt']),
-      updatedAt: eb.fn('greatest', [eb.val(now), 'updatedAt']),
+      dismissedAt: eb.fn('greatest', [slot('now'), 'updatedAt']),
+      updatedAt: eb.fn('greatest', [slot('now'), 'updatedAt']),
     }))
-    .where('userId', '=', userId)
-    .where('id', '=', id)
-    .returningAll('Notification')
-    .executeTakeFirst();
+    .where('userId', '=', slot('userId'))
+    .where('id', '=', slot('id'))
+    .returningAll('Notification'),
+);
+
+/**
+ * Dismisses a notification whatever its status; one that is dismissed already stays as it is.
+ * @throws {NotFoundError} where the user has no such notification
+ */
+export async function dismissNotification(
+  em: EntityManager,
+  userId: string,
+  id: string,
+  now: Time,
+): Promise<Notification> {
+  const [dismissed] = await dismiss(em, { userId, id, now });
   return dismissed ?? findNotification(em, userId, id);
 }

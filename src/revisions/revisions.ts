@@ -1,4 +1,5 @@
 import { type EntityManager, query } from '../database/database.ts';
+import { prepared } from '../database/prepared.ts';
 import { millisecondsOf } from '../time.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
@@ -15,9 +16,14 @@ export async function lockUser(em: EntityManager, userId: string): Promise<UserR
     .executeTakeFirstOrThrow();
 }
 
+const find = prepared<{ userId: string }, UserRevision>((db, { slot }) =>
+  db.selectFrom('UserRevision').selectAll().where('userId', '=', slot('userId')),
+);
+
 /** The revisions of a user; undefined while nothing of theirs ever changed. */
 export async function findRevision(em: EntityManager, userId: string): Promise<UserRevision | undefined> {
-  return query(em).selectFrom('UserRevision').selectAll().where('userId', '=', userId).executeTakeFirst();
+  const [revision] = await find(em, { userId });
+  return revision;
 }
 
 /** Writes the revisions that a change has reached; the user must be locked. */

@@ -1,5 +1,7 @@
-import { type EntityManager, query } from '../database/database.ts';
-import { cutPage, type Page } from '../database/page.ts';
+import type { Kysely } from 'kysely';
+import { type EntityManager, query, type Tables } from '../database/database.ts';
+import { cutPage, type Page, type PageInput, pageInput } from '../database/page.ts';
+import { type Inputs, prepared } from '../database/prepared.ts';
 import { lockUser, raiseRevision } from '../revisions/revisions.ts';
 import type { Time } from '../time.ts';
 import type { Workspace, WorkspaceStatus } from './workspace.entity.ts';
@@ -13,6 +15,37 @@ export type WorkspaceFilter = {
 /** A workspace as the platform reports it. */
 export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
 
+/** A filter as a statement takes it: an index has the order of the list for one status, not for several. */
+type FilterInput = {
+  userId: string;
+  projectId: string | undefined;
+  status: WorkspaceStatus | undefined;
+  statuses: readonly WorkspaceStatus[] | undefined;
+};
+
+function filterInput(userId: string, { projectId, status }: WorkspaceFilter): FilterInput {
+  const several = status?.length !== 1;
+  return {
+    userId,
+    projectId: projectId ?? undefined,
+    status: several ? undefined : status[0],
+    statuses: several && status?.length ? status : undefined,
+  };
+}
+
+function matching(db: Kysely<Tables>, { slot, any, has }: Inputs<FilterInput>) {
+  return db
+    .selectFrom('Workspace')
+    .where('userId', '=', slot('userId'))
+    .$if(has('projectId'), (all) => all.where('projectId', '=', slot('projectId')))
+    .$if(has('status'), (all) => all.where('status', '=', slot('status')))
+    .$if(has('statuses'), (all) => all.where('status', '=', any('statuses')));
+}
+
+const list = prepared<FilterInput & PageInput, Workspace>((db, inputs) =>
+  cutPage(matching(db, inputs).selectAll(), inputs),
+);
+
 /** A user's workspaces over all projects, newest first. */
 export async function listWorkspaces(
   em: EntityManager,
@@ -20,8 +53,12 @@ export async function listWorkspaces(
   filter: WorkspaceFilter,
   page: Page,
 ): Promise<Workspace[]> {
-  return cutPage(matching(em, userId, filter).selectAll(), page).execute();
+  return list(em, { ...filterInput(userId, filter), ...pageInput(page) });
 }
+
+const count = prepared<FilterInput, { count: number }>((db, inputs) =>
+  matching(db, inputs).select((eb) => eb.fn.countAll<number>().as('count')),
+);
 
 /** How many there are without paging. */
 export async function countWorkspaces(
@@ -29,18 +66,8 @@ export async function countWorkspaces(
   userId: string,
   filter: WorkspaceFilter,
 ): Promise<number> {
-  const { count } = await matching(em, userId, filter)
-    .select((eb) => eb.fn.countAll<string>().as('count'))
-    .executeTakeFirstOrThrow();
-  return Number(count);
-}
-
-function matching(em: EntityManager, userId: string, { projectId, status }: WorkspaceFilter) {
-  return query(em)
-    .selectFrom('Workspace')
-    .where('userId', '=', userId)
-    .$if(projectId != null, (all) => all.where('projectId', '=', projectId ?? ''))
-    .$if(!!status?.length, (all) => all.where('status', 'in', status ?? []));
+  const [row] = await count(em, filterInput(userId, filter));
+  return row?.count ?? 0;
 }
 
 /**

@@ -1,8 +1,12 @@
 import pg from 'pg';
 import { vi } from 'vitest';
+import { z } from 'zod';
 
 /** A statement as it went to PostgreSQL. */
 export type Statement = { text: string; values: readonly unknown[] };
+
+/** As it is given to pg, without or with a name. */
+const Query = z.object({ text: z.string(), values: z.array(z.unknown()).catch([]) });
 
 /** Runs `work` and answers the statements that this process sent meanwhile; they are run as ever. */
 export async function statementsOf(work: () => Promise<unknown>): Promise<Statement[]> {
@@ -10,8 +14,11 @@ export async function statementsOf(work: () => Promise<unknown>): Promise<Statem
   try {
     await work();
     return sent.mock.calls.flatMap((call: unknown[]) => {
-      const [text, values] = call;
-      return typeof text === 'string' ? [{ text, values: Array.isArray(values) ? values : [] }] : [];
+      const [first, second] = call;
+      const { success, data } = Query.safeParse(
+        typeof first === 'string' ? { text: first, values: second } : first,
+      );
+      return success ? [data] : [];
     });
   } finally {
     sent.mockRestore();
