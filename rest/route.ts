@@ -11,7 +11,7 @@ import { searchOf } from '../src/http/search.ts';
 import { argumentsOf, type Binding, type Parts, placeOf } from './binding.ts';
 import { pathParameters } from './path.ts';
 import { pageOf, queryOf } from './query.ts';
-import { holdsSecret, selectionOf, toWire } from './wire.ts';
+import { holdsSecret, selectionOf, writerOf } from './wire.ts';
 
 export { body, path, query } from './binding.ts';
 
@@ -54,18 +54,19 @@ export type Handle = (request: Request, response: Response, context: Context) =>
  */
 export function bindRoute(definition: Route, schema: GraphQLSchema, prepare: Prepare): Handle {
   const operation = prepare(documentOf(definition, schema));
+  const answer = answererOf(definition);
   return async (request, response, context) => {
     context.operations.add(definition.field);
     operation.authorize(context.viewer);
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
-    if (!definition.paged) return answer(definition, await runAt(definition, operation, parts, context));
+    if (!definition.paged) return answer(await runAt(definition, operation, parts, context));
     const has = (etag: string) => matches(request.headers['if-none-match'], etag);
     const listing: Listing = { page: pageOf(parts.query), has };
     const data = await runAt(definition, operation, parts, { ...context, listing });
     response.set({ ETag: listing.etag, 'Cache-Control': 'private, no-cache' }).vary('Authorization');
     const isKnown = listing.etag !== undefined && has(listing.etag);
-    return isKnown ? { status: 304, body: undefined } : answer(definition, data);
+    return isKnown ? { status: 304, body: undefined } : answer(data);
   };
 }
 
@@ -113,7 +114,11 @@ async function runAt({ bind, body, field }: Route, operation: Operation, parts: 
   }
 }
 
-function answer({ reply }: Route, data: unknown): Answer {
-  const content = toWire(reply.shape, reply.from === undefined ? data : valueAt(data, [reply.from]));
-  return { status: reply.status, body: reply.name === undefined ? content : { [reply.name]: content } };
+/** What makes a route's answer of the root field's result. */
+function answererOf({ reply: { status, name, from, shape } }: Route): (data: unknown) => Answer {
+  const write = writerOf(shape);
+  return (data) => {
+    const content = write(from === undefined ? data : valueAt(data, [from]));
+    return { status, body: name === undefined ? content : { [name]: content } };
+  };
 }

@@ -40,35 +40,71 @@ function aliased(name: string): string {
   return field === name ? name : `${name}: ${field}`;
 }
 
-/** Writes out a selected result: enum words in lower case, null where the shape has it, left out where it is optional. */
-export function toWire(shape: z.core.$ZodType, value: unknown): unknown {
-  if (value === null || value === undefined) return shape instanceof z.ZodNullable ? null : undefined;
-  const inner = unwrap(shape);
-  if (inner instanceof z.ZodArray && Array.isArray(value))
-    return value.map((item) => toWire(inner.element, item));
-  if (inner instanceof z.ZodEnum || inner instanceof z.ZodLiteral) return String(value).toLowerCase();
-  if (!isRecord(value)) return value;
-  if (isUnion(inner)) return objectToWire(memberOf(inner, value), value);
-  return isStrictObject(inner) ? objectToWire(inner, value) : value;
+/** Writes out a selected result. */
+type Writer = (value: unknown) => unknown;
+
+/**
+ * What writes out results of a shape, made once for thousands of records: enum words in lower case, null where the
+ * shape has it, left out where it is optional.
+ */
+export function writerOf(shape: z.core.$ZodType): Writer {
+  const absent = shape instanceof z.ZodNullable ? null : undefined;
+  const write = writerOfPresent(unwrap(shape));
+  return (value) => (value === null || value === undefined ? absent : write(value));
 }
 
-function objectToWire(object: z.ZodObject, value: Readonly<Record<string, unknown>>) {
-  const written: Record<string, unknown> = {};
-  for (const [name, shape] of Object.entries(object.shape)) {
-    const item = toWire(shape, value[name]);
-    if (item !== undefined) written[name] = item;
+function writerOfPresent(shape: z.core.$ZodType): Writer {
+  if (shape instanceof z.ZodArray) {
+    const write = writerOf(shape.element);
+    return (value) => (Array.isArray(value) ? value.map(write) : value);
   }
-  return written;
+  if (shape instanceof z.ZodEnum || shape instanceof z.ZodLiteral) return wordWriter(shape);
+  if (isUnion(shape)) return unionWriter(shape);
+  return isStrictObject(shape) ? objectWriter(shape) : (value) => value;
 }
 
-function memberOf(union: Union, value: Readonly<Record<string, unknown>>): z.ZodObject {
-  const word = String(value[union.def.discriminator]).toLowerCase();
-  const member = union.options.find(
-    (option) => option.shape[union.def.discriminator]?.safeParse(word).success,
+function wordWriter(shape: z.core.$ZodType): Writer {
+  const words = new Map<unknown, string>(wordsOf(shape).map((word) => [word.toUpperCase(), word]));
+  return (value) => words.get(value) ?? String(value).toLowerCase();
+}
+
+function objectWriter(object: z.ZodObject): Writer {
+  const fields = Object.entries(object.shape).map(([name, shape]) => ({ name, write: writerOf(shape) }));
+  return (value) => {
+    if (!isRecord(value)) return value;
+    const written: Record<string, unknown> = {};
+    for (const { name, write } of fields) {
+      const item = write(value[name]);
+      if (item !== undefined) written[name] = item;
+    }
+    return written;
+  };
+}
+
+function unionWriter({ def: { discriminator }, options }: Union): Writer {
+  const writers = new Map(
+    options.flatMap((option) => {
+      const write = objectWriter(option);
+      return wordsOf(option.shape[discriminator]).map((word): [string, Writer] => [
+        word.toUpperCase(),
+        write,
+      ]);
+    }),
   );
-  if (member === undefined)
-    throw new Error(`No variant of the wire shape fits ${union.def.discriminator} "${word}".`);
-  return member;
+  return (value) => {
+    if (!isRecord(value)) return value;
+    const write = writers.get(String(value[discriminator]));
+    if (write === undefined) {
+      throw new Error(`No variant of the wire shape fits ${discriminator} "${value[discriminator]}".`);
+    }
+    return write(value);
+  };
+}
+
+/** The words of a closed list. */
+function wordsOf(shape: z.core.$ZodType | undefined): string[] {
+  if (shape instanceof z.ZodEnum) return shape.options.map(String);
+  return shape instanceof z.ZodLiteral ? [...shape.values].map(String) : [];
 }
 
 /** Turns a checked body into arguments: camel case names, enum words in upper case. */

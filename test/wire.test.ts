@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { holdsSecret, secret, selectionOf, toArguments, toBodyPath, toWire, variant } from '../rest/wire.ts';
+import {
+  holdsSecret,
+  secret,
+  selectionOf,
+  toArguments,
+  toBodyPath,
+  variant,
+  writerOf,
+} from '../rest/wire.ts';
 
 const colour = z.enum(['dark_red', 'blue']);
 const shape = z.strictObject({
@@ -40,8 +48,8 @@ test('a union selects a fragment for each type, or the fields of all where it is
     z.strictObject({ status: z.literal('bad'), error_message: z.string().nullable() }),
   ]);
   expect(selectionOf(states)).toBe('{ status error_message: errorMessage }');
-  expect(toWire(states, { status: 'GOOD', error_message: 'stale' })).toStrictEqual({ status: 'good' });
-  expect(toWire(states, { status: 'BAD', error_message: null })).toStrictEqual({
+  expect(writerOf(states)({ status: 'GOOD', error_message: 'stale' })).toStrictEqual({ status: 'good' });
+  expect(writerOf(states)({ status: 'BAD', error_message: null })).toStrictEqual({
     status: 'bad',
     error_message: null,
   });
@@ -49,7 +57,7 @@ test('a union selects a fragment for each type, or the fields of all where it is
 
 test('a result that fits no variant is a fault of ours', () => {
   const union = z.discriminatedUnion('kind', [z.strictObject({ kind: z.literal('cat') })]);
-  expect(() => toWire(union, { kind: 'COW' })).toThrow('No variant');
+  expect(() => writerOf(union)({ kind: 'COW' })).toThrow('No variant');
 });
 
 test('what may be null is written as null, what is optional is left out, and nothing else is written', () => {
@@ -64,7 +72,7 @@ test('what may be null is written as null, what is optional is left out, and not
     foreign_json: { any_key: 'KEPT', someThing: null, nested: { colour: 'BLUE' } },
     unasked: 'x',
   };
-  const written = toWire(shape, result);
+  const written = writerOf(shape)(result);
   expect(written).toStrictEqual({
     item_id: 'ID',
     colour: 'dark_red',
@@ -112,7 +120,7 @@ test('a body turned into arguments and written out again is the same body', () =
   fc.assert(
     fc.property(bodies, (body) => {
       const given = toArguments(shape, body);
-      expect(toWire(shape, aliased(shape, given))).toEqual(body);
+      expect(writerOf(shape)(aliased(shape, given))).toEqual(body);
     }),
   );
 });

@@ -47,6 +47,11 @@ function swapSubscribe(schema: GraphQLSchema): GraphQLSchema {
 
 function guard(schema: GraphQLSchema): GraphQLSchema {
   return mapSchema(schema, {
+    // Without a resolver a compiled operation reads the property where it stands.
+    [MapperKind.OBJECT_FIELD]: ({ resolve, ...field }) => ({
+      ...field,
+      ...(resolve && resolve !== defaultFieldResolver && { resolve }),
+    }),
     [MapperKind.ROOT_FIELD]: (field, fieldName) => {
       const access = accessOf(fieldName, field.extensions);
       const resolve = field.resolve ?? defaultFieldResolver;
