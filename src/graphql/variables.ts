@@ -35,11 +35,14 @@ export function faultsOfVariables(
     const type = typeFromAST(schema, typeNode);
     const value = Object.hasOwn(variables, name) ? variables[name] : undefined;
     if (!isInputType(type) || (value === undefined && defaultValue !== undefined)) return [];
+    const faults = [...faultsOfInput(type, value, []).take(MOST_FAULTS)];
+    if (faults.length === 0) return [];
+    const start = argumentPath(document, name);
     const secret = holdsSecret(type);
-    const faults = faultsOfInput(type, value, argumentPath(document, name)).take(MOST_FAULTS);
-    return [...faults].map((fault) => ({
-      ...fault,
-      value: fault.value === undefined ? null : secret && fault.value !== null ? REDACTED : fault.value,
+    return faults.map(({ path, message, value }) => ({
+      path: [...start, ...path],
+      message,
+      value: value === undefined ? null : secret && value !== null ? REDACTED : value,
     }));
   });
 }
