@@ -18,6 +18,8 @@ export type Config = {
   production: boolean;
   host: string;
   port: number;
+  /** Whether other processes may listen on the same port. */
+  reusePort: boolean;
   publicUrl: string | null;
   databaseUrl: string | null;
   dataDir: string;
@@ -70,6 +72,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     production: settings.NODE_ENV === 'production',
     host: settings.HOST,
     port: settings.PORT,
+    reusePort: settings.REUSE_PORT,
     publicUrl: settings.PUBLIC_URL ?? null,
     databaseUrl: settings.DATABASE_URL ?? null,
     dataDir: settings.DATA_DIR,
@@ -89,7 +92,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     corsOrigins: settings.CORS_ORIGINS,
     maxSubscribers: settings.MAX_SUBSCRIBERS,
     notificationRetentionDays: settings.NOTIFICATION_RETENTION_DAYS,
-    graphiql: settings.GRAPHIQL === 'true',
+    graphiql: settings.GRAPHIQL,
     logLevel: settings.LOG_LEVEL,
   };
 }
@@ -101,6 +104,13 @@ function wholeNumber(least: number, most: number) {
     .regex(/^\d{1,15}$/, rule)
     .transform(Number)
     .refine((value) => value >= least && value <= most, rule);
+}
+
+function yesOrNo(unlessTold: 'true' | 'false') {
+  return z
+    .enum(['true', 'false'], 'must be true or false')
+    .default(unlessTold)
+    .transform((word) => word === 'true');
 }
 
 function address(...protocols: string[]) {
@@ -168,6 +178,7 @@ const Environment = z.object({
     .optional(),
   HOST: z.string().default(LOOPBACK),
   PORT: wholeNumber(0, 65_535).default(4000),
+  REUSE_PORT: yesOrNo('false'),
   PUBLIC_URL: address('http:', 'https:')
     .refine((url) => !/[?#]/.test(url), 'must have neither a query nor a fragment')
     .transform((url) => url.replace(/\/+$/, ''))
@@ -189,7 +200,7 @@ const Environment = z.object({
   CORS_ORIGINS: origins.default([]),
   MAX_SUBSCRIBERS: wholeNumber(1, 1_000_000).default(10_000),
   NOTIFICATION_RETENTION_DAYS: wholeNumber(0, 36_500).default(90),
-  GRAPHIQL: z.enum(['true', 'false'], 'must be true or false').default('true'),
+  GRAPHIQL: yesOrNo('true'),
   LOG_LEVEL: z
     .enum(
       ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],

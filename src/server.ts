@@ -63,7 +63,7 @@ export async function startServer(
     server.on('request', app);
     // Any other expectation than 100-continue would be answered 417.
     server.on('checkExpectation', app);
-    address = await listen(server, config.host, config.port);
+    address = await listen(server, config);
   } catch (error) {
     redis?.disconnect();
     throw error;

@@ -43,6 +43,7 @@ test('without any variable everything has the default of development', () => {
     corsOrigins: [],
     maxSubscribers: 10_000,
     notificationRetentionDays: 90,
+    reusePort: false,
     graphiql: true,
     logLevel: 'info',
   });
@@ -66,6 +67,7 @@ test('every variable is taken over', () => {
     RATE_LIMIT_READS_PER_MINUTE: '1',
     RATE_LIMIT_WRITES_PER_MINUTE: '2',
     RATE_LIMIT_PLATFORM_PER_MINUTE: '3',
+    REUSE_PORT: 'true',
     GRAPHIQL: 'false',
     LOG_LEVEL: 'silent',
   });
@@ -83,6 +85,7 @@ test('every variable is taken over', () => {
     audience: 'gateway',
     orgClaim: 'organization',
     limits: { reads: 1, writes: 2, platform: 3 },
+    reusePort: true,
     graphiql: false,
     logLevel: 'silent',
   });
@@ -126,6 +129,7 @@ const badValues: Record<string, string[]> = {
   RATE_LIMIT_READS_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
   RATE_LIMIT_WRITES_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
   RATE_LIMIT_PLATFORM_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
+  REUSE_PORT: ['yes', '1', 'True'],
   GRAPHIQL: ['yes', '1', 'True'],
   LOG_LEVEL: ['verbose', 'INFO'],
 };

@@ -2,14 +2,17 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { OperatorError } from '../operator-error.ts';
 
+/** Where to listen; with `reusePort` the kernel shares connections out among all processes that listen there. */
+type Place = { host: string; port: number; reusePort: boolean };
+
 /**
  * Listens, and answers the address with the port that was really taken: `http://127.0.0.1:4000`.
  * @throws {OperatorError} where the host or the port cannot be had
  */
-export async function listen(server: Server, host: string, port: number): Promise<string> {
+export async function listen(server: Server, { host, port, reusePort }: Place): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException) => reject(explained(error, host, port));
-    server.once('error', refuse).listen(port, host, () => {
+    server.once('error', refuse).listen({ host, port, reusePort }, () => {
       server.off('error', refuse);
       resolve();
     });
@@ -25,6 +28,10 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): Er
       );
     case 'EACCES':
       return new OperatorError(`This user may not listen on port ${port}. Set PORT to 1024 or more.`);
+    case 'ENOTSUP':
+      return new OperatorError(
+        'This system cannot share a port. Take REUSE_PORT away, and use a proxy instead.',
+      );
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
