@@ -11,22 +11,22 @@ export type Parts = {
 };
 
 /** Where an argument comes from. */
-type Source =
-  | { from: 'path'; name: string }
-  | { from: 'query'; name: string; shape: z.ZodEnum }
+export type Source =
+  | { from: 'path'; name: string; description: string }
+  | { from: 'query'; name: string; shape: z.ZodEnum; description: string }
   | { from: 'body'; name: string };
 
 /** A source for every argument, nested as the arguments are. Read backwards it locates an error. */
 export type Binding = { readonly [argument: string]: Source | Binding };
 
 /** A parameter of the path. */
-export function path(name: string): Source {
-  return { from: 'path', name };
+export function path(name: string, description: string): Source {
+  return { from: 'path', name, description };
 }
 
 /** A parameter of the query that may be repeated, each of the words of an enum. */
-export function query(name: string, shape: z.ZodEnum): Source {
-  return { from: 'query', name, shape };
+export function query(name: string, shape: z.ZodEnum, description: string): Source {
+  return { from: 'query', name, shape, description };
 }
 
 /** A property of the body. */

@@ -22,6 +22,13 @@ export type Route = {
   path: string;
   /** The root field of the schema that does the work. */
   field: string;
+  /** The part of the reference that tells of it. */
+  tag: Tag;
+  summary: string;
+  /** What a caller should know beside the shapes, in Markdown. */
+  description: string;
+  /** Whether the specification knows nothing of it. */
+  isExtension?: boolean;
   bind: Binding;
   /** The shape of the JSON body; without it none is read. */
   body?: z.ZodObject;
@@ -35,8 +42,12 @@ export type Route = {
     /** The field of the root field's result that holds the answer; without it the result is the answer. */
     from?: string;
     shape: z.ZodType;
+    description: string;
   };
 };
+
+/** The parts of the reference. */
+export type Tag = 'Notifications' | 'Notification preferences' | 'Editor auth' | 'Workspaces';
 
 /** Checks a route's types; routes are data. */
 export function route(definition: Route): Route {

@@ -2,6 +2,7 @@ import { createServer as createHttpServer, type Server } from 'node:http';
 import express, { type NextFunction, type Request, type Response } from 'express';
 import type { Redis } from 'ioredis';
 import { errorResponse, sendError } from '../rest/errors.ts';
+import { answerOpenApi } from '../rest/openapi.ts';
 import { createRestRouter } from '../rest/router.ts';
 import { createAuthenticate } from './auth/authenticate.ts';
 import { developmentEncryptionKeys } from './auth/development-key.ts';
@@ -22,6 +23,7 @@ import { createCounters } from './graphql/rate-limit-counters.ts';
 import { createSchema } from './graphql/schema.ts';
 import { createGraphQLServer, GRAPHQL_PATH } from './graphql/yoga.ts';
 import { allowOrigins } from './http/cors.ts';
+import { answerDocs, DOCS_PATHS } from './http/docs.ts';
 import { answerHealth, answerReadiness } from './http/health.ts';
 import { listen } from './http/listen.ts';
 import { answerMalformed, checkHost } from './http/malformed.ts';
@@ -59,7 +61,8 @@ export async function startServer(
   answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
   let address: string;
   try {
-    const app = await createApp(config, database, log, { redis, hub });
+    const publicUrl = () => config.publicUrl ?? address;
+    const app = await createApp(config, database, log, { redis, hub, publicUrl });
     server.on('request', app);
     // Any other expectation than 100-continue would be answered 417.
     server.on('checkExpectation', app);
@@ -81,10 +84,10 @@ export async function startServer(
   };
 }
 
-/** Connections to the outside that all requests share. */
-type Shared = { redis: Redis | undefined; hub: Hub };
+/** What all requests share: connections to the outside, and the address that callers see once it is known. */
+type Shared = { redis: Redis | undefined; hub: Hub; publicUrl: () => string };
 
-async function createApp(config: Config, database: Database, log: Log, { redis, hub }: Shared) {
+async function createApp(config: Config, database: Database, log: Log, { redis, hub, publicUrl }: Shared) {
   const authenticate = createAuthenticate({
     keySet: await openKeySet(config.keySet, config.dataDir),
     issuer: config.issuer,
@@ -158,6 +161,8 @@ async function createApp(config: Config, database: Database, log: Log, { redis, 
   // Express would answer by itself which methods there are.
   app.options(/.*/, (_request, response) => sendError(response, new NotFoundError()));
   app.use(createRestRouter({ schema, prepare: createPrepare(schema, execute), open, settle, fail }));
+  app.get(/^\/openapi\.json$/, answerOpenApi(schema, publicUrl));
+  app.get(DOCS_PATHS, answerDocs());
   app.use((_request, response) => sendError(response, new NotFoundError()));
   app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
     sendError(response, fail(error, response));

@@ -3,40 +3,27 @@
  * GraphiQL comes as nine megabytes of text in a module, and a module is never unloaded: in the gateway itself it would
  * hold some 40 MB for as long as that runs, and of a thread's memory half stays behind too.
  */
-import { createHash } from 'node:crypto';
-import { gzipSync } from 'node:zlib';
 import * as graphiql from '@graphql-yoga/render-graphiql/graphiql';
+import { type Assets, addAsset } from '../http/page.ts';
 import { renderBootScript, renderPage } from './graphiql-page.ts';
 
-/** One file of the page, kept only as gzip. */
-export type Asset = { type: string; gzip: Uint8Array };
-
 /** The page, and its files by name. */
-export type Prepared = { page: string; assets: Map<string, Asset> };
+export type Prepared = { page: string; assets: Assets };
 
-const assets = new Map<string, Asset>();
-const javascript = 'text/javascript; charset=utf-8';
-
-/** Keeps a file under a name that changes with its content, so that it may be cached for good; returns the name. */
-function add(stem: string, extension: string, type: string, content: string | Buffer): string {
-  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
-  const name = `${stem}-${hash}.${extension}`;
-  assets.set(name, { type, gzip: gzipSync(content) });
-  return name;
-}
+const assets: Assets = new Map();
 
 const boot = renderBootScript({
-  editorWorkerService: add('editor-worker', 'js', javascript, graphiql.editorWorkerService),
-  json: add('json-worker', 'js', javascript, graphiql.jsonWorker),
-  graphql: add('graphql-worker', 'js', javascript, graphiql.graphqlWorker),
+  editorWorkerService: await addAsset(assets, 'editor-worker', 'js', graphiql.editorWorkerService),
+  json: await addAsset(assets, 'json-worker', 'js', graphiql.jsonWorker),
+  graphql: await addAsset(assets, 'graphql-worker', 'js', graphiql.graphqlWorker),
 });
 const icon = Buffer.from(graphiql.favicon.slice(graphiql.favicon.indexOf(',') + 1), 'base64');
 
 const page = renderPage({
-  boot: `graphql/assets/${add('boot', 'js', javascript, boot)}`,
-  script: `graphql/assets/${add('graphiql', 'js', javascript, graphiql.js)}`,
-  style: `graphql/assets/${add('graphiql', 'css', 'text/css; charset=utf-8', graphiql.css)}`,
-  icon: `graphql/assets/${add('icon', 'ico', 'image/x-icon', icon)}`,
+  boot: `graphql/assets/${await addAsset(assets, 'boot', 'js', boot)}`,
+  script: `graphql/assets/${await addAsset(assets, 'graphiql', 'js', graphiql.js)}`,
+  style: `graphql/assets/${await addAsset(assets, 'graphiql', 'css', graphiql.css)}`,
+  icon: `graphql/assets/${await addAsset(assets, 'icon', 'ico', icon)}`,
 });
 
 process.send?.({ page, assets } satisfies Prepared);

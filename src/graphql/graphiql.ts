@@ -1,32 +1,14 @@
 import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { gunzip } from 'node:zlib';
-import type { Asset, Prepared } from './graphiql-assets.ts';
+import { weights } from '../http/accept.ts';
+import { sendAsset, sendPage } from '../http/page.ts';
+import type { Prepared } from './graphiql-assets.ts';
 
 /** Answers the GraphiQL page and its assets; returns false for any other request. */
 export type Graphiql = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 const pagePath = '/graphql';
 const assetsPath = '/graphql/assets/';
-
-// The scripts, GraphiQL's workers too, may load from and talk to this origin and no other. Its editor writes style
-// attributes and elements, and its style sheet carries fonts and images in itself.
-const security = {
-  'Content-Security-Policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "worker-src 'self'",
-    "connect-src 'self'",
-    "style-src 'self' 'unsafe-inline'",
-    "img-src 'self' data:",
-    'font-src data:',
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
-};
 
 /**
  * Prepares GraphiQL, served from this process alone: about half a second in a process of its own, and 2.5 MB kept.
@@ -40,6 +22,8 @@ export async function createGraphiql(): Promise<Graphiql> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return false;
     const [path = ''] = (request.url ?? '').split('?', 1);
     if (path === pagePath && prefersPage(request.headers.accept)) {
+      // The same address answers GraphQL.
+      response.appendHeader('Vary', 'Accept');
       sendPage(response, page);
       return true;
     }
@@ -64,40 +48,6 @@ function prepare(): Promise<Prepared> {
   });
 }
 
-function sendPage(response: ServerResponse, page: string): void {
-  // The same address answers GraphQL.
-  response.appendHeader('Vary', 'Accept');
-  response.writeHead(200, {
-    ...security,
-    'Cache-Control': 'no-cache',
-    'Content-Type': 'text/html; charset=utf-8',
-    'Content-Length': Buffer.byteLength(page),
-  });
-  response.end(page);
-}
-
-function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {
-  const headers = {
-    ...security,
-    'Cache-Control': 'public, max-age=31536000, immutable',
-    'Content-Type': asset.type,
-  };
-  response.appendHeader('Vary', 'Accept-Encoding');
-  if (acceptsGzip(request.headers['accept-encoding'])) {
-    response.writeHead(200, {
-      ...headers,
-      'Content-Encoding': 'gzip',
-      'Content-Length': asset.gzip.byteLength,
-    });
-    response.end(asset.gzip);
-    return;
-  }
-  gunzip(asset.gzip, (error, content) => {
-    if (error) response.destroy(error);
-    else response.writeHead(200, { ...headers, 'Content-Length': content.byteLength }).end(content);
-  });
-}
-
 /**
  * Whether the page is wanted rather than GraphQL's JSON. HTML has to be asked for by name: where both weigh the same
  * and neither is named, the caller is a program.
@@ -111,20 +61,4 @@ function prefersPage(accept: string | undefined): boolean {
   );
   if (json >= 0) return html > json;
   return html > 0 && html >= (weight.get('application/*') ?? weight.get('*/*') ?? 0);
-}
-
-function acceptsGzip(acceptEncoding: string | string[] | undefined): boolean {
-  const weight = weights([acceptEncoding ?? ''].flat().join());
-  return (weight.get('gzip') ?? weight.get('*') ?? 0) > 0;
-}
-
-/** The weights that a header of the Accept family gives, by lower-case name (RFC 9110, section 12.4.2). */
-function weights(header = ''): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const item of header.toLowerCase().split(',')) {
-    const [name = '', ...parameters] = item.split(';').map((part) => part.trim());
-    const weight = parameters.find((parameter) => parameter.startsWith('q='));
-    found.set(name, weight === undefined ? 1 : Number(weight.slice(2)) || 0);
-  }
-  return found;
 }

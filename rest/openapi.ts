@@ -1,0 +1,70 @@
+import type { RequestHandler } from 'express';
+import type { GraphQLSchema } from 'graphql';
+import type { Access } from '../src/graphql/access.ts';
+import { sendJson } from './errors.ts';
+import { errorShapes } from './openapi/errors.ts';
+import { headers } from './openapi/headers.ts';
+import { errorComponentsOf, notModified, operationOf, shapesOf } from './openapi/operation.ts';
+import { listParameters } from './openapi/parameters.ts';
+import { type Json, toSchemas } from './openapi/schemas.ts';
+import { bearer, introduction, tags } from './openapi/text.ts';
+import type { Route } from './route.ts';
+import { routes } from './router.ts';
+
+/** The version that the specification gives these paths. */
+const VERSION = '0.1.0';
+
+/**
+ * The OpenAPI 3.1 document of the REST face at an address, made of the routes, shapes and permissions that serve.
+ * @throws {Error} where a route's root field declares no access
+ */
+export function createOpenApiDocument(schema: GraphQLSchema, address: string): Json {
+  const accesses = routes.map((route) => ({ route, access: accessOf(route, schema) }));
+  const shapes = Object.assign({}, ...routes.map(shapesOf), errorShapes);
+  const { schemas, components } = toSchemas(shapes);
+  const errors = accesses.map(({ route, access }) => errorComponentsOf(route, access));
+  const paths = Map.groupBy(accesses, ({ route }) => route.path);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Account and integrations',
+      version: VERSION,
+      description: introduction,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: address }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    paths: Object.fromEntries(
+      [...paths].map(([path, operations]) => [
+        path,
+        Object.fromEntries(
+          operations.map(({ route, access }) => [route.method, operationOf(route, access, schemas)]),
+        ),
+      ]),
+    ),
+    components: {
+      schemas: { ...components, ...Object.assign({}, ...errors.map((one) => one.schemas)) },
+      responses: { NotModified: notModified, ...Object.assign({}, ...errors.map((one) => one.responses)) },
+      parameters: listParameters,
+      headers,
+      securitySchemes: { bearer },
+    },
+  };
+}
+
+function accessOf({ field }: Route, schema: GraphQLSchema): Access {
+  const root = [schema.getQueryType(), schema.getMutationType()].find((type) => type?.getFields()[field]);
+  const access = root?.getFields()[field]?.extensions.access;
+  if (access === undefined) throw new Error(`The root field "${field}" declares no access.`);
+  return access;
+}
+
+/** Answers the document, to anybody. It is made when it is first asked for: the address is known only then. */
+export function answerOpenApi(schema: GraphQLSchema, address: () => string): RequestHandler {
+  let document: Json | undefined;
+  return (_request, response) => {
+    document ??= createOpenApiDocument(schema, address());
+    response.set('Cache-Control', 'no-cache');
+    sendJson(response, 200, document);
+  };
+}

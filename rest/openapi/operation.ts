@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import type { Access } from '../../src/graphql/access.ts';
+import type { Route } from '../route.ts';
+import { codesOf, errorResponseOf, errorSchemas, nameOf } from './errors.ts';
+import { examplesOf } from './examples.ts';
+import { headersOf, quota } from './headers.ts';
+import { parametersOf } from './parameters.ts';
+import { type Json, reference } from './schemas.ts';
+
+/** The list is the one that the caller has. */
+export const notModified = {
+  description: 'The list is the one that `If-None-Match` names. There is no body.',
+  headers: headersOf(...quota, 'ETag', 'Cache-Control'),
+};
+
+/** The shapes of a route's bodies by the names that {@link operationOf} knows them by. */
+export function shapesOf({ field, body, reply }: Route): Readonly<Record<string, z.ZodType>> {
+  const answer = reply.name === undefined ? reply.shape : z.strictObject({ [reply.name]: reply.shape });
+  return {
+    ...(body && { [`${field}.request`]: body }),
+    ...(reply.status === 200 && { [`${field}.reply`]: answer }),
+  };
+}
+
+/** The Operation object of a route. */
+export function operationOf(route: Route, access: Access, schemas: Readonly<Record<string, Json>>): Json {
+  const parameters = parametersOf(route);
+  return {
+    operationId: route.field,
+    tags: [route.tag],
+    summary: route.summary,
+    description: [route.description, needs(access), ...(route.isExtension ? [EXTENSION] : [])].join('\n\n'),
+    ...(route.isExtension && { 'x-extension': true }),
+    security: [{ bearer: [access.scope] }],
+    ...(parameters.length > 0 && { parameters }),
+    ...(route.body && {
+      requestBody: { required: true, content: contentOf(`${route.field}.request`, schemas) },
+    }),
+    responses: {
+      [route.reply.status]: successOf(route, schemas),
+      ...(route.paged && { 304: reference('responses', 'NotModified') }),
+      ...Object.fromEntries(
+        [...codesOf(route, access)].map(([status, codes]) => [status, reference('responses', nameOf(codes))]),
+      ),
+    },
+  };
+}
+
+/** The components that the errors of a route refer to. */
+export function errorComponentsOf(route: Route, access: Access): { responses: Json; schemas: Json } {
+  const groups = [...codesOf(route, access).values()];
+  return {
+    responses: Object.fromEntries(groups.map((codes) => [nameOf(codes), errorResponseOf(codes)])),
+    schemas: errorSchemas(groups.flat()),
+  };
+}
+
+const EXTENSION = 'An extension: the specification of the service does not have it.';
+
+function needs({ scope, membership, bucket }: Access): string {
+  const member = membership ? ' and membership in an organization' : '';
+  return `Needs the scope \`${scope}\`${member}. Counts against the limit of ${bucket}.`;
+}
+
+function successOf({ field, reply, paged }: Route, schemas: Readonly<Record<string, Json>>): Json {
+  return {
+    description: reply.description,
+    headers: headersOf(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
+    ...(reply.status === 200 && { content: contentOf(`${field}.reply`, schemas) }),
+  };
+}
+
+function contentOf(name: string, schemas: Readonly<Record<string, Json>>): Json {
+  return { 'application/json': { schema: schemas[name], examples: examplesOf(name) } };
+}

@@ -1,0 +1,44 @@
+import { type Source, sourcesOf } from '../binding.ts';
+import type { Route } from '../route.ts';
+import { componentOf, type Json, reference } from './schemas.ts';
+
+/** The parameters that all lists have. */
+export const listParameters = {
+  Limit: {
+    name: 'limit',
+    in: 'query',
+    description: 'How many items at most; without it all.',
+    schema: { type: 'integer', minimum: 1 },
+  },
+  Offset: {
+    name: 'offset',
+    in: 'query',
+    description: 'How many items to leave out at the start.',
+    schema: { type: 'integer', minimum: 0, default: 0 },
+  },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'The `ETag` of a list that the caller has: where it is still that one, the reply is a 304.',
+    schema: { type: 'string' },
+  },
+};
+
+/** The parameters of a route; query parameters that it does not know are ignored. */
+export function parametersOf({ bind, paged }: Route): readonly Json[] {
+  const own = sourcesOf(bind).filter((source) => source.from !== 'body');
+  return [
+    ...own.map(parameterOf),
+    ...(paged ? Object.keys(listParameters).map((name) => reference('parameters', name)) : []),
+  ];
+}
+
+function parameterOf(source: Exclude<Source, { from: 'body' }>): Json {
+  const { name, description } = source;
+  switch (source.from) {
+    case 'path':
+      return { name, in: 'path', required: true, description, schema: { type: 'string', minLength: 1 } };
+    case 'query':
+      return { name, in: 'query', description, schema: { type: 'array', items: componentOf(source.shape) } };
+  }
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+
+/** An object of JSON Schema, or of OpenAPI. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** The JSON schemas of some shapes by name, and those that they refer to: every shape with an id is a component. */
+export function toSchemas(shapes: Readonly<Record<string, z.ZodType>>): {
+  schemas: Readonly<Record<string, Json>>;
+  components: Json;
+} {
+  const { properties, $defs } = z.toJSONSchema(z.object(shapes), { override: adapt });
+  const text = JSON.stringify({ schemas: properties, components: $defs });
+  return JSON.parse(text.replaceAll('"#/$defs/', `"${reference('schemas', '').$ref}`));
+}
+
+/** Refers to a component. */
+export function reference(kind: 'schemas' | 'parameters' | 'headers' | 'responses', name: string) {
+  return { $ref: `#/components/${kind}/${name}` };
+}
+
+/**
+ * Refers to the component that a shape is.
+ * @throws {Error} where the shape has no id
+ */
+export function componentOf(shape: z.core.$ZodType) {
+  const id = z.globalRegistry.get(shape)?.id;
+  if (id === undefined) throw new Error('A shape that is referred to needs an id.');
+  return reference('schemas', id);
+}
+
+/** Takes away what zod adds of its own, and adds what OpenAPI has beside JSON Schema. */
+function adapt({
+  zodSchema,
+  jsonSchema,
+}: {
+  zodSchema: z.core.$ZodType;
+  jsonSchema: z.core.JSONSchema.BaseSchema;
+}) {
+  // A format and a pattern would say the same twice.
+  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+  if (zodSchema instanceof z.ZodDiscriminatedUnion) jsonSchema.discriminator = discriminatorOf(zodSchema);
+}
+
+function discriminatorOf({ def, options }: z.ZodDiscriminatedUnion): Json {
+  const mapping = options.flatMap((option) => {
+    const words = option._zod.propValues?.[def.discriminator] ?? [];
+    return [...words].map((word) => [String(word), componentOf(option).$ref]);
+  });
+  return { propertyName: def.discriminator, mapping: Object.fromEntries(mapping) };
+}

@@ -1,0 +1,10 @@
+import { writeFile } from 'node:fs/promises';
+import { createOpenApiDocument } from '../../rest/openapi.ts';
+import { assembleSchema } from '../graphql/schema.ts';
+
+/** The text of `rest/openapi.json`: the document of a gateway at its default address. */
+export function printOpenApi(): string {
+  return `${JSON.stringify(createOpenApiDocument(assembleSchema(), 'http://127.0.0.1:4000'), null, 2)}\n`;
+}
+
+if (import.meta.main) await writeFile(new URL('../../rest/openapi.json', import.meta.url), printOpenApi());

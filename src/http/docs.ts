@@ -1,0 +1,48 @@
+import { readFile } from 'node:fs/promises';
+import type { RequestHandler } from 'express';
+import { bootScript, renderPage } from './docs-page.ts';
+import { type Assets, addAsset, sendAsset, sendPage } from './page.ts';
+
+/** The page, and its files by name. */
+type Docs = { page: string; assets: Assets };
+
+/** The addresses of the page and of its files. */
+export const DOCS_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
+
+/**
+ * Answers the reference of the REST face for people: Swagger UI on `openapi.json`, served from this process alone. Its
+ * files are read when they are first asked for; about 0.6 MB are kept from then on.
+ */
+export function answerDocs(): RequestHandler {
+  let docs: Promise<Docs> | undefined;
+  const open = () => {
+    docs ??= prepare().catch((error: unknown) => {
+      docs = undefined;
+      throw error;
+    });
+    return docs;
+  };
+  return async (request, response, next) => {
+    const { page, assets } = await open();
+    const [, name] = request.path.split('/assets/');
+    const asset = assets.get(name ?? '');
+    if (name === undefined) sendPage(response, page);
+    else if (asset === undefined) next();
+    else sendAsset(request, response, asset);
+  };
+}
+
+async function prepare(): Promise<Docs> {
+  const assets: Assets = new Map();
+  const fromPackage = async (stem: string, extension: 'js' | 'css' | 'png') => {
+    const content = await readFile(new URL(import.meta.resolve(`swagger-ui-dist/${stem}.${extension}`)));
+    return `docs/assets/${await addAsset(assets, stem, extension, content)}`;
+  };
+  const page = renderPage({
+    script: await fromPackage('swagger-ui-bundle', 'js'),
+    style: await fromPackage('swagger-ui', 'css'),
+    icon: await fromPackage('favicon-32x32', 'png'),
+    boot: `docs/assets/${await addAsset(assets, 'boot', 'js', bootScript)}`,
+  });
+  return { page, assets };
+}

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { notifications, workspaces } from '../src/commands/seed-records.ts';
+import { type RestReply, type RestRequest, rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { asPlatform, putWorkspaces } from './support/records.ts';
+import { member, signToken } from './support/tokens.ts';
+
+let gateway: TestGateway;
+let limited: TestGateway;
+let broken: TestGateway;
+let token: string;
+const started = Date.now();
+
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  limited = await startTestGateway({ RATE_LIMIT_WRITES_PER_MINUTE: '1' }, gateway.database);
+  const nowhere = { AUTH_JWKS: '', AUTH_JWKS_URL: 'http://127.0.0.1:1/jwks' };
+  broken = await startTestGateway(nowhere, gateway.database);
+  token = await member('alice');
+});
+afterAll(async () => {
+  await Promise.all([limited.close(), broken.close()]);
+  await gateway.close();
+});
+
+const workspacesPath = '/user/workspaces';
+const preferencesPath = '/user/notification-preferences';
+const subscriptionPath = '/editor/auth/subscription';
+
+/** Makes the examples in order: what is stored by one is told by the next. */
+async function makeExamples(): Promise<Record<string, Record<string, unknown>>> {
+  const examples: Record<string, Record<string, unknown>> = {};
+  const add = (key: string, name: string, value: unknown) => {
+    examples[key] = { ...examples[key], [name]: value };
+  };
+  const ask = (method: string, path: string, sent: RestRequest = {}) =>
+    rest(gateway, method, path, { token, ...sent });
+  const reply = async (field: string, name: string, asked: Promise<RestReply>, sent?: unknown) => {
+    const { status, body } = await asked;
+    expect(status, `${field}: ${name}`).toBe(200);
+    if (sent !== undefined) add(`${field}.request`, name, sent);
+    add(`${field}.reply`, name, body);
+  };
+  const error = async (name: string, asked: Promise<RestReply>) => {
+    const { body } = await asked;
+    add(body.code, name, body);
+  };
+
+  await publishSeeds();
+  await reply('notifications', 'One of each kind', ask('GET', '/user/notifications'));
+  await reply('dismissNotification', 'A question', ask('POST', '/user/notifications/seed-11/dismiss'));
+
+  await reply('notificationPreferences', 'Nothing stored', ask('GET', preferencesPath));
+  const changes = {
+    preferences: [
+      { email_enabled: false, push_enabled: true, chat_dm_enabled: true },
+      { notification_kind: 'task_failed', email_enabled: true, push_enabled: true, chat_dm_enabled: true },
+    ],
+  };
+  const update = ask('PUT', preferencesPath, { body: changes });
+  await reply('updateNotificationPreferences', 'Email for failures alone', update, changes);
+  await reply('notificationPreferences', 'Stored', ask('GET', preferencesPath));
+
+  await reply('editorAuth', 'Nothing stored', ask('GET', '/editor/auth'));
+  const pair = { accessToken: 'an-access-token', refreshToken: 'a-refresh-token' };
+  const store = ask('PUT', subscriptionPath, { body: pair });
+  await reply('storeEditorSubscription', 'A pair', store, pair);
+  await reply('editorAuth', 'Stored', ask('GET', '/editor/auth'));
+  await asPlatform(
+    gateway,
+    'mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { __typename } }',
+    { input: { userId: 'alice', version: 1, reason: 'TOKEN_REVOKED' } },
+  );
+  await reply('editorAuth', 'To be connected again', ask('GET', '/editor/auth'));
+
+  await putWorkspaces(gateway, 'alice', [...workspaces]);
+  await reply('workspaces', 'All', ask('GET', workspacesPath));
+
+  await error('A parameter out of range', ask('GET', `${workspacesPath}?limit=0`));
+  const headers = { 'Content-Type': 'application/json' };
+  await error('A body that is not JSON', ask('PUT', preferencesPath, { raw: '{"preferences": [', headers }));
+  await error('No token', rest(gateway, 'GET', workspacesPath));
+  const reader = await signToken({ sub: 'alice', org_id: 'acme', scope: 'account:read' });
+  await error('A token for reading', ask('DELETE', '/editor/auth', { token: reader }));
+  const single = await signToken({ sub: 'alice' });
+  await error('No organization', ask('GET', '/editor/auth', { token: single }));
+  await error('An unknown id', ask('POST', '/user/notifications/nobody/dismiss'));
+  const wrong = { preferences: [{ email_enabled: 'yes', push_enabled: true, sms_enabled: true }] };
+  await error('Preferences', ask('PUT', preferencesPath, { body: wrong }));
+  await error(
+    'A token with a space',
+    ask('PUT', subscriptionPath, { body: { ...pair, accessToken: 'a b' } }),
+  );
+  await error('An empty id', ask('POST', '/user/notifications//dismiss'));
+  const dismissAgain = () => rest(limited, 'POST', '/user/notifications/seed-11/dismiss', { token });
+  await dismissAgain();
+  await error('Too many writes', dismissAgain());
+  await error('No key set', rest(broken, 'GET', workspacesPath, { token }));
+  return examples;
+}
+
+/** The seed's notifications that wait for the user, one of each kind. */
+async function publishSeeds(): Promise<void> {
+  for (const { id, task, title, project, payload, previewText, prUrl, fate } of notifications) {
+    if (fate !== 'stays') continue;
+    const { projectId, projectName, projectRepoUrl } = project;
+    const about = { task: { id: task, projectId, name: title }, projectName, projectRepoUrl };
+    await asPlatform(
+      gateway,
+      'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }',
+      { input: { userId: 'alice', id, title, payload, ...about, previewText, prUrl } },
+    );
+  }
+}
+
+/** What differs from one run to the next: times of today, and the seconds that are left. */
+function settled(text: string): string {
+  return text
+    .replace(/20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) =>
+      Date.parse(time) < started ? time : '2026-05-04T10:00:00.000Z',
+    )
+    .replace(/again in \d+ s/, 'again in 60 s');
+}
+
+test('every example is what a gateway answers (npx vitest run test/openapi-examples.test.ts -u, npm run openapi)', async () => {
+  const text = `${JSON.stringify(await makeExamples(), null, 2)}\n`;
+  await expect(settled(text)).toMatchFileSnapshot('../rest/openapi/examples.json');
+});
