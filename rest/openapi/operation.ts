@@ -15,7 +15,10 @@ export const notModified = {
 
 /** The shapes of a route's bodies by the names that {@link operationOf} knows them by. */
 export function shapesOf({ field, body, reply }: Route): Readonly<Record<string, z.ZodType>> {
-  const answer = reply.name === undefined ? reply.shape : z.strictObject({ [reply.name]: reply.shape });
+  const answer =
+    reply.name === undefined
+      ? reply.shape
+      : z.strictObject({ [reply.name]: reply.shape.describe(reply.description) });
   return {
     ...(body && { [`${field}.request`]: body }),
     ...(reply.status === 200 && { [`${field}.reply`]: answer }),

@@ -36,8 +36,8 @@ function adapt({
   zodSchema: z.core.$ZodType;
   jsonSchema: z.core.JSONSchema.BaseSchema;
 }) {
-  // A format and a pattern would say the same twice.
-  if (jsonSchema.format !== undefined) delete jsonSchema.pattern;
+  // The format says the same, here or where it is referred to.
+  if (jsonSchema.format !== undefined || jsonSchema.$ref !== undefined) delete jsonSchema.pattern;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (zodSchema instanceof z.ZodDiscriminatedUnion) jsonSchema.discriminator = discriminatorOf(zodSchema);

@@ -37,6 +37,7 @@ const address = new URL('openapi.json', document.baseURI);
     deepLinking: true,
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
+    showExtensions: true,
     // What is left undefined is asked of a service of Swagger's.
     validatorUrl: null,
   });

@@ -158,8 +158,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description One of four variants, told apart by `kind`. */
-        Notification: components["schemas"]["PlanRequestedNotification"] | components["schemas"]["QuestionRequestedNotification"] | components["schemas"]["TaskFailedNotification"] | components["schemas"]["TaskResponseReadyNotification"];
         /** @description A task asks for the approval of its plan. */
         PlanRequestedNotification: {
             /** @description Opaque, unique within a user, and the same in GraphQL. */
@@ -379,6 +377,8 @@ export interface components {
             /** @description Where the project's repository lies. */
             project_repo_url: string | null;
         };
+        /** @description One of four variants, told apart by `kind`. */
+        Notification: components["schemas"]["PlanRequestedNotification"] | components["schemas"]["QuestionRequestedNotification"] | components["schemas"]["TaskFailedNotification"] | components["schemas"]["TaskResponseReadyNotification"];
         /** @description Changes of preferences. */
         NotificationPreferencesUpdate: {
             /** @description The changes, at most 100. */
@@ -789,6 +789,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The notification, dismissed. */
                         notification: components["schemas"]["Notification"];
                     };
                 };
@@ -836,6 +837,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The notifications. */
                         notifications: components["schemas"]["Notification"][];
                     };
                 };
@@ -868,6 +870,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The preferences of all four kinds. */
                         preferences: components["schemas"]["EffectiveNotificationPreference"][];
                     };
                 };
@@ -903,6 +906,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The preferences of all four kinds, as they are now. */
                         preferences: components["schemas"]["NotificationPreference"][];
                     };
                 };
@@ -1035,6 +1039,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description The workspaces. */
                         workspaces: components["schemas"]["Workspace"][];
                     };
                 };

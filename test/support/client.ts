@@ -1,6 +1,7 @@
+import { holdAgainstDocument } from './openapi.ts';
 import { holdAgainstSpecification } from './specification.ts';
 
-/** A reply of the REST face that the specification allows. */
+/** A reply of the REST face that the specification allows and the OpenAPI document tells of. */
 export type RestReply = {
   status: number;
   headers: Headers;
@@ -18,7 +19,7 @@ export type RestRequest = {
   headers?: Record<string, string>;
 };
 
-/** Calls a REST path; every reply is held against the specification's tables. */
+/** Calls a REST path; every reply is held against the specification's tables and the OpenAPI document. */
 export async function rest(
   { address }: { address: string },
   method: string,
@@ -36,13 +37,10 @@ export async function rest(
     ...(content !== undefined && { body: content }),
   });
   const text = await response.text();
-  holdAgainstSpecification({ method, path }, { status: response.status, headers: response.headers, text });
-  return {
-    status: response.status,
-    headers: response.headers,
-    text,
-    body: text === '' ? undefined : JSON.parse(text),
-  };
+  const reply = { status: response.status, headers: response.headers, text };
+  holdAgainstSpecification({ method, path }, reply);
+  holdAgainstDocument({ method, path }, reply);
+  return { ...reply, body: text === '' ? undefined : JSON.parse(text) };
 }
 
 export type GraphQLReply = {

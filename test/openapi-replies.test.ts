@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type RestRequest, rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { holdAgainstDocument, openApi, responseOf } from './support/openapi.ts';
+import { rawRequest, sendRaw } from './support/raw.ts';
+import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
+import { member, signToken } from './support/tokens.ts';
+
+/** A gateway with plenty of everything, one whose users have one request a minute, and one without its tables. */
+let gateway: TestGateway;
+let limited: TestGateway;
+let broken: TestGateway;
+let token: string;
+beforeAll(async () => {
+  const plenty = { RATE_LIMIT_READS_PER_MINUTE: '1000', RATE_LIMIT_WRITES_PER_MINUTE: '1000' };
+  gateway = await startTestGateway(plenty);
+  const one = { RATE_LIMIT_READS_PER_MINUTE: '1', RATE_LIMIT_WRITES_PER_MINUTE: '1' };
+  limited = await startTestGateway(one, gateway.database);
+  broken = await startTestGateway(plenty);
+  await broken.database.sql('drop schema public cascade');
+  token = await member('alice');
+  for (const kind of ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'] as const)
+    await publish(gateway, 'alice', kind, { id: kind });
+  const failed = workspaceInput({ status: 'ERROR', errorMessage: 'No machine is free.' });
+  await putWorkspaces(gateway, 'alice', [workspaceInput(), failed]);
+});
+afterAll(async () => {
+  await Promise.all([limited.close(), broken.close()]);
+  await gateway.close();
+});
+
+type Call = { path: string; body?: unknown };
+
+/** A good call of every operation. */
+const calls: Record<string, Call> = {
+  dismissNotification: { path: '/user/notifications/task_failed/dismiss' },
+  notifications: { path: '/user/notifications' },
+  updateNotificationPreferences: {
+    path: '/user/notification-preferences',
+    body: { preferences: [{ email_enabled: true, push_enabled: false, chat_dm_enabled: true }] },
+  },
+  notificationPreferences: { path: '/user/notification-preferences' },
+  storeEditorSubscription: {
+    path: '/editor/auth/subscription',
+    body: { accessToken: 'access', refreshToken: 'refresh' },
+  },
+  editorAuth: { path: '/editor/auth' },
+  deleteEditorAuth: { path: '/editor/auth' },
+  workspaces: { path: '/user/workspaces' },
+};
+
+type Send = (method: string, call: Call) => Promise<{ status: number; headers: Headers }>;
+
+const send = (changes: RestRequest & { at?: () => TestGateway; path?: string } = {}): Send => {
+  const { at = () => gateway, path, ...sent } = changes;
+  return (method, call) => rest(at(), method, path ?? call.path, { token, ...call, ...sent });
+};
+
+/** What makes an operation answer each status. */
+const ways: Record<number, Send> = {
+  200: send(),
+  204: send(),
+  304: send({ headers: { 'If-None-Match': '*' } }),
+  // The one fault that a request of any operation can have.
+  400: async (method, { path }) => {
+    const reply = await sendRaw(gateway, rawRequest(`${method} ${path}`, ['Host: another.test']));
+    holdAgainstDocument({ method, path }, reply);
+    return reply;
+  },
+  401: send({ token: 'not-a-token' }),
+  403: async (method, call) => send({ token: await signToken({ sub: 'alice', scope: '' }) })(method, call),
+  404: send({ path: '/user/notifications/nobody/dismiss' }),
+  422: async (method, call) =>
+    send(call.body ? { body: {} } : { path: '/user/notifications//dismiss' })(method, call),
+  429: async (method, call) => {
+    const at = () => limited;
+    await send({ at })(method, call);
+    return send({ at })(method, call);
+  },
+  500: send({ at: () => broken }),
+};
+
+const operations = Object.entries(openApi.paths).flatMap(([path, byMethod]) =>
+  Object.entries(byMethod).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+);
+
+test('the document has exactly the paths of the contract', () => {
+  expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
+    'DELETE /editor/auth',
+    'GET /editor/auth',
+    'GET /user/notification-preferences',
+    'GET /user/notifications',
+    'GET /user/workspaces',
+    'POST /user/notifications/{id}/dismiss',
+    'PUT /editor/auth/subscription',
+    'PUT /user/notification-preferences',
+  ]);
+});
+
+describe.each(operations)('$method $path', ({ method, operation }) => {
+  const call = calls[operation.operationId] ?? { path: '' };
+
+  test.each(Object.keys(operation.responses).map(Number))(
+    'answers %i as the document tells',
+    async (status) => {
+      const reply = await ways[status]?.(method, call);
+
+      expect(reply?.status).toBe(status);
+      const told = Object.keys(responseOf(operation, status)?.headers ?? {});
+      // Malformed HTTP is refused before anybody asks who sends it.
+      const expected = status === 400 ? ['X-Request-Id'] : told;
+      expect(expected.filter((name) => !reply?.headers.has(name))).toEqual([]);
+    },
+  );
+});
