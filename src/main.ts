@@ -36,6 +36,7 @@ async function main(): Promise<void> {
       say(`Listening on ${gateway.address}`);
       if (!config.production) {
         if (config.graphiql) say(`GraphiQL  ${address}/graphql`);
+        say(`REST      ${address}/docs`);
         if (config.keySet.kind === 'development') {
           say('A token   npm run -s token -- --sub alice --org acme');
           say('Records   npm run -s seed -- --user alice');

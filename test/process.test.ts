@@ -31,10 +31,11 @@ async function start(environment: Record<string, string> = {}): Promise<GatewayP
 
 const isDatabaseRunning = () => existsSync(join(dataDir, 'postgresql/cluster/postmaster.pid'));
 
-test('a start without any setting prints the address, where GraphiQL is and how to get a token; one at a time', async () => {
+test('a start without any setting prints the address, where GraphiQL and the REST reference are and how to get a token; one at a time', async () => {
   const gateway = await start();
   await gateway.printed(/npm run -s token/);
   expect(gateway.stdout()).toContain(`GraphiQL  ${gateway.address}/graphql`);
+  expect(gateway.stdout()).toContain(`REST      ${gateway.address}/docs`);
   expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
 
   const second = await runProcess('src/main.ts', { DATA_DIR: dataDir, PORT: '0' });
@@ -62,7 +63,7 @@ test('a stop and a new start lose nothing, credentials included', async () => {
     withoutPlace(stdout)
       .split('\n')
       .filter((line) => !line.startsWith('{')),
-  ).toEqual([`Listening on ${first.address}`, '']);
+  ).toEqual([`Listening on ${first.address}`, `REST      ${first.address}/docs`, '']);
 
   const second = await start({ ...settings, GRAPHIQL: 'true', PUBLIC_URL: 'https://example.test/account/' });
   // What clients see is told, not what a proxy sees.

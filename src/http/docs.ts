@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { RequestHandler } from 'express';
 import { bootScript, renderPage } from './docs-page.ts';
-import { type Assets, addAsset, sendAsset, sendPage } from './page.ts';
+import { type Assets, type AssetType, addAsset, sendAsset, sendPage } from './page.ts';
 
 /** The page, and its files by name. */
 type Docs = { page: string; assets: Assets };
@@ -34,15 +34,21 @@ export function answerDocs(): RequestHandler {
 
 async function prepare(): Promise<Docs> {
   const assets: Assets = new Map();
-  const fromPackage = async (stem: string, extension: 'js' | 'css' | 'png') => {
-    const content = await readFile(new URL(import.meta.resolve(`swagger-ui-dist/${stem}.${extension}`)));
-    return `docs/assets/${await addAsset(assets, stem, extension, content)}`;
-  };
+  const add = async (stem: string, extension: AssetType, content: string | Buffer) =>
+    `docs/assets/${await addAsset(assets, stem, extension, content)}`;
   const page = renderPage({
-    script: await fromPackage('swagger-ui-bundle', 'js'),
-    style: await fromPackage('swagger-ui', 'css'),
-    icon: await fromPackage('favicon-32x32', 'png'),
-    boot: `docs/assets/${await addAsset(assets, 'boot', 'js', bootScript)}`,
+    script: await add(
+      'swagger-ui',
+      'js',
+      await read(import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
+    ),
+    style: await add('swagger-ui', 'css', await read(import.meta.resolve('swagger-ui-dist/swagger-ui.css'))),
+    icon: await add('icon', 'png', await read(import.meta.resolve('swagger-ui-dist/favicon-32x32.png'))),
+    boot: await add('boot', 'js', bootScript),
   });
   return { page, assets };
+}
+
+function read(url: string): Promise<Buffer> {
+  return readFile(new URL(url));
 }

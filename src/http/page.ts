@@ -12,7 +12,7 @@ export type Asset = { type: string; gzip: Uint8Array };
 /** Files by names that change with their content, so that they may be cached for good. */
 export type Assets = Map<string, Asset>;
 
-/** What a browser must know of a file to use it. */
+/** The media types of files by their extension. */
 const types = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -20,11 +20,14 @@ const types = {
   png: 'image/png',
 };
 
+/** The extensions of the files that pages load. */
+export type AssetType = keyof typeof types;
+
 /** Keeps a file, and answers the name that it goes by: `boot-0123456789abcdef.js`. */
 export async function addAsset(
   assets: Assets,
   stem: string,
-  extension: keyof typeof types,
+  extension: AssetType,
   content: string | Buffer,
 ): Promise<string> {
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
