@@ -84,17 +84,21 @@ const operations = Object.entries(openApi.paths).flatMap(([path, byMethod]) =>
   Object.entries(byMethod).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
 );
 
-test('the document has exactly the paths of the contract', () => {
-  expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual([
-    'DELETE /editor/auth',
-    'GET /editor/auth',
-    'GET /user/notification-preferences',
-    'GET /user/notifications',
-    'GET /user/workspaces',
-    'POST /user/notifications/{id}/dismiss',
-    'PUT /editor/auth/subscription',
-    'PUT /user/notification-preferences',
+test('the document has exactly the paths and statuses of the contract', () => {
+  const told = operations.map(({ method, path, operation }) => [
+    `${method} ${path}`,
+    Object.keys(operation.responses).join(' '),
   ]);
+  expect(Object.fromEntries(told)).toEqual({
+    'POST /user/notifications/{id}/dismiss': '200 400 401 403 404 422 429 500',
+    'GET /user/notifications': '200 304 400 401 403 429 500',
+    'PUT /user/notification-preferences': '200 400 401 403 422 429 500',
+    'GET /user/notification-preferences': '200 400 401 403 429 500',
+    'PUT /editor/auth/subscription': '200 400 401 403 422 429 500',
+    'GET /editor/auth': '200 400 401 403 429 500',
+    'DELETE /editor/auth': '204 400 401 403 429 500',
+    'GET /user/workspaces': '200 304 400 401 403 429 500',
+  });
 });
 
 describe.each(operations)('$method $path', ({ method, operation }) => {
