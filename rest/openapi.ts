@@ -20,8 +20,7 @@ const VERSION = '0.1.0';
  */
 export function createOpenApiDocument(schema: GraphQLSchema, address: string): Json {
   const accesses = routes.map((route) => ({ route, access: accessOf(route, schema) }));
-  const shapes = Object.assign({}, ...routes.map(shapesOf), errorShapes);
-  const { schemas, components } = toSchemas(shapes);
+  const { schemas, components } = toSchemas(merge([...routes.map(shapesOf), errorShapes]));
   const errors = accesses.map(({ route, access }) => errorComponentsOf(route, access));
   const paths = Map.groupBy(accesses, ({ route }) => route.path);
   return {
@@ -43,13 +42,17 @@ export function createOpenApiDocument(schema: GraphQLSchema, address: string): J
       ]),
     ),
     components: {
-      schemas: { ...components, ...Object.assign({}, ...errors.map((one) => one.schemas)) },
-      responses: { NotModified: notModified, ...Object.assign({}, ...errors.map((one) => one.responses)) },
+      schemas: merge([components, ...errors.map(({ schemas }) => schemas)]),
+      responses: merge([{ NotModified: notModified }, ...errors.map(({ responses }) => responses)]),
       parameters: listParameters,
       headers,
       securitySchemes: { bearer },
     },
   };
+}
+
+function merge<Value>(parts: readonly Readonly<Record<string, Value>>[]): Readonly<Record<string, Value>> {
+  return Object.fromEntries(parts.flatMap((part) => Object.entries(part)));
 }
 
 function accessOf({ field }: Route, schema: GraphQLSchema): Access {

@@ -24,6 +24,7 @@ export type Route = {
   field: string;
   /** The part of the reference that tells of it. */
   tag: Tag;
+  /** What it does, in a few words. */
   summary: string;
   /** What a caller should know beside the shapes, in Markdown. */
   description: string;

@@ -113,6 +113,13 @@ test('features depend on each other one way', () => {
   ]);
 });
 
+test("a customer's program knows nothing of the gateway's code", () => {
+  const programs = sourcesBelow('test/clients').filter((path) => !path.includes('node_modules'));
+  expect(programs.length).toBeGreaterThan(0);
+  const known = programs.flatMap(importsOf).filter(({ to }) => /^(src|rest|test\/(?!clients\/))/.test(to));
+  expect(known.map(told)).toEqual([]);
+});
+
 test('only config.ts reads the environment', () => {
   expect(sources.filter((path) => textOf(path).includes('process.env'))).toEqual(['src/config.ts']);
 });

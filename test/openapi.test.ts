@@ -105,9 +105,11 @@ test('credentials are passwords that are only written', () => {
   expect(EditorSubscription).toMatchObject({ properties: { accessToken: secret, refreshToken: secret } });
 });
 
-/** Every example of a body: of what, where its schema lies, and the value. */
+/** Every example of a body: where its schema lies, where it lies itself, and the value. */
 const examples = [...nodes(openApi)].flatMap(([path, node]) =>
-  path.at(-2) === 'examples' ? [{ place: path.slice(0, -2), name: path.at(-1), value: node.value }] : [],
+  path.at(-2) === 'examples'
+    ? [{ place: path.slice(0, -2), at: path.slice(1).join(' '), value: node.value }]
+    : [],
 );
 
 describe('examples', () => {
@@ -118,7 +120,7 @@ describe('examples', () => {
     ).toEqual([]);
   });
 
-  test.each(examples)('$place: $name fits its schema', ({ place, value }) => {
+  test.each(examples)('$at fits its schema', ({ place, value }) => {
     const validate = validatorAt(...place, 'schema');
     validate(value);
     expect(validate.errors).toBeNull();

@@ -82,7 +82,9 @@ export function codesOf({ bind, body }: Route, { membership }: Access): Map<numb
 /** What a component for these codes is called: `ForbiddenOrOrgMembershipRequired`. */
 export function nameOf(codes: readonly Code[]): string {
   return codes
-    .map((code) => code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_match, letter) => letter.toUpperCase()))
+    .map((code) =>
+      code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase()),
+    )
     .join('Or');
 }
 

@@ -9,7 +9,8 @@ import { type Json, reference } from './schemas.ts';
 
 /** The list is the one that the caller has. */
 export const notModified = {
-  description: 'The list is the one that `If-None-Match` names. There is no body.',
+  description:
+    'The list is the one that `If-None-Match` names. There is no body. It counts as a read all the same.',
   headers: headersOf(...quota, 'ETag', 'Cache-Control'),
 };
 

@@ -616,7 +616,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The list is the one that `If-None-Match` names. There is no body. */
+        /** @description The list is the one that `If-None-Match` names. There is no body. It counts as a read all the same. */
         NotModified: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
