@@ -38,12 +38,9 @@ test.each([
   ['the first', { REUSE_PORT: 'true' }, {}],
   ['the second', {}, { REUSE_PORT: 'true' }],
   ['neither', {}, {}],
-])(
-  'where only %s says REUSE_PORT the port is taken',
-  async (_who, one, other) => {
-    const first = await start(one);
-    await expect(start({ ...other, PORT: portOf(first) }, first)).rejects.toThrow(
-      `Port ${portOf(first)} of 127.0.0.1 is taken by another process. Stop that one, or set PORT to another (0 takes a free one).`,
-    );
-  },
-);
+])('where only %s says REUSE_PORT the port is taken', async (_who, one, other) => {
+  const first = await start(one);
+  await expect(start({ ...other, PORT: portOf(first) }, first)).rejects.toThrow(
+    `Port ${portOf(first)} of 127.0.0.1 is taken by another process. Stop that one, or set PORT to another (0 takes a free one).`,
+  );
+});
