@@ -1,4 +1,5 @@
 import {
+  BREAK,
   type DocumentNode,
   type ExecutionArgs,
   type ExecutionResult,
@@ -8,6 +9,7 @@ import {
   getOperationAST,
   getVariableValues,
   type Source,
+  visit,
 } from 'graphql';
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import { takesSecret } from './operation.ts';
@@ -48,13 +50,22 @@ export function createExecute(schema: GraphQLSchema): Execute {
 
   function compile(document: DocumentNode, operationName: string | undefined): State {
     // The compiler writes arguments into its code, as JSON: no credential shall lie there, and none survives it.
-    if (takesSecret(schema, document, operationName)) return 'interpreted';
-    const compiled = compileQuery(schema, document, operationName, {
-      // Without it a fragment that is spread twice under different conditions is included under either.
-      useExperimentalPathBasedSkipInclude: true,
-    });
+    if (takesSecret(schema, document, operationName) || hasConditions(document)) return 'interpreted';
+    const compiled = compileQuery(schema, document, operationName);
     return isCompiledQuery(compiled) ? compiled : 'interpreted';
   }
+}
+
+/** Fields under `@skip` and `@include` would stand in another order than the one in which they are met. */
+function hasConditions(document: DocumentNode): boolean {
+  let found = false;
+  visit(document, {
+    Directive() {
+      found = true;
+      return BREAK;
+    },
+  });
+  return found;
 }
 
 /** The compiler's errors know line and column alone; ours are made again by source and position. */

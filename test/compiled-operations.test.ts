@@ -1,0 +1,184 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { graphql } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { asPlatform, payloads, publish } from './support/records.ts';
+import { member } from './support/tokens.ts';
+
+/*
+ * A document is interpreted by graphql-js when it comes first, and compiled when it comes again. Nobody may be able to
+ * tell which.
+ */
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+/** The text of the first answer to a document, and of three more. */
+async function answers(query: string, variables: Record<string, unknown> = {}) {
+  const texts: string[] = [];
+  for (let time = 0; time < 4; time += 1) {
+    const { status, text } = await graphql(gateway, query, variables, { token });
+    texts.push(`${status} ${text}`);
+  }
+  return texts;
+}
+
+type Text = fc.Arbitrary<string>;
+
+/** Selections, each under a condition; the same field stands under the same name wherever it is asked for. */
+const selections = (condition: Text, ...fields: string[]): Text =>
+  fc
+    .array(fc.tuple(fc.constantFrom(...fields), condition), { minLength: 1, maxLength: 4 })
+    .map((chosen) => chosen.map(([field, condition]) => withCondition(field, condition)).join(' '));
+
+/** Puts a condition behind a field or fragment, before what it selects. */
+function withCondition(field: string, condition: string): string {
+  const brace = field.indexOf('{');
+  return brace === -1
+    ? `${field} ${condition}`
+    : `${field.slice(0, brace)}${condition} ${field.slice(brace)}`;
+}
+
+const kinds = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'] as const;
+const common = ['id', 'name: title', 'kind', 'status', 'prUrl', 'createdAt', 'resolvedAt', '__typename'];
+
+function unions(condition: Text): Text {
+  const some = (...fields: string[]) => selections(condition, ...fields);
+  return fc
+    .tuple(
+      some(...common),
+      some('id', 'projectId', 'workspaceId', 'taskName: name'),
+      some('tool: toolId', 'summary', 'plan', 'input'),
+      some('message', 'taskStatus'),
+    )
+    .chain(([shared, task, plan, result]) =>
+      some(
+        '__typename',
+        `... on UserNotification { ${shared} }`,
+        `... on UserNotification { task { ${task} } }`,
+        `... on PlanRequestedNotification { payload { ${plan} } }`,
+        `... on TaskFailedNotification { payload { ${result} } failed: title }`,
+        '... on QuestionRequestedNotification { payload { input } }',
+        '...Named',
+      ),
+    );
+}
+
+function documents(condition: Text, { variables = '', root = '' }): Text {
+  const pageInfo = selections(condition, 'hasNextPage', 'endCursor', 'startCursor');
+  return fc
+    .tuple(unions(condition), unions(condition), selections(condition, ...common), pageInfo, condition)
+    .map(
+      ([nodes, edges, named, pageInfo, condition]) => `
+        query Random($first: Int ${variables}) {
+          notifications(first: $first) {
+            nodes { ${nodes} } edges { node { ${edges} } cursor } pageInfo { ${pageInfo} } ...Rest
+          }
+          again: notifications(last: 2) { nodes { ${edges} } }
+          ${root}
+        }
+        fragment Named on UserNotification { ${named} }
+        fragment Rest on NotificationConnection { totalCount ${condition} nodes { ...Named ${condition} } }`,
+    );
+}
+
+const plain = documents(fc.constant(''), {});
+/** Few enough for the limit of directives, also where a fragment is spread more than once. */
+const conditional = documents(
+  fc.constantFrom('', '@include(if: $a)', '@skip(if: $a)', '@include(if: $b) @skip(if: $a)'),
+  {
+    variables: ', $a: Boolean!, $b: Boolean = true',
+    root: '... @include(if: $a) { __typename } ... @include(if: $b) { __typename }',
+  },
+).filter((document) => document.split('@').length < 20);
+
+test.each([
+  ['without conditions', plain],
+  ['with conditions', conditional],
+])(
+  'any document %s is answered the same when it comes again, whatever its fragments',
+  async (_what, documents) => {
+    for (const kind of kinds) await publish(gateway, 'alice', kind);
+    await fc.assert(
+      fc.asyncProperty(documents, fc.boolean(), fc.boolean(), async (document, a, b) => {
+        const [first, ...others] = await answers(document, { a, b, first: 3 });
+        expect(first).toMatch(/^200 {"data"/);
+        expect(others).toEqual([first, first, first]);
+      }),
+      { numRuns: 25 },
+    );
+  },
+);
+
+const update = `mutation ($on: Boolean!, $kind: NotificationKind) {
+  updateNotificationPreferences(input: { preferences: [
+    { notificationKind: $kind, emailEnabled: $on, pushEnabled: true, chatDmEnabled: false }
+  ] }) { preferences { notificationKind emailEnabled createdAt } }
+}`;
+const failures: [what: string, query: string, variables?: Record<string, unknown>][] = [
+  ['a record that does not exist', '{ __typename\n  gone: notification(id: "none") { __typename } }'],
+  [
+    'a record that does not exist, among lines that end otherwise',
+    '{\r\n__typename\r  notification(id: "none") { __typename } }',
+  ],
+  [
+    'several failures, some data',
+    '{ a: notification(id: "1") { __typename } b: editorAuth { type } c: notification(id: "2") { __typename } }',
+  ],
+  ['an argument that breaks a rule', '{ notifications(first: 0) { nodes { __typename } } }'],
+  ['a variable that breaks a rule', 'query ($id: ID!) { notification(id: $id) { __typename } }', { id: '' }],
+  [
+    'a variable of another type',
+    'query ($first: Int) { notifications(first: $first) { totalCount } }',
+    { first: 'x' },
+  ],
+  ['a variable that is missing', 'query ($id: ID!) { notification(id: $id) { __typename } }'],
+  [
+    'a variable whose default stands for it',
+    'query ($first: Int = 1) { notifications(first: $first) { nodes { __typename } } }',
+  ],
+  [
+    'another user’s records',
+    '{ notifications(userId: "bob") { totalCount } editorAuth(userId: "bob") { type } }',
+  ],
+  [
+    'a mutation that fails in its second field',
+    `mutation { one: dismissNotifications(input: { ids: [] }) { notifications { __typename } } two: dismissNotification(input: { id: "none" }) { notification { __typename } } }`,
+  ],
+  [
+    'introspection beside a field',
+    '{ __schema { queryType { name } } editorAuth { type needsReauth reauthReason } }',
+  ],
+  ['a change that is repeated', update, { on: false, kind: 'TASK_FAILED' }],
+  ['a change with a variable that is not given', update, { on: true }],
+];
+
+test.each(failures)('%s: answered the same when it comes again', async (_what, query, variables) => {
+  const [first, ...others] = await answers(query, variables);
+  expect(others).toEqual([first, first, first]);
+});
+
+test('a document with a @oneOf input is held to exactly one member when it comes again', async () => {
+  const query = `mutation ($payload: NotificationPayloadInput!) { publishNotification(input: {
+    userId: "alice", task: { id: "t", projectId: "p" }, title: "T", payload: $payload
+  }) { created } }`;
+  for (let time = 0; time < 3; time += 1) await asPlatform(gateway, query, { payload: payloads.task_failed });
+  const both = { ...payloads.task_failed, ...payloads.plan_requested };
+  await expect(asPlatform(gateway, query, { payload: both })).rejects.toThrow('exactly one field');
+});
+
+test('a credential written into a document is stored when it comes again', async () => {
+  const store = (accessToken: string) =>
+    `mutation { storeEditorSubscription(input: { accessToken: "${accessToken}", refreshToken: "r" }) { editorAuth { needsReauth } } }`;
+  for (const accessToken of ['one', 'one', 'one', 'two', 'two']) {
+    const { errors } = await graphql(gateway, store(accessToken), {}, { token });
+    expect(errors).toEqual([]);
+    const data = await asPlatform(gateway, '{ editorCredential(userId: "alice") { accessToken } }');
+    expect(data.editorCredential.accessToken).toBe(accessToken);
+  }
+});
