@@ -1,0 +1,73 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { resultTypeOf } from '../src/graphql/media-type.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { member } from './support/tokens.ts';
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+const json = 'application/json';
+const response = 'application/graphql-response+json';
+
+test.each([
+  [undefined, json],
+  ['*/*', json],
+  ['application/*', json],
+  ['text/html, */*;q=0.1', json],
+  [json, json],
+  ['Application/JSON', json],
+  [response, response],
+  [`${response}, ${json};q=0.9`, response],
+  [`${json}, ${response}`, json],
+  [`${response}; charset=utf-8`, response],
+  [`${response}; charset=latin1, ${json}`, json],
+  [`text/event-stream, multipart/mixed, ${response}`, response],
+  ['text/html', undefined],
+  ['', undefined],
+])('who accepts %s gets a result as %s', (accept, type) => {
+  expect(resultTypeOf(accept)).toBe(type);
+});
+
+async function typeOf(query: string, accept: string): Promise<[status: number, type: string | null]> {
+  const reply = await fetch(`${gateway.address}/graphql`, {
+    method: 'POST',
+    headers: { 'Content-Type': json, Accept: accept, Authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query }),
+  });
+  await reply.arrayBuffer();
+  return [reply.status, reply.headers.get('Content-Type')];
+}
+
+const range = fc
+  .tuple(
+    fc.constantFrom(
+      json,
+      response,
+      '*/*',
+      'application/*',
+      '*/json',
+      'text/*',
+      'text/html',
+      'Application/JSON',
+      'x',
+    ),
+    fc.constantFrom('', ';q=0.5', '; charset=utf-8', ';charset=latin1', ' ; q=0'),
+  )
+  .map((parts) => parts.join(''));
+
+test('what went well comes in the type that Yoga gives a failure, whatever is accepted', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(range, { minLength: 1, maxLength: 4 }), async (ranges) => {
+      const accept = ranges.join(', ');
+      const failed = await typeOf('{ notification(id: "none") { __typename } }', accept);
+      expect(await typeOf('{ __typename }', accept)).toEqual(failed);
+    }),
+    { numRuns: 60 },
+  );
+});

@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { poolOptions } from '../src/database/pool.ts';
+import { latest, millisecondsOf, timeFromPostgres, timeOf } from '../src/time.ts';
+import { createTestDatabase } from './support/database.ts';
+
+const dates = fc.date({
+  min: new Date('0001-01-01T00:00:00.000Z'),
+  max: new Date('9999-12-31T23:59:59.999Z'),
+  noInvalidDate: true,
+});
+
+test('the order of the texts is the order of the times', () => {
+  fc.assert(
+    fc.property(dates, dates, (one, other) => {
+      expect(timeOf(one) < timeOf(other)).toBe(one < other);
+      expect(millisecondsOf(latest(timeOf(one), timeOf(other)))).toBe(Math.max(Number(one), Number(other)));
+    }),
+  );
+});
+
+test.each([
+  ['2026-01-31 09:30:00+00', '2026-01-31T09:30:00.000Z'],
+  ['2026-01-31 09:30:00.3+00', '2026-01-31T09:30:00.300Z'],
+  ['2026-01-31 09:30:00.34+00', '2026-01-31T09:30:00.340Z'],
+  ['2026-01-31 09:30:00.345+00', '2026-01-31T09:30:00.345Z'],
+  ['0001-01-01 00:00:00+00', '0001-01-01T00:00:00.000Z'],
+])('PostgreSQL’s %s is read as %s', (text, time) => {
+  expect(timeFromPostgres(text)).toBe(time);
+});
+
+test.each(['2026-01-31 09:30:00+01', '2026-01-31 09:30:00', '0044-03-15 00:00:00+00 BC', 'infinity'])(
+  'PostgreSQL’s %s is refused',
+  (text) => {
+    expect(() => timeFromPostgres(text)).toThrow(text);
+  },
+);
+
+test.each([
+  ['', 'no more'],
+  ['?options=-c%20application_name%3Dmine', 'other options'],
+])(
+  'any time comes back from PostgreSQL as it was sent, whatever its zone; the address has %s',
+  async (search) => {
+    const database = await createTestDatabase();
+    const url = `${database.url}${search}`;
+    await database.sql(`alter database ${new URL(url).pathname.slice(1)} set timezone to 'Asia/Kathmandu'`);
+    const pool = new pg.Pool(poolOptions({ url, poolSize: 1, timeoutMs: 5000 }));
+    const times = fc.sample(dates, 500).map(timeOf);
+    const { rows } = await pool.query({
+      text: `select at, current_setting('application_name') as name from unnest($1::timestamptz(3)[]) at`,
+      values: [times],
+    });
+    await pool.end();
+    await database.drop();
+
+    expect(rows.map(({ at }) => at)).toEqual(times);
+    expect(rows[0].name).toBe(search === '' ? '' : 'mine');
+  },
+);
