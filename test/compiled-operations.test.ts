@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { INTERPRETED_FIRST } from '../src/graphql/compiled.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asPlatform, payloads, publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 /*
- * A document is interpreted by graphql-js when it comes first, and compiled when it comes again. Nobody may be able to
+ * An operation is interpreted by graphql-js at first, and compiled when it came often. Nobody may be able to
  * tell which.
  */
 
@@ -18,14 +19,17 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** The text of the first answer to a document, and of three more. */
+/** Enough for an operation to be interpreted first and compiled then, and to run twice so. */
+const TIMES = INTERPRETED_FIRST + 2;
+
+/** The different answers to a document that comes often. */
 async function answers(query: string, variables: Record<string, unknown> = {}) {
-  const texts: string[] = [];
-  for (let time = 0; time < 4; time += 1) {
+  const texts = new Set<string>();
+  for (let time = 0; time < TIMES; time += 1) {
     const { status, text } = await graphql(gateway, query, variables, { token });
-    texts.push(`${status} ${text}`);
+    texts.add(`${status} ${text}`);
   }
-  return texts;
+  return [...texts];
 }
 
 type Text = fc.Arbitrary<string>;
@@ -101,14 +105,12 @@ test.each([
   ['without conditions', plain],
   ['with conditions', conditional],
 ])(
-  'any document %s is answered the same when it comes again, whatever its fragments',
+  'any document %s is answered the same when it comes often, whatever its fragments',
   async (_what, documents) => {
     for (const kind of kinds) await publish(gateway, 'alice', kind);
     await fc.assert(
       fc.asyncProperty(documents, fc.boolean(), fc.boolean(), async (document, a, b) => {
-        const [first, ...others] = await answers(document, { a, b, first: 3 });
-        expect(first).toMatch(/^200 {"data"/);
-        expect(others).toEqual([first, first, first]);
+        expect(await answers(document, { a, b, first: 3 })).toEqual([expect.stringMatching(/^200 {"data"/)]);
       }),
       { numRuns: 25 },
     );
@@ -158,24 +160,24 @@ const failures: [what: string, query: string, variables?: Record<string, unknown
   ['a change with a variable that is not given', update, { on: true }],
 ];
 
-test.each(failures)('%s: answered the same when it comes again', async (_what, query, variables) => {
-  const [first, ...others] = await answers(query, variables);
-  expect(others).toEqual([first, first, first]);
+test.each(failures)('%s: answered the same when it comes often', async (_what, query, variables) => {
+  expect(await answers(query, variables)).toHaveLength(1);
 });
 
-test('a document with a @oneOf input is held to exactly one member when it comes again', async () => {
+test('a document with a @oneOf input is held to exactly one member when it comes often', async () => {
   const query = `mutation ($payload: NotificationPayloadInput!) { publishNotification(input: {
     userId: "alice", task: { id: "t", projectId: "p" }, title: "T", payload: $payload
   }) { created } }`;
-  for (let time = 0; time < 3; time += 1) await asPlatform(gateway, query, { payload: payloads.task_failed });
+  for (let time = 0; time < TIMES; time += 1)
+    await asPlatform(gateway, query, { payload: payloads.task_failed });
   const both = { ...payloads.task_failed, ...payloads.plan_requested };
   await expect(asPlatform(gateway, query, { payload: both })).rejects.toThrow('exactly one field');
 });
 
-test('a credential written into a document is stored when it comes again', async () => {
+test('a credential written into a document is stored when it comes often', async () => {
   const store = (accessToken: string) =>
     `mutation { storeEditorSubscription(input: { accessToken: "${accessToken}", refreshToken: "r" }) { editorAuth { needsReauth } } }`;
-  for (const accessToken of ['one', 'one', 'one', 'two', 'two']) {
+  for (const accessToken of [...Array(TIMES).fill('one'), 'two']) {
     const { errors } = await graphql(gateway, store(accessToken), {}, { token });
     expect(errors).toEqual([]);
     const data = await asPlatform(gateway, '{ editorCredential(userId: "alice") { accessToken } }');

@@ -17,13 +17,18 @@ import { takesSecret } from './operation.ts';
 /** Executes an operation on one schema, as graphql-js's `execute` does. */
 export type Execute = (args: ExecutionArgs) => Promise<ExecutionResult>;
 
-/** An operation that came once, one that cannot be compiled, or a function made of it. */
-type State = 'seen' | 'interpreted' | CompiledQuery;
+/**
+ * How often an operation is interpreted before it is compiled. Compiling takes as long as validating, and for the
+ * costliest documents ten times as long: whoever sends ever new ones must not have each compiled.
+ */
+export const INTERPRETED_FIRST = 10;
+
+/** How often an operation came so far, the function made of it, or that none can be made. */
+type State = number | CompiledQuery | 'interpreted';
 
 /**
- * Execution by graphql-js of what is new, and from the second time on by a function compiled of the document:
- * compiling takes as long as interpreting many times. Variables are coerced by graphql-js in any case; the
- * compiler's own coercion does not know `@oneOf`.
+ * Execution by graphql-js of what is new, and by a function compiled of the document once it came often. Variables
+ * are coerced by graphql-js in any case; the compiler's own coercion does not know `@oneOf`.
  */
 export function createExecute(schema: GraphQLSchema): Execute {
   const states = new WeakMap<DocumentNode, Map<string | undefined, State>>();
@@ -42,13 +47,14 @@ export function createExecute(schema: GraphQLSchema): Execute {
   function compiledOf(document: DocumentNode, operationName: string | undefined): CompiledQuery | undefined {
     const operations = states.get(document) ?? new Map<string | undefined, State>();
     states.set(document, operations);
-    const known = operations.get(operationName);
-    const state = known === 'seen' ? compile(document, operationName) : (known ?? 'seen');
+    const state = next(operations.get(operationName) ?? 0, document, operationName);
     operations.set(operationName, state);
-    return typeof state === 'string' ? undefined : state;
+    return typeof state === 'object' ? state : undefined;
   }
 
-  function compile(document: DocumentNode, operationName: string | undefined): State {
+  function next(state: State, document: DocumentNode, operationName: string | undefined): State {
+    if (typeof state !== 'number') return state;
+    if (state < INTERPRETED_FIRST) return state + 1;
     // The compiler writes arguments into its code, as JSON: no credential shall lie there, and none survives it.
     if (takesSecret(schema, document, operationName) || hasConditions(document)) return 'interpreted';
     const compiled = compileQuery(schema, document, operationName);
