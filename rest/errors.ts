@@ -32,7 +32,9 @@ export function sendJson(response: Response, status: number, body: unknown): voi
     response.end();
     return;
   }
-  const text = Buffer.from(JSON.stringify(body));
-  response.set({ 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': String(text.length) });
+  const text = JSON.stringify(body);
+  response.setHeader('Content-Type', 'application/json; charset=utf-8');
+  response.setHeader('Content-Length', Buffer.byteLength(text));
+  // As text it goes out together with the head, in one write.
   response.end(text);
 }

@@ -103,8 +103,12 @@ function parametersOf(request: Request): Record<string, unknown> {
 }
 
 function sendResult(response: Response, type: string, result: ExecutionResult): void {
-  const text = Buffer.from(JSON.stringify(result));
-  response.writeHead(200, { 'Content-Type': `${type}; charset=utf-8`, 'Content-Length': text.length });
+  const text = JSON.stringify(result);
+  response.writeHead(200, {
+    'Content-Type': `${type}; charset=utf-8`,
+    'Content-Length': Buffer.byteLength(text),
+  });
+  // As text it goes out together with the head, in one write.
   response.end(text);
 }
 
