@@ -3,6 +3,7 @@ import { openDatabase } from './database/database.ts';
 import { migrate, pendingMigrations } from './database/migrate.ts';
 import { startDatabaseServer } from './database/start.ts';
 import { createLog } from './log.ts';
+import { addProcessMetrics } from './metrics/process-metrics.ts';
 import { describeFailure, OperatorError } from './operator-error.ts';
 import { startServer } from './server.ts';
 
@@ -32,6 +33,7 @@ async function main(): Promise<void> {
         throw new OperatorError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
       }
       const gateway = await startServer(config, database, log);
+      if (config.metrics.kind !== 'off') addProcessMetrics(gateway.metrics);
       const address = config.publicUrl ?? gateway.address;
       say(`Listening on ${gateway.address}`);
       if (!config.production) {

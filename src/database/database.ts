@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
+import type { Pool } from 'pg';
 import { entities } from './entities.ts';
 import { type PoolOptions, poolOptions } from './pool.ts';
 
@@ -9,12 +10,15 @@ export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.
 
 /** Opens the pool. Connections are made when they are needed, so a database that is away does not throw here. */
 export async function openDatabase(options: PoolOptions) {
-  return MikroORM.init({
+  let pool: Pool | undefined;
+  const orm = await MikroORM.init({
     entities,
     extensions: [Migrator],
     dbName: decodeURIComponent(new URL(options.url).pathname.slice(1)),
     clientUrl: options.url,
-    driverOptions: poolOptions(options),
+    driverOptions: poolOptions(options, (made) => {
+      pool = made;
+    }),
     debug: false,
     migrations: {
       path: migrationsFolder,
@@ -25,9 +29,17 @@ export async function openDatabase(options: PoolOptions) {
     // Without a logger of its own the library prints.
     logger: () => undefined,
   });
+  return Object.assign(orm, {
+    /** The pool's connections now: of all that there are, those that are idle, and requests that wait for one. */
+    connections() {
+      const { totalCount = 0, idleCount: idle = 0, waitingCount: pending = 0 } = pool ?? {};
+      return { used: totalCount - idle, idle, pending, max: options.poolSize };
+    },
+  });
 }
 
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
+
 /** The address that a database was opened with. */
 export function addressOf({ config }: Database): string {
   return config.get('clientUrl') ?? '';

@@ -8,7 +8,7 @@ export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 const SILENCE_MS = 1000;
 
 /** Settings of the connections, so that no wait is without end and a pool recovers from any outage by itself. */
-export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions) {
+export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions, onCreated: (pool: Pool) => void) {
   return {
     connectionString: url,
     max: poolSize,
@@ -18,7 +18,10 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions) {
     idle_in_transaction_session_timeout: timeoutMs,
     keepAlive: true,
     stream: () => impatientSocket(timeoutMs + SILENCE_MS),
-    onPoolCreated: dropBroken,
+    onPoolCreated(pool: Pool) {
+      dropBroken(pool);
+      onCreated(pool);
+    },
   };
 }
 
