@@ -44,6 +44,8 @@ export type Config = {
   metrics: MetricsAccess;
   /** Milliseconds between telling load balancers of a stop and closing the port. */
   shutdownDelayMs: number;
+  /** Milliseconds that requests have from then on. */
+  shutdownGraceMs: number;
   logLevel: string;
 };
 
@@ -98,6 +100,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     graphiql: settings.GRAPHIQL === 'true',
     metrics: metricsAccess(settings),
     shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
+    shutdownGraceMs: settings.SHUTDOWN_GRACE_MS,
     logLevel: settings.LOG_LEVEL,
   };
 }
@@ -206,6 +209,7 @@ const Environment = z.object({
   GRAPHIQL: z.enum(['true', 'false'], 'must be true or false').default('true'),
   METRICS_TOKEN: metricsToken.optional(),
   SHUTDOWN_DELAY_MS: wholeNumber(0, 300_000).default(0),
+  SHUTDOWN_GRACE_MS: wholeNumber(0, 300_000).default(10_000),
   LOG_LEVEL: z
     .enum(
       ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],

@@ -109,7 +109,10 @@ export async function startServer(
       if (config.shutdownDelayMs > 0) await pause(config.shutdownDelayMs);
       hub.close();
       const cut = await draining.finish(graceMs);
-      if (cut > 0) log.warn({ cut, graceMs }, 'requests that took longer than the grace were cut');
+      if (cut > 0) {
+        log.warn({ cut, graceMs }, 'cut the requests that took too long');
+        database.abandonQueries();
+      }
       await Promise.all([listening.close(), retention.stop()]);
       redis?.disconnect();
     },

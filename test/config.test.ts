@@ -46,6 +46,7 @@ test('without any variable everything has the default of development', () => {
     graphiql: true,
     metrics: { kind: 'open' },
     shutdownDelayMs: 0,
+    shutdownGraceMs: 10_000,
     logLevel: 'info',
   });
 });
@@ -71,6 +72,7 @@ test('every variable is taken over', () => {
     GRAPHIQL: 'false',
     METRICS_TOKEN: 'a-token-of-metrics',
     SHUTDOWN_DELAY_MS: '5000',
+    SHUTDOWN_GRACE_MS: '20000',
     LOG_LEVEL: 'silent',
   });
   expect(config).toMatchObject({
@@ -90,6 +92,7 @@ test('every variable is taken over', () => {
     graphiql: false,
     metrics: { kind: 'token' },
     shutdownDelayMs: 5000,
+    shutdownGraceMs: 20_000,
     logLevel: 'silent',
   });
   expect([...(config.encryptionKeys?.keys() ?? [])]).toEqual(['new', 'old']);
@@ -135,6 +138,7 @@ const badValues: Record<string, string[]> = {
   GRAPHIQL: ['yes', '1', 'True'],
   METRICS_TOKEN: ['short', 'fifteen-letters', 'a token with spaces', 'a-token-with-ümlaut', 'x'.repeat(1025)],
   SHUTDOWN_DELAY_MS: ['-1', '5s', '1.5', '300001'],
+  SHUTDOWN_GRACE_MS: ['-1', '5s', '1.5', '300001'],
   LOG_LEVEL: ['verbose', 'INFO'],
 };
 

@@ -1,24 +1,21 @@
 import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
 import { MikroORM } from '@mikro-orm/postgresql';
-import type { Pool } from 'pg';
 import { entities } from './entities.ts';
-import { type PoolOptions, poolOptions } from './pool.ts';
+import { type PoolOptions, poolOptions, watchPool } from './pool.ts';
 
 /** Where the migrations lie, each file named as its class. */
 export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.url));
 
 /** Opens the pool. Connections are made when they are needed, so a database that is away does not throw here. */
 export async function openDatabase(options: PoolOptions) {
-  let pool: Pool | undefined;
+  const pool = watchPool();
   const orm = await MikroORM.init({
     entities,
     extensions: [Migrator],
     dbName: decodeURIComponent(new URL(options.url).pathname.slice(1)),
     clientUrl: options.url,
-    driverOptions: poolOptions(options, (made) => {
-      pool = made;
-    }),
+    driverOptions: poolOptions(options, pool),
     debug: false,
     migrations: {
       path: migrationsFolder,
@@ -30,11 +27,10 @@ export async function openDatabase(options: PoolOptions) {
     logger: () => undefined,
   });
   return Object.assign(orm, {
-    /** The pool's connections now: of all that there are, those that are idle, and requests that wait for one. */
-    connections() {
-      const { totalCount = 0, idleCount: idle = 0, waitingCount: pending = 0 } = pool ?? {};
-      return { used: totalCount - idle, idle, pending, max: options.poolSize };
-    },
+    /** The pool's connections by state, requests that wait for one, and how many there can be. */
+    connections: () => ({ ...pool.counts(), max: options.poolSize }),
+    /** Gives up what still runs, so that closing does not wait for it. */
+    abandonQueries: () => pool.breakUsed(),
   });
 }
 
