@@ -110,6 +110,15 @@ test('features depend on each other one way', () => {
   ]);
 });
 
+test('src/metrics knows of our files only errors, and types; it alone and the composition root know prom-client', () => {
+  const isMetrics = isOf('src/metrics/');
+  const allowed = ({ to, typeOnly }: Import) =>
+    typeOnly || !isOurs({ from: '', to, typeOnly }) || isMetrics(to) || to === 'src/errors.ts';
+  expect(forbidden(isMetrics, allowed)).toEqual([]);
+  const isOther = (path: string) => !isMetrics(path) && path !== 'src/server.ts';
+  expect(forbidden(isOther, ({ to }) => to !== 'prom-client')).toEqual([]);
+});
+
 test('only config.ts reads the environment', () => {
   expect(sources.filter((path) => textOf(path).includes('process.env'))).toEqual(['src/config.ts']);
 });

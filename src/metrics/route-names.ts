@@ -1,5 +1,5 @@
 /** Stands for every path that the gateway does not have. */
-export const UNMATCHED = 'unmatched';
+const UNMATCHED = 'unmatched';
 
 /**
  * Names the route of a path by its template (`/user/notifications/{id}/dismiss`), so that ids never become labels;
