@@ -1,6 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createCredentialMetrics } from '../src/metrics/credential-metrics.ts';
 import { graphql, rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -71,7 +73,7 @@ describe('requests', () => {
 
   test.each([
     ['GET', '/user/workspaces', '/user/workspaces', '200'],
-    ['POST', `/user/notifications/${randomUUID()}/dismiss`, dismiss, '404'],
+    ['POST', '/user/notifications/no-such-one/dismiss', dismiss, '404'],
     ['POST', '/user/notifications//dismiss', dismiss, '422'],
     ['GET', '/user/workspaces?limit=0', '/user/workspaces', '400'],
     ['DELETE', '/user/workspaces', '/user/workspaces', '404'],
@@ -309,6 +311,30 @@ describe('the database', () => {
       await proxy.close();
     },
   );
+});
+
+test('credentials are counted once a minute; where that fails the old numbers are not told', async () => {
+  const registry = new Registry();
+  let count = 0;
+  createCredentialMetrics(registry, async () => {
+    count += 1;
+    if (count > 2) throw new Error('away');
+    return [{ state: 'connected', count }];
+  });
+  const told = async () => /^gateway_editor_credentials\{.*$/m.exec(await registry.metrics())?.[0];
+  const start = Date.now();
+  vi.useFakeTimers({ toFake: ['Date'], now: start });
+  try {
+    expect(await told()).toBe('gateway_editor_credentials{state="connected"} 1');
+    vi.setSystemTime(start + 59_999);
+    expect(await told()).toBe('gateway_editor_credentials{state="connected"} 1');
+    vi.setSystemTime(start + 60_000);
+    expect(await told()).toBe('gateway_editor_credentials{state="connected"} 2');
+    vi.setSystemTime(start + 120_000);
+    expect(await told()).toBeUndefined();
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('remembered tokens are counted, and the age of a key set that is fetched is told', async () => {
