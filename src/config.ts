@@ -10,6 +10,9 @@ export type KeySetSource =
   | { kind: 'local'; jwks: JSONWebKeySet }
   | { kind: 'development' };
 
+/** Who may read the metrics: anybody, who has the token, or nobody. */
+export type MetricsAccess = { kind: 'open' } | { kind: 'token'; token: KeyObject } | { kind: 'off' };
+
 /** Encryption keys in order, the first encrypts. `KeyObject`s do not print their bytes. */
 export type EncryptionKeys = ReadonlyMap<string, KeyObject>;
 
@@ -40,6 +43,11 @@ export type Config = {
   /** Days that resolved and dismissed notifications are kept; 0 is for ever. */
   notificationRetentionDays: number;
   graphiql: boolean;
+  metrics: MetricsAccess;
+  /** Milliseconds between telling load balancers of a stop and closing the port. */
+  shutdownDelayMs: number;
+  /** Milliseconds that requests have from then on. */
+  shutdownGraceMs: number;
   logLevel: string;
 };
 
@@ -93,6 +101,9 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     maxSubscribers: settings.MAX_SUBSCRIBERS,
     notificationRetentionDays: settings.NOTIFICATION_RETENTION_DAYS,
     graphiql: settings.GRAPHIQL,
+    metrics: metricsAccess(settings),
+    shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
+    shutdownGraceMs: settings.SHUTDOWN_GRACE_MS,
     logLevel: settings.LOG_LEVEL,
   };
 }
@@ -171,6 +182,12 @@ const encryptionKeys = z.string().transform((text, context): EncryptionKeys => {
   return keys;
 });
 
+/** Printable ASCII without spaces, so that it fits into a header. */
+const metricsToken = z
+  .string()
+  .regex(/^[!-~]{16,1024}$/, 'must be 16 to 1024 printable characters without spaces (openssl rand -hex 32)')
+  .transform((text) => createSecretKey(Buffer.from(text)));
+
 const Environment = z.object({
   // A misspelt "production" must not bring the development defaults.
   NODE_ENV: z
@@ -201,6 +218,9 @@ const Environment = z.object({
   MAX_SUBSCRIBERS: wholeNumber(1, 1_000_000).default(10_000),
   NOTIFICATION_RETENTION_DAYS: wholeNumber(0, 36_500).default(90),
   GRAPHIQL: yesOrNo('true'),
+  METRICS_TOKEN: metricsToken.optional(),
+  SHUTDOWN_DELAY_MS: wholeNumber(0, 300_000).default(0),
+  SHUTDOWN_GRACE_MS: wholeNumber(0, 300_000).default(10_000),
   LOG_LEVEL: z
     .enum(
       ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
@@ -244,6 +264,12 @@ function conflicts(given: Record<string, string | undefined>): string[] {
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** Without a token only a gateway on one's own machine tells its metrics. */
+function metricsAccess({ METRICS_TOKEN, NODE_ENV, HOST }: z.output<typeof Environment>): MetricsAccess {
+  if (METRICS_TOKEN !== undefined) return { kind: 'token', token: METRICS_TOKEN };
+  return NODE_ENV !== 'production' && isLoopback(HOST) ? { kind: 'open' } : { kind: 'off' };
 }
 
 function keySetSource(settings: z.output<typeof Environment>): KeySetSource {

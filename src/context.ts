@@ -2,6 +2,7 @@ import type { Viewer } from './auth/viewer.ts';
 import type { EntityManager } from './database/database.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './editor-auth/credential-cipher.ts';
+import type { ErrorCode } from './errors.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { Time } from './time.ts';
@@ -20,6 +21,9 @@ export type Charges = {
   counted: boolean;
 };
 
+/** An error that a caller is told: of a root field, or without one of the whole request. */
+export type Failure = { readonly field?: string; readonly code: ErrorCode };
+
 /** A list as a REST path asks for it: a page of any size, unless the client already has what it would get. */
 export type Listing = {
   readonly page: Page;
@@ -37,6 +41,8 @@ export type Context = {
   readonly log: Log;
   /** The root fields that were asked for, noted for the log. */
   readonly operations: Set<string>;
+  /** What failed of it, noted for the metrics. */
+  readonly failures: Failure[];
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
   /** Has something done when the caller leaves, at once where they already have. */

@@ -17,9 +17,10 @@ export type ErrorCode =
   | 'CONFLICT'
   | 'VALIDATION_FAILED'
   | 'RATE_LIMITED'
-  | 'INTERNAL_ERROR';
+  | 'INTERNAL_ERROR'
+  | 'GOING_AWAY';
 
-/** The HTTP status of every code. */
+/** The HTTP status of every code. `GOING_AWAY` only ends live streams, and decides no reply. */
 export const statusOf: Readonly<Record<ErrorCode, number>> = {
   BAD_REQUEST: 400,
   UNAUTHENTICATED: 401,
@@ -30,6 +31,7 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
   VALIDATION_FAILED: 422,
   RATE_LIMITED: 429,
   INTERNAL_ERROR: 500,
+  GOING_AWAY: 500,
 };
 
 /** Every error that a caller may see. Its message and faults are safe to show; its `cause` never is. */
@@ -127,6 +129,15 @@ export class InternalError extends GatewayError {
 
   constructor(cause: unknown) {
     super('Internal error.', [], { cause });
+  }
+}
+
+/** The gateway stops: the last word of a live stream, which is to be opened again. */
+export class GoingAwayError extends GatewayError {
+  readonly code = 'GOING_AWAY';
+
+  constructor() {
+    super('The gateway is stopping: subscribe again.');
   }
 }
 

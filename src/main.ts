@@ -3,11 +3,12 @@ import { openDatabase } from './database/database.ts';
 import { migrate, pendingMigrations } from './database/migrate.ts';
 import { startDatabaseServer } from './database/start.ts';
 import { createLog } from './log.ts';
+import { addProcessMetrics } from './metrics/process-metrics.ts';
 import { describeFailure, OperatorError } from './operator-error.ts';
 import { startServer } from './server.ts';
 
-/** The time that running requests have when the process is told to stop. */
-const GRACE_MS = 10_000;
+/** The time for everything else at a stop: connections to the database, and the embedded one. */
+const REST_OF_STOP_MS = 5000;
 
 async function main(): Promise<void> {
   const config = readConfig();
@@ -17,7 +18,7 @@ async function main(): Promise<void> {
     else process.stdout.write(`${line}\n`);
   };
 
-  const stopping = stopSignal();
+  const stopping = stopSignal(config.shutdownDelayMs + config.shutdownGraceMs + REST_OF_STOP_MS);
   const server = await startDatabaseServer(config, 'gateway', say);
   try {
     if (!config.production) await migrate(server.url);
@@ -32,6 +33,7 @@ async function main(): Promise<void> {
         throw new OperatorError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
       }
       const gateway = await startServer(config, database, log);
+      if (config.metrics.kind !== 'off') addProcessMetrics(gateway.metrics);
       const address = config.publicUrl ?? gateway.address;
       say(`Listening on ${gateway.address}`);
       if (!config.production) {
@@ -43,7 +45,7 @@ async function main(): Promise<void> {
         }
       }
       await stopping;
-      await gateway.close(GRACE_MS);
+      await gateway.close(config.shutdownGraceMs);
     } finally {
       await database.close();
     }
@@ -52,17 +54,23 @@ async function main(): Promise<void> {
   }
 }
 
-/** Resolves at the first signal to stop; a second one ends the process at once. */
-function stopSignal(): Promise<void> {
+/** Resolves at the first signal to stop. A second one, or a stop that takes longer, ends the process at once. */
+function stopSignal(longestMs: number): Promise<void> {
   return new Promise((resolve) => {
-    let signals = 0;
+    let isStopping = false;
     const stop = () => {
-      signals += 1;
-      if (signals > 1) process.exit(1);
+      if (isStopping) endAtOnce('a second signal came');
+      isStopping = true;
+      setTimeout(endAtOnce, longestMs, `stopping took longer than ${longestMs} ms`).unref();
       resolve();
     };
     process.on('SIGTERM', stop).on('SIGINT', stop);
   });
+}
+
+function endAtOnce(reason: string): never {
+  process.stderr.write(`Ended at once: ${reason}.\n`);
+  process.exit(1);
 }
 
 main().catch((error: unknown) => {

@@ -120,6 +120,15 @@ test("a customer's program knows nothing of the gateway's code", () => {
   expect(known.map(told)).toEqual([]);
 });
 
+test('src/metrics knows of our files only errors, and types; it alone and the composition root know prom-client', () => {
+  const isMetrics = isOf('src/metrics/');
+  const allowed = ({ to, typeOnly }: Import) =>
+    typeOnly || !isOurs({ from: '', to, typeOnly }) || isMetrics(to) || to === 'src/errors.ts';
+  expect(forbidden(isMetrics, allowed)).toEqual([]);
+  const isOther = (path: string) => !isMetrics(path) && path !== 'src/server.ts';
+  expect(forbidden(isOther, ({ to }) => to !== 'prom-client')).toEqual([]);
+});
+
 test('only config.ts reads the environment', () => {
   expect(sources.filter((path) => textOf(path).includes('process.env'))).toEqual(['src/config.ts']);
 });

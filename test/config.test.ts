@@ -45,6 +45,9 @@ test('without any variable everything has the default of development', () => {
     notificationRetentionDays: 90,
     reusePort: false,
     graphiql: true,
+    metrics: { kind: 'open' },
+    shutdownDelayMs: 0,
+    shutdownGraceMs: 10_000,
     logLevel: 'info',
   });
 });
@@ -69,6 +72,9 @@ test('every variable is taken over', () => {
     RATE_LIMIT_PLATFORM_PER_MINUTE: '3',
     REUSE_PORT: 'true',
     GRAPHIQL: 'false',
+    METRICS_TOKEN: 'a-token-of-metrics',
+    SHUTDOWN_DELAY_MS: '5000',
+    SHUTDOWN_GRACE_MS: '20000',
     LOG_LEVEL: 'silent',
   });
   expect(config).toMatchObject({
@@ -87,6 +93,9 @@ test('every variable is taken over', () => {
     limits: { reads: 1, writes: 2, platform: 3 },
     reusePort: true,
     graphiql: false,
+    metrics: { kind: 'token' },
+    shutdownDelayMs: 5000,
+    shutdownGraceMs: 20_000,
     logLevel: 'silent',
   });
   expect([...(config.encryptionKeys?.keys() ?? [])]).toEqual(['new', 'old']);
@@ -131,6 +140,9 @@ const badValues: Record<string, string[]> = {
   RATE_LIMIT_PLATFORM_PER_MINUTE: ['-1', 'none', '1.5', '1000000001'],
   REUSE_PORT: ['yes', '1', 'True'],
   GRAPHIQL: ['yes', '1', 'True'],
+  METRICS_TOKEN: ['short', 'fifteen-letters', 'a token with spaces', 'a-token-with-ümlaut', 'x'.repeat(1025)],
+  SHUTDOWN_DELAY_MS: ['-1', '5s', '1.5', '300001'],
+  SHUTDOWN_GRACE_MS: ['-1', '5s', '1.5', '300001'],
   LOG_LEVEL: ['verbose', 'INFO'],
 };
 
@@ -186,6 +198,22 @@ test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])('the loopback host %s 
   expect(readConfig({ HOST: host }).host).toBe(host);
 });
 
+test('metrics are open on the own machine alone; elsewhere only with a token', () => {
+  const keys = { AUTH_JWKS: JSON.stringify(jwks) };
+  const production = {
+    ...keys,
+    NODE_ENV: 'production',
+    DATABASE_URL: 'postgres://db.test/gateway',
+    AUTH_ISSUER: 'issuer',
+    AUTH_AUDIENCE: 'gateway',
+    ENCRYPTION_KEYS: `k1:${keyText}`,
+  };
+  expect(readConfig({}).metrics).toEqual({ kind: 'open' });
+  expect(readConfig({ ...keys, HOST: '0.0.0.0' }).metrics).toEqual({ kind: 'off' });
+  expect(readConfig(production).metrics).toEqual({ kind: 'off' });
+  expect(readConfig({ ...production, METRICS_TOKEN: 'x'.repeat(16) }).metrics.kind).toBe('token');
+});
+
 test('a key set is taken as JSON text and as the path of a file', async () => {
   const path = join(folder, 'keys.json');
   await writeFile(path, JSON.stringify(jwks));
@@ -202,6 +230,8 @@ test('a key set and the address of one are refused together', () => {
 
 test('a message never repeats a secret, and a configuration never prints a key', () => {
   const secret = 'a-secret-that-was-put-in-the-wrong-place';
+  expect(faultsOf({ METRICS_TOKEN: `${secret} and more` }).join()).not.toContain(secret);
+  expect(JSON.stringify(readConfig({ METRICS_TOKEN: secret }))).not.toContain(secret);
   for (const name of ['DATABASE_URL', 'AUTH_JWKS', 'AUTH_JWKS_URL', 'ENCRYPTION_KEYS', 'PORT', 'LOG_LEVEL']) {
     for (const value of [secret, `k1:${secret}`, `{"keys":["${secret}"]}`, `mysql://u:${secret}@h/d`]) {
       expect(faultsOf({ [name]: value }).join()).not.toContain(secret);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { startProxy, type TestProxy } from './support/proxy.ts';
 
@@ -8,6 +9,7 @@ let proxy: TestProxy;
 
 beforeAll(async () => {
   gateway = await startTestGateway();
+  await eventually(async () => expect((await ask(gateway, '/readyz')).body.checks).toEqual(allOk));
   const { port } = new URL(gateway.database.url);
   proxy = await startProxy(Number(port));
   const behind = new URL(gateway.database.url);
@@ -20,6 +22,8 @@ afterAll(async () => {
   await proxy.close();
   await gateway.close();
 });
+
+const allOk = { process: 'ok', database: 'ok', migrations: 'ok', live_events: 'ok' };
 
 async function ask({ address }: TestGateway, path: string) {
   const response = await fetch(`${address}${path}`);
@@ -35,7 +39,7 @@ test('/healthz answers 200 without a token while the process lives', async () =>
 
 test('/readyz answers 200 without a token when the database answers and lacks no migration', async () => {
   const { status, headers, body } = await ask(gateway, '/readyz');
-  expect({ status, body }).toEqual({ status: 200, body: { status: 'ready' } });
+  expect({ status, body }).toEqual({ status: 200, body: { status: 'ready', checks: allOk } });
   expect(headers.get('cache-control')).toBe('no-store');
 });
 
@@ -44,7 +48,8 @@ test('/readyz answers 503 and names the migration that the database lacks', asyn
   const rows = await database.sql('delete from mikro_orm_migrations returning name');
   const { status, body } = await ask(gateway, '/readyz');
   expect(status).toBe(503);
-  expect(body).toEqual({ status: 'not_ready', reason: `The database lacks ${rows[0]?.name}.` });
+  const migrations = `${rows[0]?.name} not applied: npm run migrate`;
+  expect(body).toEqual({ status: 'not_ready', checks: { ...allOk, migrations } });
 
   await database.sql('insert into mikro_orm_migrations (name) values ($1)', [rows[0]?.name]);
   expect((await ask(gateway, '/readyz')).status).toBe(200);
@@ -56,15 +61,29 @@ test.each(['refuse', 'stall'] as const)(
     expect((await ask(proxied, '/readyz')).status).toBe(200);
     await proxy.become(state);
     const { status, body } = await ask(proxied, '/readyz');
-    expect({ status, body }).toEqual({
-      status: 503,
-      body: { status: 'not_ready', reason: 'The database does not answer.' },
-    });
+    const checks = { process: 'ok', database: 'does not answer', migrations: 'unknown' };
+    expect({ status, body }).toMatchObject({ status: 503, body: { status: 'not_ready', checks } });
     expect((await ask(proxied, '/healthz')).status).toBe(200);
     await proxy.become('open');
     expect((await ask(proxied, '/readyz')).status).toBe(200);
   },
 );
+
+test('interrupted live events are told of by /readyz, which stays 200', async () => {
+  const { database } = gateway;
+  const interrupted = await eventually(async () => {
+    await database.sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and query like 'listen%'`,
+    );
+    const reply = await ask(gateway, '/readyz');
+    expect(reply.body.checks.live_events).toBe('are interrupted');
+    return reply;
+  });
+  expect(interrupted.status).toBe(200);
+  expect(interrupted.body).toMatchObject({ status: 'ready', checks: { database: 'ok' } });
+  await eventually(async () => expect((await ask(gateway, '/readyz')).body.checks).toEqual(allOk));
+});
 
 test('other methods and other spellings of the two are not found', async () => {
   for (const path of ['/healthz/', '/readyz/', '/Healthz']) {

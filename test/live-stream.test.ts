@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
+import { GoingAwayError } from '../src/errors.ts';
 import { createHub, type Hub } from '../src/live/hub.ts';
 import { openStream, type Source } from '../src/live/stream.ts';
 import { createLog } from '../src/log.ts';
@@ -148,6 +149,7 @@ test('after the end of the hub a stream ends as soon as it is opened', async () 
     { topic: 'notifications', ...listSource([1]) },
   );
 
+  await expect(stream.next()).rejects.toThrow(GoingAwayError);
   expect((await stream.next()).done).toBe(true);
   expect(closed.size).toBe(0);
 });

@@ -4,6 +4,7 @@ import { graphql, rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { scrape } from './support/metrics.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
 import { freePort, hasRedis, startRedis, type TestRedis } from './support/redis.ts';
 import { AUDIENCE, ISSUER, jwks, member } from './support/tokens.ts';
@@ -101,10 +102,14 @@ describe.skipIf(!hasRedis)(`with a Redis${hasRedis ? '' : ' (skipped: no redis-s
     await exhaust(here);
     await exhaust(there);
     await eventually(() => expect(saidOf(here)).toEqual([AWAY]));
+    const away = await scrape(here);
+    expect(away.sum('gateway_redis_up')).toBe(0);
+    expect(away.sum('gateway_rate_limit_fallbacks_total')).toBeGreaterThan(READS);
 
     await redis.start();
     await shared();
     expect(saidOf(here)).toEqual([AWAY, BACK]);
+    expect((await scrape(here)).sum('gateway_redis_up')).toBe(1);
   });
 
   test('a Redis that falls silent: only the first request waits for it, shared again when it speaks', async () => {

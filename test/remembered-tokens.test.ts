@@ -15,7 +15,7 @@ afterEach(() => {
 /** A verification that takes every token as its user's, and counts. */
 function counting(expiresIn = 3600) {
   const verified: string[] = [];
-  const verify = rememberVerified(async (token): Promise<Viewer> => {
+  const { verify } = rememberVerified(async (token): Promise<Viewer> => {
     verified.push(token);
     return { ...anonymous, userId: token, expiresAt: start + expiresIn * 1000 };
   });
@@ -63,7 +63,7 @@ test('a token within the clock tolerance after its expiry is verified each time'
 
 test('a refused token is not remembered', async () => {
   let isRefused = true;
-  const verify = rememberVerified(async (): Promise<Viewer> => {
+  const { verify } = rememberVerified(async (): Promise<Viewer> => {
     if (isRefused) throw new Error('refused');
     return anonymous;
   });

@@ -136,11 +136,24 @@ test('a client that leaves before its subscription began frees its place too', a
   for (const stream of streams) stream.close();
 });
 
-test('a gateway that stops ends its subscriptions properly, and at once', async () => {
+test('a gateway that stops ends its subscriptions at once, with GOING_AWAY as the reason', async () => {
   const stopping = await startTestGateway({}, gateway.database);
   const streams = await Promise.all(['a', 'a', 'b'].map((user) => watchEvents(stopping, user)));
 
   await stopping.close();
 
   expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(Array(3).fill('complete'));
+  for (const { results } of streams) {
+    expect(results.map(({ data, errors }) => [data, errors])).toEqual([
+      [
+        undefined,
+        [
+          expect.objectContaining({
+            message: 'The gateway is stopping: subscribe again.',
+            extensions: { code: 'GOING_AWAY' },
+          }),
+        ],
+      ],
+    ]);
+  }
 });

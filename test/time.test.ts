@@ -1,7 +1,6 @@
 import fc from 'fast-check';
-import pg from 'pg';
 import { expect, test } from 'vitest';
-import { poolOptions } from '../src/database/pool.ts';
+import { openDatabase } from '../src/database/database.ts';
 import { latest, millisecondsOf, timeFromPostgres, timeOf } from '../src/time.ts';
 import { createTestDatabase } from './support/database.ts';
 
@@ -46,13 +45,14 @@ test.each([
     const database = await createTestDatabase();
     const url = `${database.url}${search}`;
     await database.sql(`alter database ${new URL(url).pathname.slice(1)} set timezone to 'Asia/Kathmandu'`);
-    const pool = new pg.Pool(poolOptions({ url, poolSize: 1, timeoutMs: 5000 }));
+    const opened = await openDatabase({ url, poolSize: 1, timeoutMs: 5000 });
+    const pool = await opened.em.getConnection().getNativeClient();
     const times = fc.sample(dates, 500).map(timeOf);
     const { rows } = await pool.query({
       text: `select at, current_setting('application_name') as name from unnest($1::timestamptz(3)[]) at`,
       values: [times],
     });
-    await pool.end();
+    await opened.close();
     await database.drop();
 
     expect(rows.map(({ at }) => at)).toEqual(times);

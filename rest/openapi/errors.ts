@@ -7,7 +7,10 @@ import { examplesOf } from './examples.ts';
 import { type Header, headersOf, quota } from './headers.ts';
 import { type Json, reference } from './schemas.ts';
 
-const codes = Object.keys(statusOf).map((code) => code.toLowerCase());
+/** `GOING_AWAY` ends live streams, which this face has not. */
+const codes = Object.keys(statusOf)
+  .filter((code) => code !== 'GOING_AWAY')
+  .map((code) => code.toLowerCase());
 
 const message = z.string().min(1).describe('What is wrong, in words.');
 
@@ -42,8 +45,8 @@ const membershipRequired = z
 /** The shapes of errors, to be made components. */
 export const errorShapes = { errorResponse, membershipRequired };
 
-/** When each code is answered; `CONFLICT` is of the platform's operations alone, which have no REST path. */
-const descriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT'>, string>> = {
+/** When each code is answered; platform operations and live streams, which have no REST path, have one more each. */
+const descriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 'GOING_AWAY'>, string>> = {
   BAD_REQUEST:
     'The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without ' +
     '`Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP.',

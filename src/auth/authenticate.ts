@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { InternalError, UnauthenticatedError } from '../errors.ts';
 import { isId } from '../text.ts';
 import type { KeySet } from './key-set.ts';
-import { rememberVerified } from './remembered-tokens.ts';
+import { type RememberedTokens, rememberVerified } from './remembered-tokens.ts';
 import { hasRepeatedMembers } from './repeated-members.ts';
 import { scopesOf, type Viewer } from './viewer.ts';
 
@@ -23,9 +23,13 @@ const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
 const CLOCK_TOLERANCE_SECONDS = 5;
 
 /** Authentication by the `Authorization` header (RFC 6750, section 2.1), and by nothing else. */
-export function createAuthenticate(rules: TokenRules): Authenticate {
-  const verify = rememberVerified((token) => verifyToken(rules, token));
-  return async (request) => verify(bearerToken(request));
+export function createAuthenticate(tokens: RememberedTokens): Authenticate {
+  return async (request) => tokens.verify(bearerToken(request));
+}
+
+/** Tokens that are held against the rules. */
+export function openTokens(rules: TokenRules): RememberedTokens {
+  return rememberVerified((token) => verifyToken(rules, token));
 }
 
 /**

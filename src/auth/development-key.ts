@@ -12,10 +12,14 @@ import {
 } from 'jose';
 import { z } from 'zod';
 import type { Config, EncryptionKeys } from '../config.ts';
+import { OperatorError } from '../operator-error.ts';
 
 const ALGORITHM = 'EdDSA';
 
-/** The public half of the development signing key, as a key set. The key is made at first use. */
+/**
+ * The public half of the development signing key, as a key set. The key is made at first use.
+ * @throws {OperatorError} where its file holds something else
+ */
 export async function developmentPublicKeys(dataDir: string): Promise<JSONWebKeySet> {
   const { d: _private, ...publicKey } = await signingKey(dataDir);
   return { keys: [publicKey] };
@@ -40,12 +44,21 @@ export async function signDevelopmentToken(
     .sign(await importJWK(jwk, ALGORITHM));
 }
 
-/** The development encryption key, made at first use. */
+/**
+ * The development encryption key, made at first use.
+ * @throws {OperatorError} where its file holds something else
+ */
 export async function developmentEncryptionKeys(dataDir: string): Promise<EncryptionKeys> {
-  const text = await readOrMake(join(dataDir, 'encryption-key'), async () =>
-    randomBytes(32).toString('base64'),
-  );
-  return new Map([['development', createSecretKey(Buffer.from(text, 'base64'))]]);
+  const path = join(dataDir, 'encryption-key');
+  const text = await readOrMake(path, async () => randomBytes(32).toString('base64'));
+  const key = Buffer.from(text, 'base64');
+  if (key.length !== 32) {
+    throw new OperatorError(
+      `${path} does not hold 32 bytes in base64. Bring it back from a backup, or remove it to have a new key made: ` +
+        'stored editor credentials cannot be read then.',
+    );
+  }
+  return new Map([['development', createSecretKey(key)]]);
 }
 
 const SigningKey = z.object({
@@ -63,7 +76,14 @@ async function signingKey(dataDir: string): Promise<z.output<typeof SigningKey>>
     const jwk = await exportJWK(privateKey);
     return JSON.stringify({ ...jwk, kid: await calculateJwkThumbprint(jwk) });
   });
-  return SigningKey.parse(JSON.parse(text));
+  try {
+    return SigningKey.parse(JSON.parse(text));
+  } catch (error) {
+    throw new OperatorError(
+      `${path} does not hold an Ed25519 key. Remove it to have a new one made: earlier tokens do not hold then.`,
+      { cause: error },
+    );
+  }
 }
 
 /** Reads a file, or makes it whole for its owner alone; of two makers at once the first one's content stays. */

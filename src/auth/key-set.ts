@@ -4,7 +4,10 @@ import { InternalError } from '../errors.ts';
 import { developmentPublicKeys } from './development-key.ts';
 
 /** Finds the public key for a token's header; rejects with a jose error where none fits. */
-export type KeySet = JWTVerifyGetKey;
+export type KeySet = JWTVerifyGetKey & {
+  /** Seconds since the keys were fetched; undefined where they never were, and for keys that are not fetched. */
+  age?(): number | undefined;
+};
 
 /** The key set of the configuration (RFC 7517). */
 export async function openKeySet(source: KeySetSource, dataDir: string): Promise<KeySet> {
@@ -41,7 +44,7 @@ function remoteKeySet(url: URL): KeySet {
   let failure: unknown;
   let pending: Promise<void> | undefined;
 
-  return async (header, token) => {
+  const find: JWTVerifyGetKey = async (header, token) => {
     const age = Date.now() - fetchedAt;
     if (keys === undefined || (age > STALE_MS && !isAway())) await refresh();
     else if (age > REFRESH_MS) void refresh();
@@ -55,6 +58,9 @@ function remoteKeySet(url: URL): KeySet {
       return keys(header, token);
     }
   };
+  return Object.assign(find, {
+    age: () => (keys === undefined ? undefined : (Date.now() - fetchedAt) / 1000),
+  });
 
   /** Whether the address failed of late: then nobody waits for it, it is asked in the background. */
   function isAway(): boolean {

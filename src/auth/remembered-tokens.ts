@@ -12,21 +12,29 @@ const WITHDRAWN_WITHIN_MS = 60_000;
 /** How long a verified token is taken without verifying it again. */
 const REMEMBERED_MS = WITHDRAWN_WITHIN_MS - STALE_MS;
 
-/** Verifies a token, or knows that it just did. */
-export type Verify = (token: string) => Promise<Viewer>;
+/** Verifies a token. */
+type Verify = (token: string) => Promise<Viewer>;
+
+/** Verifies tokens, and knows those that it just did. */
+export type RememberedTokens = { verify: Verify; readonly size: number };
 
 /**
  * Remembers who a verified token belongs to, for a short time and never past its expiry. Tokens are remembered by
  * their hash, so that none lies about in memory; refused ones are not remembered.
  */
-export function rememberVerified(verify: Verify): Verify {
+export function rememberVerified(verify: Verify): RememberedTokens {
   const remembered = new LRUCache<string, { viewer: Viewer; until: number }>({ max: MOST });
-  return async (token) => {
-    const key = hash('sha256', token, 'base64');
-    const known = remembered.get(key);
-    if (known !== undefined && Date.now() < known.until) return known.viewer;
-    const viewer = await verify(token);
-    remembered.set(key, { viewer, until: Math.min(viewer.expiresAt, Date.now() + REMEMBERED_MS) });
-    return viewer;
+  return {
+    get size() {
+      return remembered.size;
+    },
+    async verify(token) {
+      const key = hash('sha256', token, 'base64');
+      const known = remembered.get(key);
+      if (known !== undefined && Date.now() < known.until) return known.viewer;
+      const viewer = await verify(token);
+      remembered.set(key, { viewer, until: Math.min(viewer.expiresAt, Date.now() + REMEMBERED_MS) });
+      return viewer;
+    },
   };
 }

@@ -4,19 +4,20 @@ import { type InferKyselyDB, MikroORM } from '@mikro-orm/postgresql';
 import type { Kysely } from 'kysely';
 import { entities } from './entities.ts';
 import { NamedColumns } from './named-columns.ts';
-import { type PoolOptions, poolOptions } from './pool.ts';
+import { type PoolOptions, poolOptions, watchPool } from './pool.ts';
 
 /** Where the migrations lie, each file named as its class. */
 export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.url));
 
 /** Opens the pool. Connections are made when they are needed, so a database that is away does not throw here. */
 export async function openDatabase(options: PoolOptions) {
-  return MikroORM.init({
+  const pool = watchPool();
+  const orm = await MikroORM.init({
     entities,
     extensions: [Migrator],
     dbName: decodeURIComponent(new URL(options.url).pathname.slice(1)),
     clientUrl: options.url,
-    driverOptions: poolOptions(options),
+    driverOptions: poolOptions(options, pool),
     debug: false,
     migrations: {
       path: migrationsFolder,
@@ -27,9 +28,16 @@ export async function openDatabase(options: PoolOptions) {
     // Without a logger of its own the library prints.
     logger: () => undefined,
   });
+  return Object.assign(orm, {
+    /** The pool's connections by state, requests that wait for one, and how many there can be. */
+    connections: () => ({ ...pool.counts(), max: options.poolSize }),
+    /** Gives up what still runs, so that closing does not wait for it. */
+    abandonQueries: () => pool.breakUsed(),
+  });
 }
 
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
+
 /** The address that a database was opened with. */
 export function addressOf({ config }: Database): string {
   return config.get('clientUrl') ?? '';

@@ -50,9 +50,11 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
     const others = await readCluster(absolute);
     if (others) return others;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new EmbeddedPostgresError(`PostgreSQL's files could not be made in ${absolute}:\n${reason}`, {
-      cause: error,
-    });
+    throw new EmbeddedPostgresError(
+      `PostgreSQL's files could not be made in ${absolute}: ${reason}\n` +
+        'See that this user may write there, or set DATA_DIR to another folder, or DATABASE_URL.',
+      { cause: error },
+    );
   }
   const created = await readCluster(absolute);
   if (!created)
@@ -94,6 +96,9 @@ async function readCluster(dataDir: string): Promise<Cluster | undefined> {
         `PostgreSQL's files in ${home} belong to another user. Run as that user, or set another DATA_DIR.`,
         { cause: error },
       );
+    }
+    if (code === 'ENOTDIR') {
+      throw new EmbeddedPostgresError(`${dataDir} is no folder. Set DATA_DIR to one.`, { cause: error });
     }
     throw new EmbeddedPostgresError(
       `PostgreSQL's files in ${home} are incomplete or gone (${code}). ` +

@@ -9,7 +9,7 @@ export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 const SILENCE_MS = 1000;
 
 /** Settings of the connections, so that no wait is without end and a pool recovers from any outage by itself. */
-export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions) {
+export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions, watch: PoolWatch) {
   return {
     connectionString: inUtc(url),
     max: poolSize,
@@ -20,7 +20,7 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions) {
     keepAlive: true,
     types: { getTypeParser },
     stream: () => impatientSocket(timeoutMs + SILENCE_MS),
-    onPoolCreated: dropBroken,
+    onPoolCreated: (pool: Pool) => watch.begin(pool),
   };
 }
 
@@ -52,20 +52,42 @@ function impatientSocket(silenceMs: number): Socket {
   return socket.setTimeout(silenceMs, giveUp);
 }
 
+/** Watches a pool's connections. */
+export type PoolWatch = {
+  begin(pool: Pool): void;
+  /** Connections that are in use or idle, and requests that wait for one. */
+  counts(): { used: number; idle: number; pending: number };
+  /** Breaks the connections that are in use, with whatever runs on them. */
+  breakUsed(): void;
+};
+
 /**
  * Takes connections that break while they are in use out of the pool. Kysely gives none back whose transaction can
  * neither begin nor be rolled back: a restart of the database would use up the pool for good.
  */
-function dropBroken(pool: Pool): void {
+export function watchPool(): PoolWatch {
   const inUse = new Set<PoolClient>();
-  pool.on('acquire', (client) => inUse.add(client));
-  pool.on('release', (_error, client) => inUse.delete(client));
-  pool.on('connect', (client) => {
-    client.once('end', () => {
-      if (!inUse.has(client)) return;
-      client.release(true);
-      // Whoever still holds it may give it back later.
-      client.release = () => undefined;
-    });
-  });
+  let watched: Pool | undefined;
+
+  const drop = (client: PoolClient) => {
+    if (!inUse.has(client)) return;
+    client.release(true);
+    // Whoever still holds it may give it back later.
+    client.release = () => undefined;
+  };
+  return {
+    begin(pool) {
+      watched = pool;
+      pool.on('acquire', (client) => inUse.add(client));
+      pool.on('release', (_error, client) => inUse.delete(client));
+      pool.on('connect', (client) => client.once('end', () => drop(client)));
+    },
+    counts() {
+      const { totalCount = 0, idleCount = 0, waitingCount = 0 } = watched ?? {};
+      return { used: totalCount - idleCount, idle: idleCount, pending: waitingCount };
+    },
+    breakUsed() {
+      for (const client of [...inUse]) drop(client);
+    },
+  };
 }

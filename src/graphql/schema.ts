@@ -9,6 +9,7 @@ import {
 import type { Context } from '../context.ts';
 import { accessOf, checkAccess } from './access.ts';
 import { builder } from './builder.ts';
+import { asGatewayError } from './gateway-error.ts';
 import { type RateLimiter, rateLimitDirectiveTypeDefs } from './rate-limit.ts';
 import '../editor-auth/editor-auth.graphql.ts';
 import '../editor-auth/platform-editor-auth.graphql.ts';
@@ -57,10 +58,15 @@ function guard(schema: GraphQLSchema): GraphQLSchema {
       const resolve = field.resolve ?? defaultFieldResolver;
       return {
         ...field,
-        resolve: (source, args, context: Context, info) => {
+        resolve: async (source, args, context: Context, info) => {
           context.operations.add(fieldName);
-          checkAccess(access, context.viewer, args);
-          return resolve(source, args, context, info);
+          try {
+            checkAccess(access, context.viewer, args);
+            return await resolve(source, args, context, info);
+          } catch (error) {
+            context.failures.push({ field: fieldName, code: asGatewayError(error).code });
+            throw error;
+          }
         },
       };
     },

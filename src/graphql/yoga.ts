@@ -98,6 +98,7 @@ function useWholeFailure(): YogaPlugin {
       const errors = result.errors.map(asGatewayError);
       for (const error of errors) if (error instanceof InternalError) logInternalError(context.log, error);
       const [first] = errors;
+      if (first !== undefined && context.failures.length === 0) context.failures.push({ code: first.code });
       if (first !== undefined && (tookEveryField(result.data, errors) || cannotStart(result))) {
         setResult({ errors: result.errors, extensions: { http: httpOf(first) } });
       }

@@ -3,26 +3,47 @@ import type { Database } from '../database/database.ts';
 import { pendingMigrations } from '../database/migrate.ts';
 import type { Log } from '../log.ts';
 
+/** What the readiness of a gateway is read from. */
+export type Readiness = {
+  database: Database;
+  isStopping(): boolean;
+  /** Whether announcements of changes arrive. */
+  isListening(): boolean;
+};
+
+/** How each part stands: `ok`, or what is the matter. */
+type Checks = Record<'process' | 'database' | 'migrations' | 'live_events', string>;
+
+const OK = 'ok';
+
 /** Answers that the process lives, whatever the state of what it depends on. */
 export function answerHealth(response: ServerResponse): void {
   answer(response, 200, { status: 'ok' });
 }
 
-/** Answers whether requests can be served: the database answers and lacks no migration; otherwise 503 with why not. */
-export async function answerReadiness(response: ServerResponse, database: Database, log: Log): Promise<void> {
-  const reason = await whyNotReady(database, log);
-  if (reason === undefined) answer(response, 200, { status: 'ready' });
-  else answer(response, 503, { status: 'not_ready', reason });
+/**
+ * Answers whether requests shall come here: the process does not stop, the database answers and lacks no migration;
+ * otherwise 503. Live events are told of and decide nothing: while they are interrupted everything else is served.
+ */
+export async function answerReadiness(response: ServerResponse, from: Readiness, log: Log): Promise<void> {
+  const checks: Checks = {
+    process: from.isStopping() ? 'is stopping' : OK,
+    ...(await checkDatabase(from.database, log)),
+    live_events: from.isListening() ? OK : 'are interrupted',
+  };
+  const isReady = [checks.process, checks.database, checks.migrations].every((state) => state === OK);
+  answer(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not_ready', checks });
 }
 
 /** The pool bounds every wait, so this answers in bounded time. */
-async function whyNotReady(database: Database, log: Log): Promise<string | undefined> {
+async function checkDatabase(database: Database, log: Log): Promise<Pick<Checks, 'database' | 'migrations'>> {
   try {
     const pending = await pendingMigrations(database);
-    return pending.length === 0 ? undefined : `The database lacks ${pending.join(', ')}.`;
+    const migrations = pending.length === 0 ? OK : `${pending.join(', ')} not applied: npm run migrate`;
+    return { database: OK, migrations };
   } catch (error) {
     log.warn({ err: error }, 'not ready');
-    return 'The database does not answer.';
+    return { database: 'does not answer', migrations: 'unknown' };
   }
 }
 

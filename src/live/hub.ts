@@ -16,7 +16,7 @@ export type Subscriber = {
   /** Called at an announcement of the subscriber's user, and with nothing after a gap in the announcements. */
   wake(announcement?: Announcement): void;
   /** Called when the gateway stops. */
-  end(): void;
+  goAway(): void;
 };
 
 /** How many subscribers a user and the whole gateway may have. */
@@ -30,6 +30,8 @@ export type Hub = {
   announce(announcement: Announcement): void;
   /** Announcements may have been missed: everybody has to look. */
   resume(): void;
+  /** Told how many seconds after its announcement a change was handed over to a subscriber. */
+  delivered(seconds: number): void;
   /** Ends every subscription, and whichever comes later. */
   close(): void;
   readonly size: number;
@@ -38,7 +40,8 @@ export type Hub = {
 /** A place may be free again after this time. */
 const RETRY_SECONDS = 10;
 
-export function createHub(limits: HubLimits): Hub {
+/** A hub without subscribers; `delivered` is told how long changes take. */
+export function createHub(limits: HubLimits, delivered: Hub['delivered'] = () => undefined): Hub {
   const users = new Map<string, Set<Subscriber>>();
   let size = 0;
   let isClosed = false;
@@ -51,7 +54,7 @@ export function createHub(limits: HubLimits): Hub {
       if (size >= limits.inAll || others.size >= limits.perUser) throw new RateLimitedError(RETRY_SECONDS);
       users.set(user, others.add(subscriber));
       size += 1;
-      if (isClosed) subscriber.end();
+      if (isClosed) subscriber.goAway();
     },
     leave(user, subscriber) {
       const others = users.get(user);
@@ -65,9 +68,10 @@ export function createHub(limits: HubLimits): Hub {
     resume() {
       for (const subscriber of everybody()) subscriber.wake();
     },
+    delivered,
     close() {
       isClosed = true;
-      for (const subscriber of everybody()) subscriber.end();
+      for (const subscriber of everybody()) subscriber.goAway();
     },
     get size() {
       return size;

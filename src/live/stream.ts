@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Viewer } from '../auth/viewer.ts';
 import type { EntityManager } from '../database/database.ts';
-import { UnauthenticatedError } from '../errors.ts';
+import { GoingAwayError, UnauthenticatedError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { findRevision } from '../revisions/revisions.ts';
 import type { UserRevision } from '../revisions/user-revision.entity.ts';
@@ -59,7 +59,8 @@ const RETRY_MS = 1000;
 /**
  * A stream of what is new in the database. It keeps no event that nobody has asked for: it only notes that something
  * is new, and reads when the client is ready, so a slow client gets the newest state instead of every step. It ends
- * with {@link UnauthenticatedError} when the viewer's token expires, and when the user is deleted.
+ * with {@link UnauthenticatedError} when the viewer's token expires, with {@link GoingAwayError} when the gateway
+ * stops, and without an error when the user is deleted.
  *
  * An iterator of its own rather than a generator: a generator that waits is not freed when the client leaves.
  */
@@ -71,6 +72,8 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   #startedAt: Time | undefined;
   #ready: Event[] = [];
   #isStale = true;
+  /** When the oldest change that is not read yet was announced; undefined after a gap. */
+  #announcedAt: number | undefined;
   #hasEnded = false;
   #failure: Error | undefined;
   #proceed: () => void = () => undefined;
@@ -118,8 +121,13 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     if (announcement?.topic === 'user') this.end();
     else if (announcement === undefined || this.#concerns(announcement)) {
       this.#isStale = true;
+      if (announcement !== undefined) this.#announcedAt ??= performance.now();
       this.#proceed();
     }
+  }
+
+  goAway(): void {
+    this.#fail(new GoingAwayError());
   }
 
   end(): void {
@@ -184,6 +192,8 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   async #read(): Promise<void> {
     // Before reading: what is announced meanwhile may not be in the answer.
     this.#isStale = false;
+    const announcedAt = this.#announcedAt;
+    this.#announcedAt = undefined;
     try {
       const state = await this.#state();
       // Their end is announced, but not to a gateway that cannot listen just then.
@@ -191,9 +201,13 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
       const { events, hasMore } = await this.#source.read(state);
       if (this.#hasEnded) return;
       this.#ready.push(...events);
+      if (announcedAt !== undefined && events.length > 0) {
+        this.#audience.hub.delivered((performance.now() - announcedAt) / 1000);
+      }
       this.#isStale ||= hasMore;
     } catch (error) {
       if (this.#hasEnded) return;
+      this.#announcedAt = announcedAt;
       // Nothing is lost: it is read again once the database answers.
       this.#audience.log.warn({ err: error }, 'reading for a subscription failed; trying again');
       const waiting = new AbortController();

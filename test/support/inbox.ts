@@ -31,6 +31,9 @@ export async function presentCursor(gateway: Gateway, user: string): Promise<str
   return (await asMember(gateway, user, '{ notificationCounts { cursor } }')).notificationCounts.cursor;
 }
 
+/** Whether a result is the last one of a gateway that stops. */
+const isFarewell = ({ errors }: SseResult) => errors[0]?.extensions.code === 'GOING_AWAY';
+
 /** What a client knows of its notifications, by events alone. */
 export type Inbox = {
   /** The revision of every event, in the order in which they came. */
@@ -64,7 +67,7 @@ export function createInbox(user: string, start?: string): Inbox {
   async function pump(stream: SseStream): Promise<void> {
     for (;;) {
       const result = await stream.take().catch(() => undefined);
-      if (result === undefined || current !== stream) return;
+      if (result === undefined || current !== stream || isFarewell(result)) return;
       note(result);
     }
   }

@@ -1,0 +1,401 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { createCredentialMetrics } from '../src/metrics/credential-metrics.ts';
+import { graphql, rest } from './support/client.ts';
+import { eventually } from './support/eventually.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { nextEvent, watchEvents } from './support/inbox.ts';
+import { startIssuer } from './support/issuer.ts';
+import { scrape } from './support/metrics.ts';
+import { startProxy } from './support/proxy.ts';
+import { rawRequest, sendRaw } from './support/raw.ts';
+import { asMember, publish } from './support/records.ts';
+import { freePort } from './support/redis.ts';
+import { member, signToken } from './support/tokens.ts';
+
+let gateway: TestGateway;
+let token: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ DATABASE_POOL_SIZE: '2' });
+  token = await member('alice');
+});
+afterAll(() => gateway.close());
+
+const REQUESTS = 'http_server_request_duration_seconds';
+const OPERATIONS = 'graphql_operation_duration_seconds';
+const ERRORS = 'gateway_errors_total';
+
+/** How much a number rises while something happens; it is told when the reply has gone. */
+async function rise(
+  name: string,
+  labels: Record<string, string>,
+  by: number,
+  happening: () => Promise<unknown>,
+): Promise<void> {
+  const before = (await scrape(gateway)).sum(name, labels) ?? 0;
+  await happening();
+  await eventually(async () => expect(((await scrape(gateway)).sum(name, labels) ?? 0) - before).toBe(by));
+}
+
+test('every metric has a help text, a type and a name with its base unit', async () => {
+  const response = await fetch(`${gateway.address}/metrics`);
+  const text = await response.text();
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  expect(response.headers.get('cache-control')).toBe('no-store');
+  const { types } = await scrape(gateway);
+  for (const [name, type] of types) {
+    expect(text).toMatch(new RegExp(`^# HELP ${name} .+\\.$`, 'm'));
+    if (type === 'counter') expect(name).toMatch(/_total$/);
+    if (type === 'histogram') expect(name).toMatch(/_seconds$/);
+  }
+  expect([...types.keys()].sort()).toEqual([
+    'db_client_connection_count',
+    'db_client_connection_max',
+    'db_client_connection_pending_requests',
+    'gateway_editor_credentials',
+    ERRORS,
+    'gateway_event_delay_seconds',
+    'gateway_key_set_age_seconds',
+    'gateway_listener_up',
+    'gateway_live_subscribers',
+    'gateway_rate_limit_fallbacks_total',
+    'gateway_remembered_tokens',
+    OPERATIONS,
+    'graphql_subscription_duration_seconds',
+    REQUESTS,
+  ]);
+});
+
+describe('requests', () => {
+  const dismiss = '/user/notifications/{id}/dismiss';
+
+  test.each([
+    ['GET', '/user/workspaces', '/user/workspaces', '200'],
+    ['POST', '/user/notifications/no-such-one/dismiss', dismiss, '404'],
+    ['POST', '/user/notifications//dismiss', dismiss, '422'],
+    ['GET', '/user/workspaces?limit=0', '/user/workspaces', '400'],
+    ['DELETE', '/user/workspaces', '/user/workspaces', '404'],
+    ['GET', '/user/workspaces/', 'unmatched', '404'],
+  ])('%s %s is counted by its route and status', async (method, path, route, status) => {
+    const labels = { http_request_method: method, http_route: route, http_response_status_code: status };
+    await rise(`${REQUESTS}_count`, labels, 1, () => rest(gateway, method, path, { token }));
+  });
+
+  test('of both faces are counted by root field and its type, several fields as one', async () => {
+    const labels = (type: string, field: string) => ({
+      graphql_operation_type: type,
+      graphql_root_field: field,
+    });
+    const count = `${OPERATIONS}_count`;
+    await rise(count, labels('query', 'workspaces'), 2, async () => {
+      await rest(gateway, 'GET', '/user/workspaces', { token });
+      await asMember(gateway, 'alice', 'query Named { any: workspaces { totalCount } }');
+    });
+    await rise(count, labels('mutation', 'deleteEditorAuth'), 1, () =>
+      rest(gateway, 'DELETE', '/editor/auth', { token }),
+    );
+    await rise(count, labels('query', 'several'), 1, () =>
+      asMember(gateway, 'alice', '{ workspaces { totalCount } editorAuth { needsReauth } }'),
+    );
+  });
+
+  test('take the time that they took, in seconds', async () => {
+    const labels = { graphql_root_field: 'notificationPreferences' };
+    const locker = new pg.Client({ connectionString: gateway.database.url });
+    await locker.connect();
+    await locker.query('begin');
+    await locker.query('lock table notification_preference');
+    const started = performance.now();
+    const reply = asMember(gateway, 'alice', '{ notificationPreferences { pushEnabled } }');
+    await eventually(async () => {
+      expect(await gateway.database.sql('select from pg_locks where not granted')).toHaveLength(1);
+    });
+    const locked = (performance.now() - started) / 1000;
+    await locker.query('rollback');
+    await locker.end();
+    await reply;
+    const all = (performance.now() - started) / 1000;
+    await eventually(async () => {
+      const seconds = (await scrape(gateway)).sum(`${OPERATIONS}_sum`, labels) ?? 0;
+      expect(seconds).toBeGreaterThan(locked / 2);
+      expect(seconds).toBeLessThan(all);
+    });
+  });
+});
+
+describe('errors are counted by root field and code', () => {
+  const document = '{ statistics { __typename } notification(id: "unknown") { __typename } }';
+
+  test('each of a request that fails in part', async () => {
+    await rise(ERRORS, { graphql_root_field: 'statistics', code: 'forbidden' }, 1, () =>
+      graphql(gateway, document, {}, { token }),
+    );
+    await rise(ERRORS, { graphql_root_field: 'notification', code: 'not_found' }, 1, () =>
+      graphql(gateway, document, {}, { token }),
+    );
+    await rise(ERRORS, { graphql_root_field: 'notifications', code: 'validation_failed' }, 2, () =>
+      graphql(
+        gateway,
+        '{ a: notifications(first: 0) { totalCount } notifications(first: 101) { totalCount } }',
+        {},
+        { token },
+      ),
+    );
+  });
+
+  test('over REST once, not once more for its reply', async () => {
+    await rise(ERRORS, {}, 1, () => rest(gateway, 'POST', '/user/notifications/unknown/dismiss', { token }));
+    await rise(ERRORS, { graphql_root_field: 'editorAuth', code: 'org_membership_required' }, 1, async () =>
+      rest(gateway, 'GET', '/editor/auth', { token: await signToken({ sub: 'loner' }) }),
+    );
+  });
+
+  test.each([
+    ['unauthenticated', () => rest(gateway, 'GET', '/user/workspaces')],
+    ['unauthenticated', () => graphql(gateway, document)],
+    ['bad_request', () => graphql(gateway, '{ unknown }', {}, { token })],
+    ['bad_request', () => graphql(gateway, '{', {}, { token })],
+    [
+      'validation_failed',
+      () =>
+        graphql(
+          gateway,
+          'query ($n: Int) { notifications(first: $n) { totalCount } }',
+          { n: 'x' },
+          { token },
+        ),
+    ],
+    ['bad_request', () => sendRaw(gateway, rawRequest('POST /graphql', [`Authorization: Bearer ${token}`]))],
+  ])('%s without a field where the whole request is refused', async (code, send) => {
+    await rise(ERRORS, { graphql_root_field: '', code }, 1, send);
+  });
+
+  test('rate_limited where the limit is reached', async () => {
+    const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '1' }, gateway.database);
+    for (let count = 0; count < 3; count += 1) await rest(limited, 'GET', '/user/workspaces', { token });
+    await eventually(async () => {
+      const { sum } = await scrape(limited);
+      expect(sum(ERRORS, { graphql_root_field: 'workspaces', code: 'rate_limited' })).toBe(2);
+      expect(sum(`${REQUESTS}_count`, { http_response_status_code: '429' })).toBe(2);
+    });
+    await limited.close();
+  });
+});
+
+test('whatever is sent makes no series of its own', async () => {
+  const seriesAfter = async (mark: string) => {
+    await torment(mark);
+    const { samples } = await scrape(gateway);
+    return samples.map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`).sort();
+  };
+  const first = await seriesAfter(`m${randomUUID().slice(0, 8)}`);
+  expect(await eventually(() => seriesAfter('markedFirst'))).toEqual(await seriesAfter('markedSecond'));
+  expect((await seriesAfter('markedThird')).join('\n')).not.toMatch(/marked/);
+  // Six rounds of what nobody ever sent before, and no more than there were after the first.
+  expect(await seriesAfter('markedFourth')).toHaveLength(first.length);
+
+  async function torment(mark: string): Promise<void> {
+    const own = { token: await member(mark) };
+    const authorization = `Authorization: Bearer ${own.token}`;
+    await Promise.all([
+      ...['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'OPTIONS'].map((method) =>
+        rest(gateway, method, `/${mark}/${mark}`, own),
+      ),
+      rest(gateway, 'POST', `/user/notifications/${mark}/dismiss`, own),
+      rest(gateway, 'POST', `/user/notifications/%00${mark}/dismiss`, own),
+      rest(gateway, 'GET', `/user/workspaces?${mark}=${mark}&limit=${mark}`, own),
+      rest(gateway, 'GET', `/user/workspaces"} 1\\n${mark}{a="`, own),
+      rest(gateway, 'PUT', '/user/notification-preferences', { ...own, body: { [mark]: mark } }),
+      rest(gateway, 'GET', '/user/workspaces', { headers: { Authorization: `Bearer ${mark}` } }),
+      rest(gateway, 'GET', '/user/workspaces', { ...own, headers: { 'X-Request-Id': mark, Origin: mark } }),
+      graphql(gateway, `query ${mark} { ${mark}: workspaces { ${mark}2: totalCount } }`, {}, own),
+      graphql(gateway, `query ${mark} { ${mark}: notification(id: "${mark}") { __typename } }`, {}, own),
+      graphql(gateway, `{ ${mark} }`, {}, own),
+      graphql(gateway, `${mark}`, {}, own),
+      ...['PROPFIND', 'MKCOL', 'LOCK', 'M-SEARCH'].map((method) =>
+        sendRaw(gateway, rawRequest(`${method} /${mark}`, [authorization])),
+      ),
+      sendRaw(gateway, rawRequest(`GET http://${mark}/${mark}`, [authorization])),
+    ]);
+  }
+});
+
+describe('live streams', () => {
+  test('are counted while they are open, and by their time when they have ended, not as requests', async () => {
+    const open = async () => (await scrape(gateway)).sum('gateway_live_subscribers');
+    const ended = { graphql_root_field: 'notificationEvents' };
+    await rise(`${REQUESTS}_count`, { http_route: '/graphql' }, 0, () =>
+      rise('graphql_subscription_duration_seconds_count', ended, 2, async () => {
+        const streams = [await watchEvents(gateway, 'alice'), await watchEvents(gateway, 'bob')];
+        expect(await open()).toBe(2);
+        for (const stream of streams) stream.close();
+        await eventually(async () => expect(await open()).toBe(0));
+      }),
+    );
+    expect((await scrape(gateway)).sum('gateway_listener_up')).toBe(1);
+  });
+
+  test('tell how long a change took from its announcement to the subscriber', async () => {
+    const stream = await watchEvents(gateway, 'carol');
+    await rise('gateway_event_delay_seconds_count', {}, 1, async () => {
+      await publish(gateway, 'carol');
+      await nextEvent(stream);
+    });
+    const { sum } = await scrape(gateway);
+    expect(sum('gateway_event_delay_seconds_sum')).toBeGreaterThan(0);
+    expect(sum('gateway_event_delay_seconds_sum')).toBeLessThan(30);
+    stream.close();
+  });
+});
+
+describe('the database', () => {
+  const connections = async (at: TestGateway) => {
+    const { sum } = await scrape(at);
+    const inState = (state: string) =>
+      sum('db_client_connection_count', { db_client_connection_state: state });
+    return {
+      max: sum('db_client_connection_max'),
+      used: inState('used'),
+      idle: inState('idle'),
+      pending: sum('db_client_connection_pending_requests'),
+    };
+  };
+
+  test('connections are told by state, with the requests that wait for one', async () => {
+    await rest(gateway, 'GET', '/user/workspaces', { token });
+    expect(await connections(gateway)).toMatchObject({ max: 2, used: 0, pending: 0 });
+    const locker = new pg.Client({ connectionString: gateway.database.url });
+    await locker.connect();
+    await locker.query('begin');
+    await locker.query('lock table workspace');
+    const waiting = [1, 2, 3].map(() => rest(gateway, 'GET', '/user/workspaces', { token }));
+    await eventually(async () =>
+      expect(await connections(gateway)).toEqual({ max: 2, used: 2, idle: 0, pending: 1 }),
+    );
+    await locker.query('rollback');
+    await locker.end();
+    await Promise.all(waiting);
+    expect(await connections(gateway)).toEqual({ max: 2, used: 0, idle: 2, pending: 0 });
+  });
+
+  test('credentials are counted by state', async () => {
+    const pair = { accessToken: 'access-1', refreshToken: 'refresh-1' };
+    await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body: pair });
+    const keys = `k2:${randomBytes(32).toString('base64')}`;
+    const fresh = await startTestGateway({ ENCRYPTION_KEYS: keys }, gateway.database);
+    const { sum } = await scrape(fresh);
+    const inState = (state: string) => sum('gateway_editor_credentials', { state });
+    // It lies under a key that this gateway does not have.
+    expect([inState('connected'), inState('needs_reauth'), inState('unreadable')]).toEqual([0, 0, 1]);
+    await fresh.close();
+  });
+
+  test.each(['refuse', 'stall'] as const)(
+    'that is away (%s) fails no scrape: only the count of credentials is missing',
+    async (state) => {
+      const proxy = await startProxy(Number(new URL(gateway.database.url).port));
+      const behind = new URL(gateway.database.url);
+      behind.port = String(proxy.port);
+      const settings = { DATABASE_URL: behind.href, DATABASE_TIMEOUT_MS: '200' };
+      const proxied = await startTestGateway(settings, gateway.database);
+      await proxy.become(state);
+      await eventually(async () => {
+        const { sum } = await scrape(proxied);
+        expect(sum('gateway_listener_up')).toBe(0);
+        expect(sum('gateway_editor_credentials')).toBeUndefined();
+        expect(sum('db_client_connection_max')).toBe(10);
+      });
+      await proxied.close();
+      await proxy.close();
+    },
+  );
+});
+
+test('credentials are counted once a minute; where that fails the old numbers are not told', async () => {
+  const registry = new Registry();
+  let count = 0;
+  createCredentialMetrics(registry, async () => {
+    count += 1;
+    if (count > 2) throw new Error('away');
+    return [{ state: 'connected', count }];
+  });
+  const told = async () => /^gateway_editor_credentials\{.*$/m.exec(await registry.metrics())?.[0];
+  const start = Date.now();
+  vi.useFakeTimers({ toFake: ['Date'], now: start });
+  try {
+    expect(await told()).toBe('gateway_editor_credentials{state="connected"} 1');
+    vi.setSystemTime(start + 59_999);
+    expect(await told()).toBe('gateway_editor_credentials{state="connected"} 1');
+    vi.setSystemTime(start + 60_000);
+    expect(await told()).toBe('gateway_editor_credentials{state="connected"} 2');
+    vi.setSystemTime(start + 120_000);
+    expect(await told()).toBeUndefined();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('remembered tokens are counted, and the age of a key set that is fetched is told', async () => {
+  expect((await scrape(gateway)).sum('gateway_key_set_age_seconds')).toBeUndefined();
+  const issuer = await startIssuer();
+  const key = await issuer.rotate('first');
+  const remote = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url }, gateway.database);
+  expect((await scrape(remote)).sum('gateway_key_set_age_seconds')).toBeUndefined();
+  expect((await scrape(remote)).sum('gateway_remembered_tokens')).toBe(0);
+
+  const signed = await signToken({ sub: 'alice' }, { key, header: { alg: 'ES256', kid: 'first' } });
+  for (let count = 0; count < 2; count += 1) {
+    expect((await rest(remote, 'GET', '/user/workspaces', { token: signed })).status).toBe(200);
+  }
+  const { sum } = await scrape(remote);
+  expect(sum('gateway_remembered_tokens')).toBe(1);
+  expect(sum('gateway_key_set_age_seconds')).toBeGreaterThanOrEqual(0);
+  expect(sum('gateway_key_set_age_seconds')).toBeLessThan(60);
+  await remote.close();
+  await issuer.close();
+});
+
+test('points counted in memory because Redis is away are told', async () => {
+  const url = `redis://127.0.0.1:${await freePort()}`;
+  const settings = { REDIS_URL: url, RATE_LIMIT_READS_PER_MINUTE: '100' };
+  const alone = await startTestGateway(settings, gateway.database);
+  for (let count = 0; count < 3; count += 1) await rest(alone, 'GET', '/user/workspaces', { token });
+  const { sum } = await scrape(alone);
+  expect(sum('gateway_rate_limit_fallbacks_total')).toBe(3);
+  expect(sum('gateway_redis_up')).toBe(0);
+  await alone.close();
+});
+
+describe('who may read them', () => {
+  test('a gateway that others can reach has no /metrics without a token of its own', async () => {
+    const open = await startTestGateway({ HOST: '0.0.0.0' }, gateway.database);
+    const here = { address: `http://127.0.0.1:${new URL(open.address).port}` };
+    const { status, body } = await rest(here, 'GET', '/metrics');
+    expect([status, body.code]).toEqual([404, 'not_found']);
+    await open.close();
+  });
+
+  test('with METRICS_TOKEN who sends it as a bearer token, and nobody else', async () => {
+    const secret = 'a-token-for-metrics';
+    const guarded = await startTestGateway({ METRICS_TOKEN: secret, LOG_LEVEL: 'debug' }, gateway.database);
+    for (const [sent, challenge] of [
+      [undefined, 'Bearer'],
+      [secret, 'Bearer'],
+      [`Basic ${secret}`, 'Bearer'],
+      [`Bearer ${secret}x`, 'Bearer error="invalid_token"'],
+      [`Bearer ${secret.slice(1)}`, 'Bearer error="invalid_token"'],
+      [`Bearer ${token}`, 'Bearer error="invalid_token"'],
+    ]) {
+      const headers: Record<string, string> = sent === undefined ? {} : { Authorization: sent };
+      const reply = await rest(guarded, 'GET', '/metrics', { headers });
+      expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([401, challenge]);
+      expect(reply.body.code).toBe('unauthenticated');
+    }
+    const { samples } = await scrape(guarded, { Authorization: `Bearer ${secret}` });
+    expect(samples.length).toBeGreaterThan(10);
+    expect(guarded.logLines().join('\n')).not.toContain(secret);
+    await guarded.close();
+  });
+});

@@ -1,0 +1,169 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { statusOf } from '../src/errors.ts';
+import { graphql, rest } from './support/client.ts';
+import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
+import { settingsFor } from './support/gateway.ts';
+import { nextEvent, watchEvents } from './support/inbox.ts';
+import { startIssuer } from './support/issuer.ts';
+import { scrape } from './support/metrics.ts';
+import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
+import { publish } from './support/records.ts';
+import { freePort } from './support/redis.ts';
+import { jwks, member } from './support/tokens.ts';
+
+/** Labels that Prometheus adds to whatever it scrapes. */
+const ADDED = ['job', 'instance'];
+
+const fileAt = (path: string) => readFile(new URL(`../${path}`, import.meta.url), 'utf8');
+
+const Dashboard = z.object({
+  uid: z.string(),
+  title: z.string(),
+  templating: z.object({ list: z.array(z.looseObject({ name: z.string() })) }),
+  panels: z.array(
+    z.looseObject({
+      id: z.number(),
+      type: z.enum(['row', 'timeseries', 'stat']),
+      title: z.string().min(1),
+      gridPos: z.object({ x: z.number(), y: z.number(), w: z.number(), h: z.number() }),
+      targets: z.array(z.looseObject({ expr: z.string().min(1), legendFormat: z.string() })).default([]),
+      fieldConfig: z.object({ defaults: z.looseObject({ unit: z.string().min(1) }) }).optional(),
+    }),
+  ),
+});
+
+let database: TestDatabase;
+let gateway: GatewayProcess;
+/** The labels of every metric, by its name as it stands in a sample. */
+let labelsOf: ReadonlyMap<string, ReadonlySet<string>>;
+let names: readonly string[];
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const issuer = await startIssuer();
+  issuer.answer(JSON.stringify(jwks));
+  const { AUTH_JWKS: _local, ...settings } = settingsFor(database);
+  gateway = await startGatewayProcess({
+    ...settings,
+    AUTH_JWKS_URL: issuer.url,
+    REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
+  });
+  const token = await member('alice');
+  await rest(gateway, 'GET', '/user/workspaces', { token });
+  await graphql(gateway, '{ notification(id: "unknown") { __typename } }', {}, { token });
+  const stream = await watchEvents(gateway, 'alice');
+  await publish(gateway, 'alice');
+  await nextEvent(stream);
+  stream.close();
+  const { samples, types } = await eventually(async () => {
+    const scraped = await scrape(gateway);
+    for (const name of ['graphql_subscription_duration_seconds_count', 'nodejs_gc_duration_seconds_count']) {
+      expect(scraped.sum(name)).toBeGreaterThan(0);
+    }
+    return scraped;
+  });
+  const labels = new Map<string, Set<string>>();
+  for (const sample of samples) {
+    const known = labels.get(sample.name) ?? new Set(ADDED);
+    for (const label of Object.keys(sample.labels)) known.add(label);
+    labels.set(sample.name, known);
+  }
+  labelsOf = labels.set('up', new Set(ADDED));
+  names = [...types.keys()];
+  await issuer.close();
+});
+afterAll(async () => {
+  await gateway.stop();
+  await database.drop();
+});
+
+/** A metric as a query names it, with the labels that it is selected by. */
+type Selector = { name: string; matchers: { label: string; value: string }[] };
+
+/** What a query of Prometheus selects, and the labels that it groups by. */
+function read(query: string): { selectors: Selector[]; groupedBy: string[] } {
+  const groups = /\b(?:by|on) ?\(([^)]*)\)/g;
+  const groupedBy = [...query.matchAll(groups)].flatMap(([, list = '']) => list.split(/, ?/));
+  const rest = query.replaceAll(groups, ' ').replaceAll(/\[[^\]]*\]/g, ' ');
+  const selectors = [...rest.matchAll(/\b([a-z]\w*)(?!\w)(?! ?\()(?:\{([^}]*)\})?/g)]
+    .map(([, name = '', inner = '']) => ({
+      name,
+      matchers: [...inner.matchAll(/(\w+)(?:=|=~|!=|!~)"([^"]*)"/g)].map(([, label = '', value = '']) => ({
+        label,
+        value,
+      })),
+    }))
+    .filter(({ name }) => !/^(and|or|sum|max|count|rate|vector)$/.test(name));
+  return { selectors, groupedBy };
+}
+
+/** What a query asks of metrics or labels that a gateway does not tell. */
+function unknownIn(query: string): string[] {
+  const { selectors, groupedBy } = read(query);
+  const known = selectors.flatMap(({ name }) => [...(labelsOf.get(name) ?? [])]);
+  return [
+    ...selectors.filter(({ name }) => !labelsOf.has(name)).map(({ name }) => name),
+    ...selectors.flatMap(({ name, matchers }) =>
+      matchers.filter(({ label }) => !labelsOf.get(name)?.has(label)).map(({ label }) => `${name}{${label}}`),
+    ),
+    ...selectors.flatMap(({ matchers }) =>
+      matchers
+        .filter(({ label }) => label === 'code')
+        .flatMap(({ value }) => value.split('|'))
+        .filter((code) => !Object.keys(statusOf).includes(code.toUpperCase())),
+    ),
+    ...groupedBy.filter((label) => !known.includes(label)),
+  ];
+}
+
+test('the queries are read as they are meant', () => {
+  const query = 'sum by (job, le) (rate(gateway_errors_total{job="$job",code=~"a|b"}[5m])) or vector(0) > 1';
+  expect(read(query)).toEqual({
+    selectors: [
+      {
+        name: 'gateway_errors_total',
+        matchers: [
+          { label: 'job', value: '$job' },
+          { label: 'code', value: 'a|b' },
+        ],
+      },
+    ],
+    groupedBy: ['job', 'le'],
+  });
+  expect(unknownIn(query)).toEqual(['a', 'b', 'le']);
+  expect(unknownIn('rate(no_such_total[5m]) + gateway_live_subscribers{user="a"}')).toEqual([
+    'no_such_total',
+    'gateway_live_subscribers{user}',
+  ]);
+});
+
+test('the dashboard asks only for what a gateway tells, and shows all that is its own', async () => {
+  const { panels } = Dashboard.parse(JSON.parse(await fileAt('ops/grafana-dashboard.json')));
+  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  expect(queries.length).toBeGreaterThan(25);
+  expect(queries.flatMap(unknownIn)).toEqual([]);
+  const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
+  expect(own.length).toBeGreaterThan(14);
+  expect(own.filter((name) => !queries.some((query) => query.includes(name)))).toEqual([]);
+});
+
+test('the panels of the dashboard have numbers of their own and lie beside each other', async () => {
+  const { panels } = Dashboard.parse(JSON.parse(await fileAt('ops/grafana-dashboard.json')));
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)}:${y + Math.floor(cell / w)}`),
+  );
+  expect(new Set(cells).size).toBe(cells.length);
+  for (const { type, fieldConfig } of panels) if (type !== 'row') expect(fieldConfig).toBeDefined();
+});
+
+test('the alerts ask only for what a gateway tells', async () => {
+  const text = await fileAt('ops/prometheus-alerts.yaml');
+  const queries = [...text.matchAll(/^ {8}expr: (?:\|\n((?: {10,}.*\n)+)|(.+)\n)/gm)].map(
+    ([, block, line]) => block ?? line ?? '',
+  );
+  expect(queries).toHaveLength(text.match(/- alert: /g)?.length ?? 0);
+  expect(queries.flatMap(unknownIn)).toEqual([]);
+});

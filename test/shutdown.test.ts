@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rest } from './support/client.ts';
+import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
+import { settingsFor } from './support/gateway.ts';
+import { nextEvent, watchEvents } from './support/inbox.ts';
+import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
+import { publish } from './support/records.ts';
+import { member } from './support/tokens.ts';
+
+const MINUTES = '300000';
+
+let database: TestDatabase;
+let token: string;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  token = await member('alice');
+});
+afterAll(async () => {
+  await database.drop();
+});
+
+const start = (settings: Record<string, string> = {}) =>
+  startGatewayProcess({ ...settingsFor(database), DATABASE_TIMEOUT_MS: MINUTES, ...settings });
+
+/** Makes whoever reads a table wait until it is released. */
+async function lock(table: string): Promise<{ release(): Promise<void> }> {
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await client.query('begin');
+  await client.query(`lock table ${table}`);
+  return { release: () => client.end() };
+}
+
+const waiting = (count: number) =>
+  eventually(async () => {
+    const rows = await database.sql(
+      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    expect(rows).toHaveLength(count);
+  });
+
+async function readiness({ address }: GatewayProcess) {
+  const response = await fetch(`${address}/readyz`);
+  return { status: response.status, body: await response.json(), headers: response.headers };
+}
+
+const isStopping = (gateway: GatewayProcess) =>
+  eventually(async () => expect((await readiness(gateway)).status).toBe(503));
+
+test('a request that runs is finished, as the last one of its connection, and no new connection is taken', async () => {
+  const gateway = await start();
+  const { release } = await lock('workspace');
+  const running = [1, 2].map(() => rest(gateway, 'GET', '/user/workspaces', { token }));
+  await waiting(2);
+
+  const ended = gateway.stop();
+  await eventually(() => expect(isRefused(gateway)).resolves.toBe(true));
+  await release();
+
+  for (const reply of await Promise.all(running)) {
+    expect([reply.status, reply.body]).toEqual([200, { workspaces: [] }]);
+    expect(reply.headers.get('connection')).toBe('close');
+  }
+  expect(await ended).toMatchObject({ status: 0, stderr: '' });
+});
+
+async function isRefused({ address }: GatewayProcess): Promise<boolean> {
+  const { hostname, port } = new URL(address);
+  const socket = connect(Number(port), hostname);
+  const [event] = await Promise.race([
+    once(socket, 'connect').then(() => ['connect']),
+    once(socket, 'error'),
+  ]).catch((error: unknown) => [error]);
+  socket.destroy();
+  return event !== 'connect';
+}
+
+test('a load balancer that goes by /readyz loses no request, and live streams last as long as the delay', async () => {
+  const gateway = await start({ SHUTDOWN_DELAY_MS: '1000' });
+  const stream = await watchEvents(gateway, 'alice');
+  let isReady = true;
+  const statuses: number[] = [];
+  const senders = Array.from({ length: 4 }, async () => {
+    while (isReady) statuses.push((await rest(gateway, 'GET', '/user/workspaces', { token })).status);
+  });
+  await eventually(() => expect(statuses.length).toBeGreaterThan(20));
+
+  const ended = gateway.stop();
+  await isStopping(gateway);
+  isReady = false;
+  await publish(gateway, 'alice');
+  expect((await nextEvent(stream)).type).toBe('CREATED');
+  await Promise.all(senders);
+
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  expect((await stream.take()).errors[0].extensions.code).toBe('GOING_AWAY');
+  expect(await stream.ended).toBe('complete');
+  expect(await ended).toMatchObject({ status: 0, stderr: '' });
+});
+
+test('while it waits for load balancers it serves on, closes connections, and a second signal ends it at once', async () => {
+  const gateway = await start({ SHUTDOWN_DELAY_MS: MINUTES });
+  const ended = gateway.stop();
+  await isStopping(gateway);
+
+  const { body, headers } = await readiness(gateway);
+  expect(body).toMatchObject({ status: 'not_ready', checks: { process: 'is stopping', database: 'ok' } });
+  expect(headers.get('connection')).toBe('close');
+  const reply = await rest(gateway, 'GET', '/user/workspaces', { token });
+  expect([reply.status, reply.headers.get('connection')]).toEqual([200, 'close']);
+  expect((await fetch(`${gateway.address}/healthz`)).status).toBe(200);
+
+  await gateway.stop('SIGINT');
+  expect(await ended).toMatchObject({ status: 1, stderr: 'Ended at once: a second signal came.\n' });
+});
+
+test('a request that takes longer than the grace is cut, with its query, and told of in the log', async () => {
+  const gateway = await start({ SHUTDOWN_GRACE_MS: '300' });
+  const { release } = await lock('workspace');
+  const cut = expect(rest(gateway, 'GET', '/user/workspaces', { token })).rejects.toThrow('fetch failed');
+  await waiting(1);
+
+  const { status, stdout, stderr } = await gateway.stop();
+  await cut;
+  await release();
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
+  expect(lines.map((line) => JSON.parse(line))).toContainEqual(
+    expect.objectContaining({ level: 40, cut: 1, graceMs: 300, msg: 'cut the requests that took too long' }),
+  );
+});
+
+test('a stop that something else holds up ends all the same, some seconds after the grace', async () => {
+  const { release } = await lock('notification');
+  // Removing old notifications waits, and the end waits for that.
+  const gateway = await start({ SHUTDOWN_GRACE_MS: '0' });
+  await waiting(1);
+  const ended = await gateway.stop();
+  await release();
+  expect(ended).toMatchObject({ status: 1, stderr: 'Ended at once: stopping took longer than 5000 ms.\n' });
+});

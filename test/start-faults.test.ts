@@ -1,0 +1,51 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { developmentEncryptionKeys } from '../src/auth/development-key.ts';
+import { openKeySet } from '../src/auth/key-set.ts';
+import { OperatorError } from '../src/operator-error.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { runProcess } from './support/process.ts';
+
+/*
+ * What keeps a gateway from starting is told in words, with what to do. A wrong configuration, a taken port, a running
+ * gateway, an unusable or unmigrated database are tested where they belong.
+ */
+
+let folder: string;
+beforeAll(async () => {
+  folder = await makeFolder();
+});
+afterAll(() => removeFolder(folder));
+
+test.each(['a-file', 'a-file/below'])(
+  'a DATA_DIR that is no folder (%s): told so, status 1',
+  async (name) => {
+    await writeFile(join(folder, 'a-file'), '');
+    const path = join(folder, name);
+    const ended = await runProcess('src/main.ts', { DATA_DIR: path, PORT: '0', GRAPHIQL: 'false' });
+    expect(ended).toEqual({ status: 1, stdout: '', stderr: `${path} is no folder. Set DATA_DIR to one.\n` });
+  },
+);
+
+test.each(['', 'nonsense', '{}', '{"kty":"OKP"}'])(
+  'a signing key file that holds "%s" is named, with what its removal means',
+  async (content) => {
+    const path = join(folder, 'signing-key.json');
+    await writeFile(path, content);
+    const opening = openKeySet({ kind: 'development' }, folder);
+    await expect(opening).rejects.toThrow(OperatorError);
+    await expect(opening).rejects.toThrow(`${path} does not hold an Ed25519 key. Remove it`);
+  },
+);
+
+test.each(['', 'nonsense', 'c2hvcnQ='])(
+  'an encryption key file that holds "%s" is named, with what its removal means',
+  async (content) => {
+    const path = join(folder, 'encryption-key');
+    await writeFile(path, content);
+    const opening = developmentEncryptionKeys(folder);
+    await expect(opening).rejects.toThrow(OperatorError);
+    await expect(opening).rejects.toThrow(`${path} does not hold 32 bytes in base64. Bring it back`);
+  },
+);
