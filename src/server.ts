@@ -15,6 +15,7 @@ import { type GatewayError, InternalError, NotFoundError, UnauthenticatedError }
 import { createPrepare } from './graphql/execute.ts';
 import { asGatewayError } from './graphql/gateway-error.ts';
 import { createGraphiql } from './graphql/graphiql.ts';
+import { createPageToken } from './graphql/graphiql-token.ts';
 import { createGraphQLHandler } from './graphql/handler.ts';
 import { createRateLimiter, quotaHeaders } from './graphql/rate-limit.ts';
 import { createCounters } from './graphql/rate-limit-counters.ts';
@@ -93,7 +94,7 @@ async function createApp(config: Config, database: Database, log: Log, { redis, 
   const cipher = createCredentialCipher(keys);
   const rateLimiter = createRateLimiter(config.limits, createCounters(config.limits, redis));
   const schema = createSchema(rateLimiter);
-  const graphiql = config.graphiql ? await createGraphiql() : undefined;
+  const graphiql = config.graphiql ? await createGraphiql(createPageToken(config)) : undefined;
   const openRecord = createRequestLog(log);
   const records = new WeakMap<Response, RequestRecord>();
 
@@ -144,9 +145,7 @@ async function createApp(config: Config, database: Database, log: Log, { redis, 
     checkHost(request);
     next();
   });
-  app.use((request: Request, response: Response, next) => {
-    if (!graphiql?.(request, response)) next();
-  });
+  if (graphiql !== undefined) app.use(graphiql);
   app.get(/^\/healthz$/, (_request, response) => answerHealth(response));
   app.get(/^\/readyz$/, (_request, response) => answerReadiness(response, database, recordOf(response).log));
   const yoga = createGraphQLServer(schema, rateLimiter);

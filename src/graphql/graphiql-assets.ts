@@ -6,13 +6,14 @@
 import { createHash } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import * as graphiql from '@graphql-yoga/render-graphiql/graphiql';
-import { renderBootScript, renderPage } from './graphiql-page.ts';
+import { readExamples } from './graphiql-examples.ts';
+import { type PageFiles, renderBootScript } from './graphiql-page.ts';
 
 /** One file of the page, kept only as gzip. */
 export type Asset = { type: string; gzip: Uint8Array };
 
-/** The page, and its files by name. */
-export type Prepared = { page: string; assets: Map<string, Asset> };
+/** What the page loads, and all files by name. */
+export type Prepared = { files: PageFiles; assets: Map<string, Asset> };
 
 const assets = new Map<string, Asset>();
 const javascript = 'text/javascript; charset=utf-8';
@@ -25,18 +26,19 @@ function add(stem: string, extension: string, type: string, content: string | Bu
   return name;
 }
 
-const boot = renderBootScript({
+const workers = {
   editorWorkerService: add('editor-worker', 'js', javascript, graphiql.editorWorkerService),
   json: add('json-worker', 'js', javascript, graphiql.jsonWorker),
   graphql: add('graphql-worker', 'js', javascript, graphiql.graphqlWorker),
-});
+};
+const boot = renderBootScript(workers, readExamples());
 const icon = Buffer.from(graphiql.favicon.slice(graphiql.favicon.indexOf(',') + 1), 'base64');
 
-const page = renderPage({
+const files: PageFiles = {
   boot: `graphql/assets/${add('boot', 'js', javascript, boot)}`,
   script: `graphql/assets/${add('graphiql', 'js', javascript, graphiql.js)}`,
   style: `graphql/assets/${add('graphiql', 'css', 'text/css; charset=utf-8', graphiql.css)}`,
   icon: `graphql/assets/${add('icon', 'ico', 'image/x-icon', icon)}`,
-});
+};
 
-process.send?.({ page, assets } satisfies Prepared);
+process.send?.({ files, assets } satisfies Prepared);

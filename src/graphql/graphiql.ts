@@ -2,9 +2,15 @@ import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gunzip } from 'node:zlib';
 import type { Asset, Prepared } from './graphiql-assets.ts';
+import { renderPage } from './graphiql-page.ts';
+import type { PageToken } from './graphiql-token.ts';
 
-/** Answers the GraphiQL page and its assets; returns false for any other request. */
-export type Graphiql = (request: IncomingMessage, response: ServerResponse) => boolean;
+/** Answers the GraphiQL page and its assets, and hands any other request on. */
+export type Graphiql = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
 
 const pagePath = '/graphql';
 const assetsPath = '/graphql/assets/';
@@ -29,24 +35,25 @@ const security = {
 };
 
 /**
- * Prepares GraphiQL, served from this process alone: about half a second in a process of its own, and 2.5 MB kept.
+ * Prepares GraphiQL, served from this process alone: about half a second in a process of its own, and 2.5 MB kept. Its
+ * header editor holds what `token` makes.
  *
  * @throws when the files cannot be prepared.
  */
-export async function createGraphiql(): Promise<Graphiql> {
-  const { page, assets } = await prepare();
+export async function createGraphiql(token?: PageToken): Promise<Graphiql> {
+  const { files, assets } = await prepare();
 
-  return (request, response) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return false;
+  return (request, response, next) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return next();
     const [path = ''] = (request.url ?? '').split('?', 1);
     if (path === pagePath && prefersPage(request.headers.accept)) {
-      sendPage(response, page);
-      return true;
+      const made = token?.(request) ?? Promise.resolve(null);
+      made.then((value) => sendPage(response, renderPage(files, value))).catch(next);
+      return;
     }
     const asset = path.startsWith(assetsPath) ? assets.get(path.slice(assetsPath.length)) : undefined;
-    if (asset === undefined) return false;
+    if (asset === undefined) return next();
     sendAsset(request, response, asset);
-    return true;
   };
 }
 
@@ -69,7 +76,8 @@ function sendPage(response: ServerResponse, page: string): void {
   response.appendHeader('Vary', 'Accept');
   response.writeHead(200, {
     ...security,
-    'Cache-Control': 'no-cache',
+    // It may hold a token.
+    'Cache-Control': 'no-store',
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Length': Buffer.byteLength(page),
   });
