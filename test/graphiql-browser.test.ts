@@ -1,120 +1,139 @@
-import type { Browser, Page, Response } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readExamples } from '../src/graphql/graphiql-examples.ts';
 import { hasBrowser, openPage, startBrowser, type WatchedPage } from './support/browser.ts';
 import { type DevelopmentGateway, seed, startDevelopmentGateway } from './support/development.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { asMember, publish } from './support/records.ts';
+import { publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 if (!hasBrowser)
   process.stdout.write('graphiql-browser.test.ts: no chromium on the PATH, its tests are skipped.\n');
 
-/** Waits until the result pane shows a text. */
-const shows = (page: Page, hasText: string | RegExp) =>
-  page.locator('.graphiql-response', { hasText }).waitFor();
+const queryEditor = '.graphiql-query-editor';
+const headerEditor = '.graphiql-editor-tool .graphiql-editor:not(.hidden)';
 
-const run = (page: Page) => page.getByRole('button', { name: 'Execute query' }).click();
-
-/** Pastes a token into the header editor, in place of what it holds. */
-async function giveToken(page: Page, token: string): Promise<void> {
+/** Pastes a text into an editor, in place of what it holds. */
+async function paste(page: Page, editor: string, content: string): Promise<void> {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
-  const headers = JSON.stringify({ Authorization: `Bearer ${token}` });
-  await page.evaluate((text) => navigator.clipboard.writeText(text), headers);
-  await page.locator('.graphiql-editor-tool .graphiql-editor:not(.hidden) .view-lines').click();
+  await page.evaluate((text) => navigator.clipboard.writeText(text), content);
+  await page.locator(`${editor} .monaco-editor`).click();
   await page.keyboard.press('ControlOrMeta+a');
   await page.keyboard.press('ControlOrMeta+v');
 }
 
+/** Pastes an operation into the query editor and waits until the page has read it: its tab takes the name. */
+async function pasteOperation(page: Page, name: string, operation: string): Promise<void> {
+  await paste(page, queryEditor, operation);
+  await page.getByRole('tab', { name, selected: true }).waitFor();
+}
+
+const run = (page: Page) => page.getByRole('button', { name: 'Execute query' }).click();
+
+/** Waits until the result pane shows a text. */
+const shows = (page: Page, hasText: string) => page.locator('.graphiql-response', { hasText }).waitFor();
+
 describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chromium on the PATH)'}`, () => {
   let browser: Browser;
-  let gateway: TestGateway;
-  let development: DevelopmentGateway;
-  let opened: WatchedPage[] = [];
   beforeAll(async () => {
-    [browser, gateway, development] = await Promise.all([
-      startBrowser(),
-      startTestGateway({ GRAPHIQL: 'true' }),
-      startDevelopmentGateway({ GRAPHIQL: 'true' }),
-    ]);
-    await seed(development, 'alice');
+    browser = await startBrowser();
   });
-  afterAll(async () => {
-    await browser.close();
-    await development.close();
-    await gateway.close();
+  afterAll(() => browser.close());
+
+  let watched: WatchedPage;
+  // No request to another origin, no breach of the policy, no error: in every test.
+  afterEach(() => expect(watched.faults).toEqual([]));
+
+  describe('a page that comes without a token', () => {
+    let gateway: TestGateway;
+    let page: Page;
+    beforeAll(async () => {
+      gateway = await startTestGateway({ GRAPHIQL: 'true' });
+      watched = await openPage(browser, `${gateway.address}/graphql`);
+      page = watched.page;
+    });
+    afterAll(() => gateway.close());
+
+    test('shows the documentation with our descriptions', async () => {
+      await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
+      const docs = page.locator('.graphiql-doc-explorer');
+      await docs.getByRole('link', { name: 'Query', exact: true }).click();
+      await docs.getByText("A user's workspaces over all projects, newest first.").waitFor();
+      await docs.getByRole('link', { name: 'workspaces', exact: true }).click();
+      await docs.getByText('How many from the start, 1 to 100; 50 unless told.').waitFor();
+    });
+
+    test('runs a query with the token that is put into its header editor, and keeps no token', async () => {
+      await publish(gateway, 'alice', 'task_failed', { title: 'The build broke' });
+      const token = await member('alice');
+      await paste(page, headerEditor, JSON.stringify({ Authorization: `Bearer ${token}` }));
+      await pasteOperation(
+        page,
+        'Kept',
+        'query Kept { notifications { nodes { ... on UserNotification { title } } } }',
+      );
+      await run(page);
+      await shows(page, '"title": "The build broke"');
+      await page.waitForFunction(() => localStorage.getItem('graphiql:tabState')?.includes('query Kept'));
+      expect(await page.evaluate(() => JSON.stringify([localStorage, sessionStorage]))).not.toContain(token);
+    });
+
+    test('shows an error with its code and the place of every fault', async () => {
+      await pasteOperation(
+        page,
+        'Faulty',
+        'query Faulty { workspaces(first: 0) { totalCount } notification(id: "") { __typename } }',
+      );
+      await run(page);
+      await shows(page, '"code": "VALIDATION_FAILED"');
+      await shows(page, '"location": "first"');
+      await shows(page, '"location": "id"');
+    });
+
+    test('shows the events of a live subscription while it is open', async () => {
+      await pasteOperation(
+        page,
+        'Live',
+        'subscription Live { notificationEvents { notification { ... on UserNotification { title } } } }',
+      );
+      const started = page.waitForResponse(
+        (reply) => reply.headers()['content-type'] === 'text/event-stream',
+      );
+      await run(page);
+      await started;
+      for (const title of ['The import broke', 'The export broke']) {
+        await publish(gateway, 'alice', 'task_failed', { title });
+        await shows(page, `"title": "${title}"`);
+      }
+      await page.getByRole('button', { name: 'Stop query' }).click();
+    });
   });
 
-  async function open(to: TestGateway, search = ''): Promise<Page> {
-    const watched = await openPage(browser, `${to.address}/graphql${search}`);
-    opened.push(watched);
-    return watched.page;
-  }
-  afterEach(async () => {
-    const faults = opened.flatMap((watched) => watched.faults);
-    await Promise.all(opened.map(({ page }) => page.context().close()));
-    opened = [];
-    expect(faults).toEqual([]);
-  });
+  describe('a page in development', () => {
+    let gateway: DevelopmentGateway;
+    let page: Page;
+    beforeAll(async () => {
+      gateway = await startDevelopmentGateway({ GRAPHIQL: 'true' });
+      await seed(gateway, 'alice');
+      watched = await openPage(browser, `${gateway.address}/graphql`);
+      page = watched.page;
+    });
+    afterAll(() => gateway.close());
 
-  test('the documentation shows our descriptions, without a token', async () => {
-    const page = await open(gateway);
-    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
-    const docs = page.locator('.graphiql-doc-explorer');
-    await docs.getByRole('link', { name: 'Query', exact: true }).click();
-    await docs.getByText("A user's workspaces over all projects, newest first.").waitFor();
-    await docs.getByRole('link', { name: 'workspaces', exact: true }).click();
-    await docs.getByText('How many from the start, 1 to 100; 50 unless told.').waitFor();
-  });
+    test('opens with a query and a token in place', async () => {
+      await run(page);
+      await shows(page, '"id": "seed-12"');
+    });
 
-  test('a query runs with the token that is put into the header editor, and the token is not kept', async () => {
-    const token = await member('alice');
-    await publish(gateway, 'alice', 'task_failed', { title: 'The build broke' });
-    const query = '{ notifications { nodes { ... on UserNotification { title } } } }';
-    const page = await open(gateway, `?query=${encodeURIComponent(query)}`);
-    await giveToken(page, token);
-    await run(page);
-    await shows(page, '"title": "The build broke"');
-    await page.waitForFunction(() => localStorage.getItem('graphiql:tabState') !== null);
-    expect(await page.evaluate(() => JSON.stringify([localStorage, sessionStorage]))).not.toContain(token);
-  });
-
-  test('an error is shown with its code and the place of every fault', async () => {
-    const page = await open(
-      development,
-      `?query=${encodeURIComponent('{ workspaces(first: 0) { totalCount } }')}`,
-    );
-    await run(page);
-    await shows(page, '"code": "VALIDATION_FAILED"');
-    await shows(page, '"location": "first"');
-  });
-
-  test('a live subscription shows an event that happens while it is open', async () => {
-    const page = await open(gateway, '?example=live-inbox');
-    await giveToken(page, await member('bob'));
-    const isStream = (reply: Response) => reply.headers()['content-type']?.startsWith('text/event-stream');
-    const started = page.waitForResponse((reply) => isStream(reply) === true);
-    await run(page);
-    await started;
-    await publish(gateway, 'bob', 'task_failed', { title: 'The import broke' });
-    await shows(page, '"title": "The import broke"');
-    await publish(gateway, 'bob', 'task_failed', { title: 'The export broke' });
-    await shows(page, '"title": "The export broke"');
-    await page.getByRole('button', { name: 'Stop query' }).click();
-  });
-
-  test('in development it opens ready to run, and its menu opens every example in a tab, ready to run', async () => {
-    const page = await open(development);
-    await run(page);
-    await shows(page, '"id": "seed-12"');
-
-    const menu = page.getByRole('combobox', { name: 'Examples' });
-    const names = await menu.locator('option:enabled').allInnerTexts();
-    expect(names).toEqual(readExamples().map(({ name }) => name));
-    await menu.selectOption('dismiss');
-    await page.getByRole('tab', { name: 'Dismiss', selected: true }).waitFor();
-    await run(page);
-    await shows(page, '"status": "DISMISSED"');
-    expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Inbox', 'Dismiss']);
+    test('offers every example, each in a tab of its own, with a token in place', async () => {
+      const menu = page.getByRole('combobox', { name: 'Examples' });
+      const names = await menu.locator('option:enabled').allInnerTexts();
+      expect(names).toEqual(readExamples().map(({ name }) => name));
+      await menu.selectOption('dismiss');
+      await page.getByRole('tab', { name: 'Dismiss', selected: true }).waitFor();
+      await run(page);
+      await shows(page, '"status": "DISMISSED"');
+      expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Inbox', 'Dismiss']);
+    });
   });
 });
