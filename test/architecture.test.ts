@@ -110,6 +110,14 @@ test('features depend on each other one way', () => {
   ]);
 });
 
+test("GraphiQL and the examples are loaded by the process that prepares them, not by the gateway's", () => {
+  const isPrepared = (to: string) =>
+    to.startsWith('@graphql-yoga/render-graphiql') || to === 'src/graphql/graphiql-examples.ts';
+  const importers = imports.filter(({ to, typeOnly }) => !typeOnly && isPrepared(to)).map(({ from }) => from);
+  expect(importers).toEqual(['src/graphql/graphiql-assets.ts', 'src/graphql/graphiql-assets.ts']);
+  expect(imports.filter((one) => !one.typeOnly && one.to === 'src/graphql/graphiql-assets.ts')).toEqual([]);
+});
+
 test('only config.ts reads the environment', () => {
   expect(sources.filter((path) => textOf(path).includes('process.env'))).toEqual(['src/config.ts']);
 });

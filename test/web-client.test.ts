@@ -69,11 +69,20 @@ describe('the inbox of a web app', () => {
 
   const titles = (cards: readonly Card[] | undefined) => cards?.map(({ title }) => title);
 
-  test('shows every kind with its own payload', async () => {
-    for (const kind of Object.keys(payloads) as Kind[]) await publish(gateway, user, kind);
+  test('shows every kind with its own payload, and its task as it was then', async () => {
+    for (const kind of Object.keys(payloads) as Kind[]) {
+      await publish(gateway, user, kind, {
+        task: { id: 'task-1', projectId: 'project', name: `At ${kind}` },
+      });
+    }
     const { shown } = watch(showInbox);
     await eventually(() => expect(shown).toHaveLength(1));
-    expect(shown[0]?.map(headline)).toEqual(['Done', 'It broke', 'Which?', 'In short']);
+    expect(shown[0]?.map((card) => [card.task.name, headline(card)])).toEqual([
+      ['At task_response_ready', 'Done'],
+      ['At task_failed', 'It broke'],
+      ['At question_requested', 'Which?'],
+      ['At plan_requested', 'In short'],
+    ]);
   });
 
   test('a dismissed card leaves the list that is shown, without a request for it', async () => {
