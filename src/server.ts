@@ -19,6 +19,7 @@ import { createExecute } from './graphql/compiled.ts';
 import { createPrepare } from './graphql/execute.ts';
 import { asGatewayError } from './graphql/gateway-error.ts';
 import { createGraphiql } from './graphql/graphiql.ts';
+import { createPageToken } from './graphql/graphiql-token.ts';
 import { createGraphQLHandler } from './graphql/handler.ts';
 import { createRateLimiter, quotaHeaders } from './graphql/rate-limit.ts';
 import { createCounters } from './graphql/rate-limit-counters.ts';
@@ -151,7 +152,7 @@ async function createApp(config: Config, database: Database, log: Log, shared: S
   );
   const schema = createSchema(rateLimiter);
   const execute = createExecute(schema);
-  const graphiql = config.graphiql ? await createGraphiql() : undefined;
+  const graphiql = config.graphiql ? createGraphiql(createPageToken(config)) : undefined;
   const openRecord = createRequestLog(log, createRequestMetrics(metrics, PATHS, schema));
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
@@ -213,9 +214,7 @@ async function createApp(config: Config, database: Database, log: Log, shared: S
     checkHost(request);
     next();
   });
-  app.use((request: Request, response: Response, next) => {
-    if (!graphiql?.(request, response)) next();
-  });
+  if (graphiql !== undefined) app.use(graphiql);
   app.get(/^\/healthz$/, (_request, response) => answerHealth(response));
   const readiness = { database, isStopping, isListening };
   app.get(/^\/readyz$/, (_request, response) => answerReadiness(response, readiness, recordOf(response).log));

@@ -129,6 +129,14 @@ test('src/metrics knows of our files only errors, and types; it alone and the co
   expect(forbidden(isOther, ({ to }) => to !== 'prom-client')).toEqual([]);
 });
 
+test("GraphiQL and the examples are loaded by the process that prepares them, not by the gateway's", () => {
+  const isPrepared = (to: string) =>
+    to.startsWith('@graphql-yoga/render-graphiql') || to === 'src/graphql/graphiql-examples.ts';
+  const importers = imports.filter(({ to, typeOnly }) => !typeOnly && isPrepared(to)).map(({ from }) => from);
+  expect(importers).toEqual(['src/graphql/graphiql-assets.ts', 'src/graphql/graphiql-assets.ts']);
+  expect(imports.filter((one) => !one.typeOnly && one.to === 'src/graphql/graphiql-assets.ts')).toEqual([]);
+});
+
 test('only config.ts reads the environment', () => {
   expect(sources.filter((path) => textOf(path).includes('process.env'))).toEqual(['src/config.ts']);
 });

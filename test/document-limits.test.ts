@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { getIntrospectionQuery } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseDocument, validateRequest } from '../src/graphql/document.ts';
-import { exampleQuery } from '../src/graphql/graphiql-page.ts';
 import { assembleSchema } from '../src/graphql/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -143,12 +142,6 @@ test.each([
   },
 ])('the introspection of every tool passes: %o', async (options) => {
   const { status, errors } = await graphql(gateway, getIntrospectionQuery(options));
-
-  expect([status, errors]).toEqual([200, []]);
-});
-
-test('the query that GraphiQL begins with passes', async () => {
-  const { status, errors } = await send(exampleQuery);
 
   expect([status, errors]).toEqual([200, []]);
 });

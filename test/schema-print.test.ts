@@ -8,11 +8,8 @@ import {
   isNonNullType,
   isObjectType,
   isSpecifiedScalarType,
-  parse,
-  validate,
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { exampleQuery } from '../src/graphql/graphiql-page.ts';
 import { printSchema } from '../src/graphql/print.ts';
 import { assembleSchema } from '../src/graphql/schema.ts';
 
@@ -62,8 +59,4 @@ describe('every root field', () => {
   test.each(rootFields.map(({ name }) => name))('%s shows its rate limit', (name) => {
     expect(printSchema()).toMatch(new RegExp(`^  ${name}\\b[^\\n]*(\\n(?!  \\w)[^\\n]*)*@rateLimit\\(`, 'm'));
   });
-});
-
-test("GraphiQL's example query is valid", () => {
-  expect(validate(schema, parse(exampleQuery))).toEqual([]);
 });

@@ -5,25 +5,27 @@
  */
 import * as graphiql from '@graphql-yoga/render-graphiql/graphiql';
 import { type Assets, addAsset } from '../http/page.ts';
-import { renderBootScript, renderPage } from './graphiql-page.ts';
+import { readExamples } from './graphiql-examples.ts';
+import { type PageFiles, renderBootScript } from './graphiql-page.ts';
 
-/** The page, and its files by name. */
-export type Prepared = { page: string; assets: Assets };
+/** What the page loads, and all files by name. */
+export type Prepared = { files: PageFiles; assets: Assets };
 
 const assets: Assets = new Map();
 
-const boot = renderBootScript({
+const workers = {
   editorWorkerService: await addAsset(assets, 'editor-worker', 'js', graphiql.editorWorkerService),
   json: await addAsset(assets, 'json-worker', 'js', graphiql.jsonWorker),
   graphql: await addAsset(assets, 'graphql-worker', 'js', graphiql.graphqlWorker),
-});
+};
+const boot = renderBootScript(workers, readExamples());
 const icon = Buffer.from(graphiql.favicon.slice(graphiql.favicon.indexOf(',') + 1), 'base64');
 
-const page = renderPage({
+const files: PageFiles = {
   boot: `graphql/assets/${await addAsset(assets, 'boot', 'js', boot)}`,
   script: `graphql/assets/${await addAsset(assets, 'graphiql', 'js', graphiql.js)}`,
   style: `graphql/assets/${await addAsset(assets, 'graphiql', 'css', graphiql.css)}`,
   icon: `graphql/assets/${await addAsset(assets, 'icon', 'ico', icon)}`,
-});
+};
 
-process.send?.({ page, assets } satisfies Prepared);
+process.send?.({ files, assets } satisfies Prepared);

@@ -1,79 +1,25 @@
+import type { Example } from './graphiql-examples.ts';
+
 /** The names, below the page's own address, of the files that the page loads. */
 export type PageFiles = { script: string; style: string; icon: string; boot: string };
 
 /** The names of the editors' worker scripts, each relative to the boot script's address. */
 export type WorkerFiles = { editorWorkerService: string; json: string; graphql: string };
 
-/** What the query editor shows at first; it must stay valid against the schema. */
-export const exampleQuery = `# Who is asking? In development this prints a token:
-#
-#   npm run -s token -- --sub alice --org acme
-#
-# It goes into the Headers tab below. Without a token the
-# documentation at the left can be read, nothing else.
-
-query Inbox {
-  notifications(first: 10) {
-    totalCount
-    edges {
-      node {
-        __typename
-        ... on UserNotification {
-          id
-          status
-          title
-          occurredAt
-          task {
-            id
-            projectId
-            name
-          }
-        }
-        ... on PlanRequestedNotification {
-          plan: payload {
-            summary
-            plan
-          }
-        }
-        ... on QuestionRequestedNotification {
-          question: payload {
-            input
-          }
-        }
-        ... on TaskFailedNotification {
-          failed: payload {
-            message
-          }
-        }
-        ... on TaskResponseReadyNotification {
-          ready: payload {
-            message
-          }
-        }
-      }
-    }
-  }
-  workspaces(first: 10) {
-    edges {
-      node {
-        id
-        projectId
-        status
-      }
-    }
-  }
-}
-`;
-
 // The editor reads JSON with comments. The header stays commented out until there is a token: a placeholder would be
 // sent as it stands, and the introspection behind the documentation would be refused along with it.
-const exampleHeaders = `{
-  // With a token, take the slashes away:
+const headersWithoutToken = `{
+  // With a token, take the slashes away. In development this prints one:
+  // npm run -s token -- --sub alice --org acme
   // "Authorization": "Bearer <token>"
 }`;
 
-/** The page's HTML. It has no inline script, and all its addresses are relative, so that a proxy may add a prefix. */
-export function renderPage(files: PageFiles): string {
+/**
+ * The page's HTML, with a token for its header editor or without. It has no inline script, and all its addresses are
+ * relative, so that a proxy may add a prefix.
+ * @param token a JWT, which needs no escaping: it is letters, digits, `-`, `_` and `.` (RFC 7515, section 7.1)
+ */
+export function renderPage(files: PageFiles, token: string | null): string {
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -87,7 +33,7 @@ export function renderPage(files: PageFiles): string {
   </head>
   <body class="no-focus-outline">
     <noscript>GraphiQL needs JavaScript.</noscript>
-    <div id="root"></div>
+    <div id="root"${token === null ? '' : ` data-token="${token}"`}></div>
   </body>
 </html>
 `;
@@ -97,11 +43,9 @@ export function renderPage(files: PageFiles): string {
  * The script that starts GraphiQL in the page. It runs before GraphiQL's own script, which looks for MonacoEnvironment
  * while it loads, and draws when both have run. Without an `endpoint` GraphiQL asks the page's own address.
  */
-export function renderBootScript(workers: WorkerFiles): string {
+export function renderBootScript(workers: WorkerFiles, examples: readonly Example[]): string {
   const options = {
-    title: 'Account gateway',
-    defaultQuery: exampleQuery,
-    headers: exampleHeaders,
+    defaultQuery: examples.find(({ name }) => name === 'inbox')?.query,
     defaultEditorToolsVisibility: 'headers',
     shouldPersistHeaders: false,
     // Subscriptions too: by itself they go by GET, with the query and its variables in the address.
@@ -110,7 +54,9 @@ export function renderBootScript(workers: WorkerFiles): string {
   return `'use strict';
 const base = document.currentScript.src;
 const workers = ${JSON.stringify(workers)};
+const examples = ${JSON.stringify(examples)};
 const options = ${JSON.stringify(options)};
+const headersWithoutToken = ${JSON.stringify(headersWithoutToken)};
 
 self.MonacoEnvironment = {
   globalAPI: false,
@@ -121,7 +67,51 @@ self.MonacoEnvironment = {
 options.onEditQuery = () => {};
 
 addEventListener('DOMContentLoaded', () => {
-  YogaGraphiQL.renderYogaGraphiQL(document.querySelector('#root'), options);
+  const root = document.querySelector('#root');
+  const { token } = root.dataset;
+  options.headers =
+    token === undefined
+      ? headersWithoutToken
+      : JSON.stringify({ Authorization: 'Bearer ' + token }, null, 2);
+
+  const asked = new URLSearchParams(location.search).get('example');
+  const example = examples.find(({ name }) => name === asked);
+  if (example !== undefined) {
+    options.query = example.query;
+    options.variables = example.variables;
+    if (example.variables !== '') options.defaultEditorToolsVisibility = 'variables';
+    // Loading the page again must not open the example once more.
+    history.replaceState(null, '', location.pathname);
+  }
+
+  options.title = renderTitle();
+  YogaGraphiQL.renderYogaGraphiQL(root, options);
 });
+
+/** The page's name, and a menu that opens an example in a tab of its own. */
+function renderTitle() {
+  const { createElement } = React;
+  const groups = Object.entries(Object.groupBy(examples, ({ group }) => group));
+  const menu = createElement(
+    'select',
+    {
+      'aria-label': 'Examples',
+      value: '',
+      style: { width: '7.5em', font: 'inherit', fontSize: '14px' },
+      onChange: ({ target }) => {
+        location.search = '?example=' + encodeURIComponent(target.value);
+      },
+    },
+    createElement('option', { key: '', value: '', disabled: true }, 'Examples'),
+    groups.map(([label, members]) =>
+      createElement(
+        'optgroup',
+        { key: label, label },
+        members.map(({ name }) => createElement('option', { key: name, value: name }, name)),
+      ),
+    ),
+  );
+  return createElement(React.Fragment, null, 'Account gateway ', menu);
+}
 `;
 }

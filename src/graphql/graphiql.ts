@@ -3,37 +3,64 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { weights } from '../http/accept.ts';
 import { sendAsset, sendPage } from '../http/page.ts';
 import type { Prepared } from './graphiql-assets.ts';
+import { renderPage } from './graphiql-page.ts';
+import type { PageToken } from './graphiql-token.ts';
 
-/** Answers the GraphiQL page and its assets; returns false for any other request. */
-export type Graphiql = (request: IncomingMessage, response: ServerResponse) => boolean;
+/** Answers the GraphiQL page and its assets, and hands any other request on. */
+export type Graphiql = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void;
 
 const pagePath = '/graphql';
 const assetsPath = '/graphql/assets/';
 
 /**
- * Prepares GraphiQL, served from this process alone: about half a second in a process of its own, and 2.5 MB kept.
- *
- * @throws when the files cannot be prepared.
+ * Serves GraphiQL from this process alone. Its files are prepared when somebody first asks for them, in about half a
+ * second and a process of its own; 2.5 MB are kept from then on. The page's header editor holds what `token` makes.
  */
-export async function createGraphiql(): Promise<Graphiql> {
-  const { page, assets } = await prepare();
+export function createGraphiql(token?: PageToken): Graphiql {
+  let prepared: Promise<Prepared> | undefined;
+  const files = () => {
+    prepared ??= prepare().catch((error: unknown) => {
+      prepared = undefined;
+      throw error;
+    });
+    return prepared;
+  };
 
-  return (request, response) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return false;
+  async function answerPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const page = renderPage((await files()).files, (await token?.(request)) ?? null);
+    // The same address answers GraphQL.
+    response.appendHeader('Vary', 'Accept');
+    // It may hold a token.
+    sendPage(response, page, 'no-store');
+  }
+
+  async function answerAsset(
+    request: IncomingMessage,
+    response: ServerResponse,
+    name: string,
+    next: () => void,
+  ): Promise<void> {
+    const asset = (await files()).assets.get(name);
+    if (asset === undefined) next();
+    else sendAsset(request, response, asset);
+  }
+
+  return (request, response, next) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return next();
     const [path = ''] = (request.url ?? '').split('?', 1);
     if (path === pagePath && prefersPage(request.headers.accept)) {
-      // The same address answers GraphQL.
-      response.appendHeader('Vary', 'Accept');
-      sendPage(response, page);
-      return true;
-    }
-    const asset = path.startsWith(assetsPath) ? assets.get(path.slice(assetsPath.length)) : undefined;
-    if (asset === undefined) return false;
-    sendAsset(request, response, asset);
-    return true;
+      answerPage(request, response).catch(next);
+    } else if (path.startsWith(assetsPath)) {
+      answerAsset(request, response, path.slice(assetsPath.length), next).catch(next);
+    } else next();
   };
 }
 
+/** @throws {Error} when the files cannot be prepared */
 function prepare(): Promise<Prepared> {
   const child = fork(new URL('./graphiql-assets.ts', import.meta.url), {
     env: {},

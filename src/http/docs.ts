@@ -26,7 +26,7 @@ export function answerDocs(): RequestHandler {
     const { page, assets } = await open();
     const [, name] = request.path.split('/assets/');
     const asset = assets.get(name ?? '');
-    if (name === undefined) sendPage(response, page);
+    if (name === undefined) sendPage(response, page, 'no-cache');
     else if (asset === undefined) next();
     else sendAsset(request, response, asset);
   };

@@ -56,10 +56,10 @@ const security = {
 };
 
 /** Answers a page of HTML without inline scripts. */
-export function sendPage(response: ServerResponse, page: string): void {
+export function sendPage(response: ServerResponse, page: string, caching: 'no-cache' | 'no-store'): void {
   response.writeHead(200, {
     ...security,
-    'Cache-Control': 'no-cache',
+    'Cache-Control': caching,
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Length': Buffer.byteLength(page),
   });

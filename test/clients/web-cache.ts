@@ -1,0 +1,79 @@
+import { type Cache, cacheExchange } from '@urql/exchange-graphcache';
+import { relayPagination } from '@urql/exchange-graphcache/extras';
+import type { ResultOf } from 'gql.tada';
+import { Counts, type Dismiss, type Events } from './web-operations.ts';
+import { introspection } from './web-schema.ts';
+
+/** Without identity outside of what holds it. A task is as it was when its notification came. */
+const embedded = () => null;
+
+/**
+ * A cache that keeps every notification, preference and workspace once, and the inbox in step with what happens.
+ * @throws {Error} out of an operation that the cache cannot keep apart or does not know
+ */
+export function createCache() {
+  return cacheExchange({
+    schema: introspection,
+    keys: {
+      AskUserQuestion: embedded,
+      AskUserQuestionOption: embedded,
+      NotificationCounts: embedded,
+      NotificationCountsNow: embedded,
+      NotificationTask: embedded,
+      PlanRequestedPayload: embedded,
+      QuestionRequestedPayload: embedded,
+      TaskResultPayload: embedded,
+      NotificationPreference: ({ notificationKind }) => String(notificationKind),
+    },
+    resolvers: { Query: { notifications: relayPagination(), workspaces: relayPagination() } },
+    updates: {
+      Mutation: {
+        dismissNotification({ dismissNotification: done }: ResultOf<typeof Dismiss>, _variables, cache) {
+          if (done) keepInInbox(cache, done.notification);
+        },
+      },
+      Subscription: {
+        notificationEvents({ notificationEvents: event }: ResultOf<typeof Events>, _variables, cache) {
+          keepInInbox(cache, event.notification);
+          cache.updateQuery({ query: Counts }, (now) =>
+            now?.notificationCounts
+              ? {
+                  notificationCounts: {
+                    ...now.notificationCounts,
+                    total: event.counts.total,
+                    cursor: event.cursor,
+                  },
+                }
+              : now,
+          );
+        },
+      },
+    },
+    logger(severity, message) {
+      if (severity !== 'debug') throw new Error(message);
+    },
+  });
+}
+
+type Change = Pick<
+  ResultOf<typeof Events>['notificationEvents']['notification'],
+  '__typename' | 'id' | 'status'
+>;
+
+/** Puts an active notification at the head of the inbox where it is new, and takes any other out of it. */
+function keepInInbox(cache: Cache, notification: Change): void {
+  const key = cache.keyOfEntity(notification);
+  for (const { fieldName, arguments: args } of cache.inspectFields('Query')) {
+    if (fieldName !== 'notifications') continue;
+    const page = cache.resolve('Query', fieldName, args);
+    const nodes = typeof page === 'string' ? cache.resolve(page, 'nodes') : null;
+    if (typeof page !== 'string' || !Array.isArray(nodes)) continue;
+    if (notification.status !== 'ACTIVE') {
+      cache.link(
+        page,
+        'nodes',
+        nodes.filter((node) => node !== key),
+      );
+    } else if (!args?.after && !nodes.includes(key)) cache.link(page, 'nodes', [key, ...nodes]);
+  }
+}

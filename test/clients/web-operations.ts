@@ -1,0 +1,150 @@
+import { initGraphQLTada, type ResultOf } from 'gql.tada';
+import type { introspection } from './web-schema.ts';
+
+/** Every document gets the types of its variables and its result from the schema. */
+const graphql = initGraphQLTada<{
+  introspection: typeof introspection;
+  scalars: { DateTime: string; JSON: unknown; Secret: string };
+  disableMasking: true;
+}>();
+
+/** What a card of the inbox shows. */
+const Card = graphql(`
+  fragment Card on Notification {
+    __typename
+    ... on UserNotification {
+      id
+      status
+      title
+      createdAt
+      task {
+        id
+        name
+      }
+    }
+    ... on PlanRequestedNotification {
+      payload {
+        summary
+        plan
+      }
+    }
+    ... on QuestionRequestedNotification {
+      payload {
+        questions {
+          question
+          options {
+            label
+          }
+        }
+      }
+    }
+    ... on TaskFailedNotification {
+      payload {
+        message
+      }
+    }
+    ... on TaskResponseReadyNotification {
+      payload {
+        message
+      }
+    }
+  }
+`);
+export type Card = ResultOf<typeof Card>;
+
+export const Inbox = graphql(
+  `
+    query Inbox($first: Int!, $after: String) {
+      notifications(status: [ACTIVE], first: $first, after: $after) {
+        nodes {
+          ...Card
+        }
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+      }
+    }
+  `,
+  [Card],
+);
+
+export const Counts = graphql(`
+  query Counts {
+    notificationCounts {
+      total
+      cursor
+    }
+  }
+`);
+
+export const Events = graphql(
+  `
+    subscription Events($after: String!) {
+      notificationEvents(after: $after) {
+        cursor
+        counts {
+          total
+        }
+        notification {
+          ...Card
+        }
+      }
+    }
+  `,
+  [Card],
+);
+
+export const Dismiss = graphql(`
+  mutation Dismiss($id: ID!) {
+    dismissNotification(input: { id: $id }) {
+      notification {
+        __typename
+        ... on UserNotification {
+          id
+          status
+        }
+      }
+    }
+  }
+`);
+
+export const Preferences = graphql(`
+  query Preferences {
+    notificationPreferences {
+      notificationKind
+      emailEnabled
+      pushEnabled
+      chatDmEnabled
+    }
+  }
+`);
+
+export const ChooseChannels = graphql(`
+  mutation ChooseChannels($input: UpdateNotificationPreferencesInput!) {
+    updateNotificationPreferences(input: $input) {
+      preferences {
+        notificationKind
+        emailEnabled
+        pushEnabled
+        chatDmEnabled
+      }
+    }
+  }
+`);
+
+export const Workspaces = graphql(`
+  query Workspaces($first: Int!, $after: String) {
+    workspaces(first: $first, after: $after) {
+      nodes {
+        id
+        projectId
+        status
+      }
+      pageInfo {
+        hasNextPage
+        endCursor
+      }
+    }
+  }
+`);
