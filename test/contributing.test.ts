@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makeFolder, removeFolder } from './support/folder.ts';
+
+const repository = fileURLToPath(new URL('..', import.meta.url));
+const guide = await readFile(join(repository, 'CONTRIBUTING.md'), 'utf8');
+
+/** The blocks of the worked example: whole files, and lines that join in. */
+const blocks = [...guide.matchAll(/^```(ts|diff) (\S+)\n(.*?)^```$/gms)].map(
+  ([, kind = '', path = '', content = '']) => ({ kind, path, content }),
+);
+
+let folder: string;
+beforeAll(async () => {
+  folder = await makeFolder();
+  const isOurs = (path: string) => !/\/(node_modules|\.git|\.data)$/.test(path);
+  await cp(repository, folder, { recursive: true, filter: isOurs });
+  await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'));
+});
+afterAll(() => removeFolder(folder));
+
+/** Puts the new lines in the place of the old ones, which must be there exactly once. */
+function patched(text: string, diff: string, path: string): string {
+  const lines = diff.split('\n').filter((line) => line !== '');
+  const side = (sign: string) =>
+    lines.filter((line) => line.startsWith(' ') || line.startsWith(sign)).map((line) => `${line.slice(1)}\n`);
+  const parts = text.split(side('-').join(''));
+  expect(parts, `${path} has these lines once:\n${side('-').join('')}`).toHaveLength(2);
+  return parts.join(side('+').join(''));
+}
+
+const run = (program: string, ...options: string[]) =>
+  promisify(execFile)(process.execPath, [program, ...options], { cwd: folder });
+
+test('the worked example of CONTRIBUTING.md fits the code: it compiles, and the schema has its operations', async () => {
+  expect(blocks.length).toBeGreaterThan(10);
+  for (const { kind, path, content } of blocks) {
+    const file = join(folder, path);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, kind === 'ts' ? content : patched(await readFile(file, 'utf8'), content, path));
+  }
+
+  await run('node_modules/typescript/bin/tsc', '-p', '.');
+  await run('src/graphql/print.ts');
+  const schema = await readFile(join(folder, 'schema.graphql'), 'utf8');
+  expect(schema).toMatch(/addFavoriteProject\(/);
+  expect(schema).toMatch(/favoriteProjects: \[FavoriteProject!\]/);
+});
+
+test('every script and file that CONTRIBUTING.md names is there', async () => {
+  const { scripts } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8'));
+  for (const [, name = ''] of guide.matchAll(/npm run (?:-s )?([\w:]+)/g))
+    expect(scripts).toHaveProperty(name);
+  const [, map = ''] = /^## The way of a request$.*?^```\n(.*?)^```$/ms.exec(guide) ?? [];
+  for (const [path] of map.matchAll(/\b(?:src|rest)\/[\w./-]+\.ts/g)) {
+    await expect(readFile(join(repository, path)), path).resolves.toBeDefined();
+  }
+});
