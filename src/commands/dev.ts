@@ -36,8 +36,7 @@ function spawnWatcher(env: NodeJS.ProcessEnv) {
   const withParent = new URL('end-with-parent.ts', import.meta.url).href;
   return spawn(process.execPath, ['--watch', '--watch-preserve-output', '--import', withParent, gateway], {
     env,
-    // Ctrl-C in a terminal would reach the gateway besides the watcher's signal, and a second one ends it at once.
-    detached: true,
+    // The pipe tells the gateway when this process is gone.
     stdio: ['pipe', 'inherit', 'inherit'],
   });
 }

@@ -3,4 +3,4 @@
  * watcher is told to stop, which stops the gateway.
  */
 process.stdin.on('end', () => process.kill(process.ppid)).resume();
-if ('unref' in process.stdin) process.stdin.unref();
+process.stdin.unref();
