@@ -11,6 +11,9 @@ import { freePort } from './support/redis.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 
+/** Several starts, one after another, on a busy machine. */
+const PATIENCE_MS = 120_000;
+
 let folder: string;
 let address: string;
 let environment: Record<string, string>;
@@ -49,14 +52,16 @@ const status = async (path: string) => (await fetch(`${address}${path}`)).status
 const answersReady = () => eventually(async () => expect(await status('/readyz')).toBe(200));
 const nobodyAnswers = () => eventually(() => expect(fetch(address)).rejects.toThrow());
 
-test('a command that is killed leaves no gateway behind', async () => {
+test('a command that is killed leaves no gateway behind', { timeout: PATIENCE_MS }, async () => {
   const killed = dev();
   await killed.printed(/Listening on/);
   await killed.stop('SIGKILL');
   await nobodyAnswers();
 });
 
-test('a changed file makes a new gateway on the same database, and Ctrl-C ends both', async () => {
+test('a changed file makes a new gateway on the same database, and Ctrl-C ends both', {
+  timeout: PATIENCE_MS,
+}, async () => {
   const command = dev();
   await command.printed(/Listening on/);
   await answersReady();

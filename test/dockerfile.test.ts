@@ -38,7 +38,7 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
     folder = await makeFolder();
     database = await createEmptyDatabase();
     image = await buildImage(stages, await read('.dockerignore'), folder);
-  });
+  }, 120_000);
   afterAll(async () => {
     await database?.drop();
     await removeFolder(folder);
