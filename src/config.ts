@@ -108,6 +108,11 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   };
 }
 
+/** The environment for a process that is to run with other settings. */
+export function environmentWith(settings: Record<string, string>): NodeJS.ProcessEnv {
+  return { ...process.env, ...settings };
+}
+
 function wholeNumber(least: number, most: number) {
   const rule = `must be a whole number from ${least} to ${most}`;
   return z
@@ -228,6 +233,9 @@ const Environment = z.object({
     )
     .default('info'),
 });
+
+/** The environment variables that are read. */
+export const settingNames: readonly string[] = Object.keys(Environment.shape);
 
 /** In production nothing is made up; what is missing is named with what it is for. */
 function missing(given: Record<string, string | undefined>): string[] {

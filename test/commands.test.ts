@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { decodeJwt } from 'jose';
+import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
 import { graphql, rest } from './support/client.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { type GatewayProcess, runProcess, startGatewayProcess, withoutPlace } from './support/process.ts';
+import { readSettings } from './support/settings-file.ts';
 import { jwks } from './support/tokens.ts';
 
 let folder: string;
@@ -116,5 +118,35 @@ describe('npm run migrate', () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(withoutPlace(stdout)).toBe('The database is up to date.\n');
     expect(existsSync(join(settings.DATA_DIR, 'postgresql/cluster/postmaster.pid'))).toBe(false);
+  });
+});
+
+describe('npm run settings', () => {
+  test('prints settings that production takes, whose tokens are those of the development key', async () => {
+    const { status, stdout, stderr } = await runProcess('src/commands/settings.ts', settings);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    const printed = readSettings(stdout);
+    const database = { DATABASE_URL: 'postgres://db/gateway', NODE_ENV: 'production' };
+    const { keySet, issuer, audience, encryptionKeys } = readConfig({ ...printed, ...database });
+    expect(encryptionKeys?.size).toBe(1);
+    expect(printed.POSTGRES_PASSWORD).toMatch(/^[0-9a-f]{48}$/);
+
+    const [, command = ''] = /^#\s+(AUTH_ISSUER=.*)$/m.exec(stdout) ?? [];
+    const told = Object.fromEntries(command.split(' ', 2).map((pair) => pair.split('=', 2)));
+    const { stdout: printedToken } = await token(['--sub', 'alice', '--org', 'acme'], told);
+    const keys = keySet.kind === 'local' ? keySet.jwks : expect.unreachable();
+    const verified = await jwtVerify(printedToken.trim(), createLocalJWKSet(keys), {
+      issuer: issuer ?? '',
+      audience: audience ?? '',
+    });
+    expect(verified.payload).toMatchObject({ sub: 'alice', org_id: 'acme' });
+  });
+
+  test('makes other secrets every time', async () => {
+    const print = async () => readSettings((await runProcess('src/commands/settings.ts', settings)).stdout);
+    const [first, second] = await Promise.all([print(), print()]);
+    expect(first.ENCRYPTION_KEYS).not.toBe(second.ENCRYPTION_KEYS);
+    expect(first.POSTGRES_PASSWORD).not.toBe(second.POSTGRES_PASSWORD);
+    expect(first.AUTH_JWKS).toBe(second.AUTH_JWKS);
   });
 });

@@ -35,7 +35,9 @@ test('production refuses a schema that is not migrated, touches nothing, and ser
   };
   const refused = await serve(settings);
   expect(refused).toMatchObject({ status: 1, stdout: '' });
-  expect(refused.stderr).toMatch(/^The database lacks Migration\w+\. Run: npm run migrate\n$/);
+  expect(refused.stderr).toMatch(
+    /^The database lacks Migration\w+(, Migration\w+)*\. Run: npm run migrate\n$/,
+  );
   expect(await database.sql(`select from pg_tables where schemaname = 'public'`)).toEqual([]);
 
   const migrated = await runProcess('src/commands/migrate.ts', settings);

@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 /** What a program has written and how it ended. */
@@ -26,6 +27,11 @@ export function startProcess(
     env: environment,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  return follow(child, program);
+}
+
+/** Follows what a program writes and how it ends. */
+export function follow(child: ChildProcessByStdio<null, Readable, Readable>, program: string): Process {
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

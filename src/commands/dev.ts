@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { environmentWith, readConfig } from '../config.ts';
+import { startDatabaseServer } from '../database/start.ts';
+import { OperatorError } from '../operator-error.ts';
+import { runCommand } from './run.ts';
+
+/**
+ * Serves, and starts the gateway anew whenever a file that it is made of changes. The database belongs to this
+ * process, so it stays up meanwhile.
+ */
+runCommand('npm run dev', async () => {
+  const { production, dataDir, ...config } = readConfig();
+  if (production)
+    throw new OperatorError('npm run dev is for development. Unset NODE_ENV, or run: npm start');
+  const toldToStop = Promise.race(['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => once(process, signal)));
+  const database = await startDatabaseServer({ ...config, dataDir }, 'gateway', say);
+  try {
+    const watcher = spawnWatcher(
+      environmentWith({ DATABASE_URL: database.url, NODE_COMPILE_CACHE: join(dataDir, 'compile-cache') }),
+    );
+    const ended = once(watcher, 'exit');
+    await Promise.race([toldToStop, ended]);
+    watcher.kill();
+    await ended;
+  } finally {
+    await database.stop();
+  }
+});
+
+/** Starts Node.js's own watcher, which starts the gateway. */
+function spawnWatcher(env: NodeJS.ProcessEnv) {
+  const gateway = fileURLToPath(new URL('../main.ts', import.meta.url));
+  const withParent = new URL('end-with-parent.ts', import.meta.url).href;
+  return spawn(process.execPath, ['--watch', '--watch-preserve-output', '--import', withParent, gateway], {
+    env,
+    // The pipe tells the gateway when this process is gone.
+    stdio: ['pipe', 'inherit', 'inherit'],
+  });
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

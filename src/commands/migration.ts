@@ -1,0 +1,39 @@
+import { relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { readConfig } from '../config.ts';
+import { type Database, migrationsFolder, openDatabase } from '../database/database.ts';
+import { pendingMigrations } from '../database/migrate.ts';
+import { startDatabaseServer } from '../database/start.ts';
+import { OperatorError } from '../operator-error.ts';
+import { runCommand, UsageError } from './run.ts';
+
+/** Writes a migration that takes the database to what the entities describe. The database is only read. */
+runCommand('npm run -s migration -- NAME', async () => {
+  const [name, ...others] = parseArgs({ allowPositionals: true }).positionals;
+  if (name === undefined || others.length > 0 || !/^[a-z][a-z\d_]*$/.test(name)) {
+    throw new UsageError('NAME says what changes, in small letters, digits and underscores: add_favorites');
+  }
+  const config = readConfig();
+  const server = await startDatabaseServer(config, 'command', say);
+  const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
+  try {
+    await write(database, name);
+  } finally {
+    await database.close();
+    await server.stop();
+  }
+});
+
+async function write(database: Database, name: string): Promise<void> {
+  const pending = await pendingMigrations(database);
+  if (pending.length > 0) {
+    throw new OperatorError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
+  }
+  const { fileName, diff } = await database.migrator.create(undefined, false, false, name);
+  if (diff.up.length === 0) throw new OperatorError('The database is what the entities describe already.');
+  say(`Wrote ${relative('.', migrationsFolder)}/${fileName}. Read it, then run: npm run migrate`);
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

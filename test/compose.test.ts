@@ -1,0 +1,132 @@
+import { existsSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { ConfigError, readConfig, settingNames } from '../src/config.ts';
+import { readDockerfile } from './support/dockerfile.ts';
+import { filledExample, readSettings, textOfFile } from './support/settings-file.ts';
+
+const Service = z.strictObject({
+  build: z.literal('.').optional(),
+  image: z.string(),
+  command: z.array(z.string()).optional(),
+  env_file: z.literal('.env').optional(),
+  environment: z.record(z.string(), z.string()).default({}),
+  depends_on: z
+    .record(
+      z.string(),
+      z.strictObject({ condition: z.enum(['service_healthy', 'service_completed_successfully']) }),
+    )
+    .default({}),
+  healthcheck: z.looseObject({ disable: z.boolean().optional() }).optional(),
+  configs: z.array(z.strictObject({ source: z.string(), target: z.string() })).default([]),
+  volumes: z.array(z.string()).default([]),
+  ports: z.array(z.string()).default([]),
+  restart: z.enum(['unless-stopped', 'no']),
+  stop_grace_period: z.string().optional(),
+  read_only: z.boolean().optional(),
+  cap_drop: z.array(z.string()).optional(),
+  security_opt: z.array(z.string()).optional(),
+});
+const Compose = z.object({
+  services: z.record(z.string(), Service),
+  configs: z.record(z.string(), z.strictObject({ content: z.string() })),
+  volumes: z.record(z.string(), z.null()),
+});
+
+const compose = Compose.parse(parse(await textOfFile('compose.yaml'), { merge: true }));
+const services = Object.entries(compose.services);
+const ours = services.filter(([, { build }]) => build !== undefined);
+const gateways = ours.filter(([, { command }]) => command === undefined);
+
+/** Puts settings in the place of `${NAME:-default}` and `${NAME:?message}`. */
+function interpolate(text: string, settings: Record<string, string>): string {
+  return text.replace(/\$\{(\w+):([-?])([^}]*)\}/g, (_all, name: string, operator: string, rest: string) => {
+    const value = settings[name] || (operator === '-' ? rest : undefined);
+    if (value === undefined) throw new Error(`${name}: ${rest}`);
+    return value;
+  });
+}
+
+/** What the container of a service gets: the image's variables, the file's, its own. */
+async function environmentOf({ environment }: z.output<typeof Service>, file: Record<string, string>) {
+  const image = readDockerfile(await textOfFile('Dockerfile')).at(-1)?.instructions ?? [];
+  const fromImage = image.flatMap((one) => (one.name === 'ENV' ? [one.variables] : []));
+  const own = Object.entries(environment).map(([name, value]) => [name, interpolate(value, file)]);
+  return Object.assign({}, ...fromImage, file, Object.fromEntries(own));
+}
+
+test('two gateways, and the command that migrates, are given nothing that the gateway does not read', async () => {
+  expect(gateways).toHaveLength(2);
+  const file = await filledExample();
+  for (const [, service] of ours) {
+    const unknown = Object.keys(await environmentOf(service, file)).filter(
+      (name) => !settingNames.includes(name),
+    );
+    // It is for the address of the database.
+    expect(unknown).toEqual(['POSTGRES_PASSWORD']);
+  }
+});
+
+test('the gateways take their settings, in production, on PostgreSQL and Redis of their own', async () => {
+  const file = await filledExample();
+  for (const [, service] of ours) {
+    expect(readConfig(await environmentOf(service, file))).toMatchObject({
+      production: true,
+      host: '0.0.0.0',
+      port: 4000,
+      publicUrl: 'https://account.example.com',
+      databaseUrl: 'postgres://gateway:secret@postgres:5432/gateway',
+      redisUrl: 'redis://redis:6379',
+      keySet: { kind: 'remote' },
+      graphiql: false,
+    });
+  }
+  const { POSTGRES_PASSWORD: _, ...without } = file;
+  await expect(environmentOf(ours[0]?.[1] ?? expect.unreachable(), without)).rejects.toThrow(
+    'POSTGRES_PASSWORD: set it in .env',
+  );
+});
+
+test('an example that is not filled in is refused by name', async () => {
+  const example = readSettings(await textOfFile('.env.example'));
+  const open = Object.keys(example).filter((name) => example[name] === '');
+  expect(open).toEqual(['ENCRYPTION_KEYS', 'POSTGRES_PASSWORD']);
+  const settings = { ...example, NODE_ENV: 'production', DATABASE_URL: 'postgres://db/gateway' };
+  expect(() => readConfig(settings)).toThrow(
+    new ConfigError([
+      'ENCRYPTION_KEYS: is required with NODE_ENV=production: the keys that editor credentials are encrypted with (id:base64 of 32 bytes)',
+    ]),
+  );
+});
+
+test('everything waits for what it needs: the migration for PostgreSQL, the gateways for the migration', async () => {
+  const isBuiltWithCheck = /^HEALTHCHECK /m.test(await textOfFile('Dockerfile'));
+  for (const [name, { depends_on }] of services) {
+    for (const [needed, { condition }] of Object.entries(depends_on)) {
+      const other = compose.services[needed] ?? expect.unreachable(`${name} needs ${needed}`);
+      const hasCheck = other.healthcheck ? !other.healthcheck.disable : other.build && isBuiltWithCheck;
+      if (condition === 'service_healthy') expect(hasCheck, `the check of ${needed}`).toBe(true);
+      else expect(other.restart).toBe('no');
+    }
+  }
+  const [, ...options] = compose.services.migrate?.command ?? [];
+  expect(options.every((path) => existsSync(new URL(`../${path}`, import.meta.url)))).toBe(true);
+  expect(gateways.map(([, { depends_on }]) => Object.keys(depends_on))).toEqual([
+    ['migrate', 'redis'],
+    ['migrate', 'redis'],
+  ]);
+});
+
+test('the proxy reaches every gateway where it listens, and asks whether it is ready', () => {
+  const caddyfile = compose.configs.caddyfile?.content ?? '';
+  const [, upstreams = ''] = /reverse_proxy ([^{]+) \{/.exec(caddyfile) ?? [];
+  expect(upstreams.split(' ')).toEqual(gateways.map(([name]) => `${name}:4000`));
+  expect(caddyfile).toContain('health_uri /readyz');
+});
+
+test('running requests may end: containers are stopped after the 10 seconds that they have', () => {
+  for (const [, { stop_grace_period = '0s' }] of gateways) {
+    expect(Number.parseInt(stop_grace_period, 10)).toBeGreaterThan(10);
+  }
+});

@@ -1,0 +1,92 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { appendFile, cp, readFile, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from './support/eventually.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { follow, type Process, runProcess } from './support/process.ts';
+import { freePort } from './support/redis.ts';
+
+const repository = fileURLToPath(new URL('..', import.meta.url));
+
+/** Several starts, one after another, on a busy machine. */
+const PATIENCE_MS = 120_000;
+
+let folder: string;
+let address: string;
+let environment: Record<string, string>;
+const running: Process[] = [];
+
+beforeAll(async () => {
+  folder = await makeFolder();
+  for (const part of ['src', 'rest', 'package.json']) {
+    await cp(join(repository, part), join(folder, part), { recursive: true });
+  }
+  await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'));
+  const port = String(await freePort());
+  address = `http://127.0.0.1:${port}`;
+  environment = { PORT: port, DATA_DIR: join(folder, 'data'), GRAPHIQL: 'false' };
+});
+afterAll(async () => {
+  await Promise.all(running.map((process) => process.stop()));
+  await removeFolder(folder);
+});
+
+/** Starts the command in the copy, in a group of its own as a terminal does. */
+function dev(): Process & { interrupt(): void } {
+  const child = spawn(process.execPath, [join(folder, 'src/commands/dev.ts')], {
+    env: environment,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const followed = follow(child, 'npm run dev');
+  running.push(followed);
+  return { ...followed, interrupt: () => void process.kill(-(child.pid ?? 0), 'SIGINT') };
+}
+
+const lockFile = () => join(folder, 'data/postgresql/cluster/postmaster.pid');
+const postmaster = async () => (await readFile(lockFile(), 'utf8')).split('\n', 1)[0];
+const status = async (path: string) => (await fetch(`${address}${path}`)).status;
+const answersReady = () => eventually(async () => expect(await status('/readyz')).toBe(200));
+const nobodyAnswers = () => eventually(() => expect(fetch(address)).rejects.toThrow());
+
+test('a command that is killed leaves no gateway behind', { timeout: PATIENCE_MS }, async () => {
+  const killed = dev();
+  await killed.printed(/Listening on/);
+  await killed.stop('SIGKILL');
+  await nobodyAnswers();
+});
+
+test('a changed file makes a new gateway on the same database, and Ctrl-C ends both', {
+  timeout: PATIENCE_MS,
+}, async () => {
+  const command = dev();
+  await command.printed(/Listening on/);
+  await answersReady();
+  const database = await postmaster();
+
+  await appendFile(join(folder, 'src/main.ts'), "process.stdout.write('The new one\\n');\n");
+  await command.printed(/The new one\n(?:.*\n)*Listening on/);
+  await answersReady();
+  expect(await postmaster()).toBe(database);
+
+  command.interrupt();
+  expect((await command.ended).status).toBe(0);
+  await nobodyAnswers();
+  expect(existsSync(lockFile())).toBe(false);
+});
+
+test('is refused in production', async () => {
+  const ended = await runProcess('src/commands/dev.ts', {
+    NODE_ENV: 'production',
+    DATABASE_URL: 'postgres://127.0.0.1/gateway',
+    AUTH_JWKS_URL: 'https://issuer.example.com/jwks',
+    AUTH_ISSUER: 'issuer',
+    AUTH_AUDIENCE: 'audience',
+    ENCRYPTION_KEYS: `k1:${'A'.repeat(43)}=`,
+  });
+  expect(ended).toMatchObject({ status: 1, stdout: '' });
+  expect(ended.stderr).toBe('npm run dev is for development. Unset NODE_ENV, or run: npm start\n');
+});
