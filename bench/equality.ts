@@ -1,0 +1,68 @@
+import { isDeepStrictEqual } from 'node:util';
+import type pg from 'pg';
+import type { Caller, Callers } from './callers.ts';
+import { contenderTitles } from './contenders.ts';
+import type { LoadRequest } from './load-process.ts';
+import type { ServerOf } from './throughput.ts';
+import { type Way, type Work, waysOf } from './works.ts';
+
+/** Callers whose replies are compared; records of every kind and status are among them. */
+const COMPARED = 3;
+
+/**
+ * Makes sure that all contenders do the same: their replies and what these changed are equal, and all of them refuse a
+ * token whose signature is wrong.
+ * @throws {Error} that tells where two are different
+ */
+export async function checkEquality(
+  work: Work,
+  serverOf: ServerOf,
+  callers: Callers,
+  client: pg.Client,
+): Promise<void> {
+  for (const caller of work.callers(callers).slice(0, COMPARED)) {
+    const results: { title: string; result: unknown }[] = [];
+    for (const { name, way } of waysOf(work)) {
+      const { address } = serverOf(name);
+      await expectRefused(address, caller, way, contenderTitles[name]);
+      await work.prepare?.(client);
+      const content = way.content(await replyTo(address, firstOf(way, caller)));
+      results.push({
+        title: contenderTitles[name],
+        result: { content, effect: await work.effect?.(client, caller) },
+      });
+    }
+    const [expected, ...others] = results;
+    for (const { title, result } of others) {
+      if (isDeepStrictEqual(result, expected?.result)) continue;
+      throw new Error(
+        `${work.title}: ${title} does not do the same as the gateway for ${caller.userId}:\n` +
+          `${JSON.stringify(result, null, 1)}\ninstead of\n${JSON.stringify(expected?.result, null, 1)}`,
+      );
+    }
+  }
+}
+
+function firstOf(way: Way, caller: Caller): LoadRequest {
+  const [first] = way.requests(caller);
+  if (first === undefined) throw new Error(`${caller.userId} asks for nothing.`);
+  return first;
+}
+
+async function expectRefused(address: string, caller: Caller, way: Way, title: string): Promise<void> {
+  const [header, claims, signature = ''] = caller.token.split('.');
+  const wrong = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`;
+  const { status } = await send(address, firstOf(way, { ...caller, token: `${header}.${claims}.${wrong}` }));
+  if (status !== 401) throw new Error(`${title} answered ${status} to a token whose signature is wrong.`);
+}
+
+async function replyTo(address: string, request: LoadRequest): Promise<unknown> {
+  const response = await send(address, request);
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${request.path} was answered ${response.status}: ${text}`);
+  return JSON.parse(text);
+}
+
+function send(address: string, { path, ...request }: LoadRequest): Promise<Response> {
+  return fetch(`${address}${path}`, request);
+}
