@@ -19,6 +19,8 @@ export type ServerProcess = {
   processorTime(): Promise<number>;
   /** Empties its log: what requests write is written for real, but need not be kept. */
   emptyLog(): Promise<void>;
+  /** The end of what it wrote, but for the lines of requests that went well. */
+  complaints(): Promise<string>;
   /** Stops it and removes its folder. */
   stop(): Promise<void>;
 };
@@ -78,7 +80,16 @@ export async function startServerProcess(options: ServerOptions): Promise<Server
     forgetPeakMemory: () => writeFile(about('clear_refs'), '5'),
     processorTime: async () => processorTimeOf(await readFile(about('stat'), 'utf8')),
     emptyLog: () => truncate(log),
+    complaints: async () => complaintsIn(await readLog()),
   };
+}
+
+/** Lines at the end of a log that are told. */
+const TOLD = 5;
+
+function complaintsIn(log: string): string {
+  const lines = log.split('\n').filter((line) => line !== '' && !line.includes('"status":200'));
+  return lines.slice(-TOLD).join('\n');
 }
 
 function statusKib(name: string, status: string): number {

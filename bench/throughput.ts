@@ -24,10 +24,9 @@ export async function sampleOf(
 ): Promise<Sample> {
   await server.emptyLog();
   const before = await server.processorTime();
-  const result = await load.run({
-    address: server.address,
-    lanes,
-    seconds: ends === 'by time' ? seconds : 'once',
+  const order = { address: server.address, lanes, seconds: ends === 'by time' ? seconds : ('once' as const) };
+  const result = await load.run(order).catch(async (error: unknown) => {
+    throw new Error(`${String(error)}\nThe server's last words:\n${await server.complaints()}`);
   });
   const used = (await server.processorTime()) - before;
   return { ...result, cpuMicros: (used * 1000) / result.replies };
