@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
+import type { Bench } from './bench.ts';
 import { startGateway } from './gateway-process.ts';
-import type { Issuer } from './issuer.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 /** The gateway and those that it is held against; how each is made stands in `peers/`. */
@@ -24,8 +24,11 @@ const HIGH_LIMIT = '100000000';
 /** The name of the key that the data set's credentials are said to be encrypted with. */
 export const ENCRYPTION_KEY_ID = 'bench';
 
+/** Where a server finds its records and keys. */
+export type Place = Pick<Bench, 'databaseUrl' | 'issuer'>;
+
 /** What every contender is told. */
-export function settingsFor(databaseUrl: string, issuer: Issuer): Record<string, string> {
+function settingsOf({ databaseUrl, issuer }: Place): Record<string, string> {
   return {
     ...issuer.environment,
     NODE_ENV: 'production',
@@ -34,10 +37,10 @@ export function settingsFor(databaseUrl: string, issuer: Issuer): Record<string,
   };
 }
 
-/** The gateway's settings besides: as they are by default, but for limits too high to be met and no retention. */
-export function gatewaySettingsFor(databaseUrl: string, issuer: Issuer): Record<string, string> {
+/** The gateway's settings: as they are by default, but for limits too high to be met and no retention. */
+export function gatewaySettings(place: Place): Record<string, string> {
   return {
-    ...settingsFor(databaseUrl, issuer),
+    ...settingsOf(place),
     ENCRYPTION_KEYS: `${ENCRYPTION_KEY_ID}:${randomBytes(32).toString('base64')}`,
     RATE_LIMIT_READS_PER_MINUTE: HIGH_LIMIT,
     RATE_LIMIT_WRITES_PER_MINUTE: HIGH_LIMIT,
@@ -50,14 +53,13 @@ export function gatewaySettingsFor(databaseUrl: string, issuer: Issuer): Record<
 /** Starts a contender; the gateway with these options of Node.js. */
 export async function startContender(
   name: Contender,
-  databaseUrl: string,
-  issuer: Issuer,
+  place: Place,
   nodeOptions: readonly string[] = [],
 ): Promise<ServerProcess> {
-  if (name === 'gateway') return startGateway(gatewaySettingsFor(databaseUrl, issuer), nodeOptions);
+  if (name === 'gateway') return startGateway(gatewaySettings(place), nodeOptions);
   return startServerProcess({
     command: process.execPath,
     args: [fileURLToPath(new URL(`peers/${name}.ts`, import.meta.url))],
-    environment: () => settingsFor(databaseUrl, issuer),
+    environment: () => settingsOf(place),
   });
 }

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import type pg from 'pg';
-import type { Caller, Callers } from './callers.ts';
-import { contenderTitles } from './contenders.ts';
+import type { Bench } from './bench.ts';
+import type { Caller } from './callers.ts';
 import type { LoadRequest } from './load-process.ts';
-import type { ServerOf } from './throughput.ts';
-import { type Way, type Work, waysOf } from './works.ts';
+import type { Doer } from './throughput.ts';
+import type { Way, Work } from './works.ts';
 
 /** Callers whose replies are compared; records of every kind and status are among them. */
 const COMPARED = 3;
@@ -15,22 +14,17 @@ const COMPARED = 3;
  * @throws {Error} that tells where two are different
  */
 export async function checkEquality(
+  { client, callers }: Bench,
   work: Work,
-  serverOf: ServerOf,
-  callers: Callers,
-  client: pg.Client,
+  doers: readonly Doer[],
 ): Promise<void> {
   for (const caller of work.callers(callers).slice(0, COMPARED)) {
     const results: { title: string; result: unknown }[] = [];
-    for (const { name, way } of waysOf(work)) {
-      const { address } = serverOf(name);
-      await expectRefused(address, caller, way, contenderTitles[name]);
+    for (const { title, way, server } of doers) {
+      await expectRefused(server.address, caller, way, title);
       await work.prepare?.(client);
-      const content = way.content(await replyTo(address, firstOf(way, caller)));
-      results.push({
-        title: contenderTitles[name],
-        result: { content, effect: await work.effect?.(client, caller) },
-      });
+      const content = way.content(await replyTo(server.address, firstOf(way, caller)));
+      results.push({ title, result: { content, effect: await work.effect?.(client, caller) } });
     }
     const [expected, ...others] = results;
     for (const { title, result } of others) {

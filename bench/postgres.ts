@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../src/database/embedded-postgres.ts';
 import { migrate } from '../src/database/migrate.ts';
-import { say } from './say.ts';
+import { tell } from './say.ts';
 
 /** A PostgreSQL of the bench's own, in a folder of its own. */
 export type Postgres = {
@@ -18,7 +18,7 @@ export async function startPostgres(): Promise<Postgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
   // PostgreSQL does not run as root and enters by another account.
   await chmod(dataDir, 0o755);
-  const server = await startEmbeddedPostgres({ dataDir, notice: say });
+  const server = await startEmbeddedPostgres({ dataDir, notice: tell });
   return {
     async createDatabase(name, fill) {
       await withClient(server.url, (client) => client.query(`create database ${name}`));

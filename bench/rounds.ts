@@ -1,7 +1,5 @@
-import type { LoadResult } from './load-process.ts';
-
-/** One run: what the load saw, and processor time of the server in microseconds a request. */
-export type Sample = LoadResult & { cpuMicros: number };
+import type { Sample } from './sample.ts';
+import { tell } from './say.ts';
 
 /** Somebody who takes part in a contest. */
 export type Entrant = {
@@ -17,28 +15,36 @@ export type Contest = { title: string; entrants: readonly Entrant[] };
 /** A contest's samples, a list for every entrant in their order, a sample for every round. */
 export type Played = { contest: Contest; samples: readonly Sample[][] };
 
+/** Runs before those that count: code is compiled, connections and caches are there. */
+const WARM_UP_RUNS = 2;
+
 /**
  * Plays the contests round by round. In a round the entrants of a contest run right after one another, each round
  * another first, so that whatever else the machine does hits all of them alike.
  */
-export async function playRounds(
-  contests: readonly Contest[],
-  rounds: number,
-  progress: (line: string) => void,
-): Promise<Played[]> {
+export async function playRounds(contests: readonly Contest[], rounds: number): Promise<Played[]> {
+  for (const { title, entrants } of contests) {
+    tell(`  warming up: ${title}`);
+    for (const entrant of entrants) {
+      for (let run = 0; run < WARM_UP_RUNS; run += 1) await entrant.run();
+    }
+  }
   const played = contests.map((contest) => ({ contest, samples: contest.entrants.map((): Sample[] => []) }));
   for (let round = 0; round < rounds; round += 1) {
     for (const { contest, samples } of played) {
-      const told: string[] = [];
-      for (const [turn] of contest.entrants.entries()) {
-        const index = (round + turn) % contest.entrants.length;
-        const sample = await contest.entrants[index]?.run();
-        if (sample === undefined) continue;
-        samples[index]?.push(sample);
-        told[index] = sample.perSecond.toFixed(sample.perSecond < 100 ? 1 : 0);
-      }
-      progress(`  round ${round + 1} of ${rounds}, ${contest.title}: ${told.join(' | ')} requests/s`);
+      await playRound(contest, samples, round);
+      const rates = samples.map((own) => own.at(-1)?.perSecond.toFixed(1));
+      tell(`  round ${round + 1} of ${rounds}, ${contest.title}: ${rates.join(', ')} requests/s`);
     }
   }
   return played;
+}
+
+async function playRound({ entrants }: Contest, samples: readonly Sample[][], round: number): Promise<void> {
+  const first = round % entrants.length;
+  const turns = [...entrants.keys()];
+  for (const index of [...turns.slice(first), ...turns.slice(0, first)]) {
+    const sample = await entrants[index]?.run();
+    if (sample !== undefined) samples[index]?.push(sample);
+  }
 }

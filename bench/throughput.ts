@@ -1,55 +1,59 @@
-import type pg from 'pg';
-import type { Callers } from './callers.ts';
-import { type Contender, contenderTitles } from './contenders.ts';
+import type { Bench } from './bench.ts';
+import { type Standing, standingsOf } from './comparison.ts';
+import { type Contender, contenders, contenderTitles, startContender } from './contenders.ts';
 import { checkEquality } from './equality.ts';
-import type { Load } from './load.ts';
-import type { LoadRequest } from './load-process.ts';
-import type { Contest, Entrant, Sample } from './rounds.ts';
-import { say } from './say.ts';
+import { type Contest, type Entrant, playRounds } from './rounds.ts';
+import { sampleOf } from './sample.ts';
+import { tell } from './say.ts';
 import type { ServerProcess } from './server-process.ts';
-import { lanesOf, type Way, type Work, waysOf } from './works.ts';
+import { deal, type Way, type Work, waysOf } from './works.ts';
 
-/** The server of a contender that was started. */
-export type ServerOf = (name: Contender) => ServerProcess;
+/** The contenders' servers. */
+type Servers = ReadonlyMap<Contender, ServerProcess>;
 
-/** What contests are played with. */
-export type Arena = { load: Load; client: pg.Client; callers: Callers; serverOf: ServerOf; seconds: number };
+/** Starts the contenders, checks that they do the same, and has them do it round by round. */
+export async function measureWorks(bench: Bench, chosen: readonly Work[]): Promise<Standing[]> {
+  const needed = new Set(chosen.flatMap((work) => waysOf(work).map(({ name }) => name)));
+  const servers = new Map<Contender, ServerProcess>();
+  try {
+    for (const name of contenders.filter((name) => needed.has(name))) {
+      tell(`Starting ${contenderTitles[name]}`);
+      servers.set(name, await startContender(name, bench, profiling(name, bench)));
+    }
+    const contests: Contest[] = [];
+    for (const work of chosen) contests.push(await prepareContest(bench, work, servers));
+    return standingsOf(await playRounds(contests, bench.options.rounds));
+  } finally {
+    for (const server of servers.values()) await server.stop();
+  }
+}
 
-/** A run on a server, its processor time included. */
-export async function sampleOf(
-  { load, seconds }: Pick<Arena, 'load' | 'seconds'>,
-  server: ServerProcess,
-  lanes: readonly LoadRequest[][],
-  ends: Work['ends'] = 'by time',
-): Promise<Sample> {
-  await server.emptyLog();
-  const before = await server.processorTime();
-  const order = { address: server.address, lanes, seconds: ends === 'by time' ? seconds : ('once' as const) };
-  const result = await load.run(order).catch(async (error: unknown) => {
-    throw new Error(`${String(error)}\nThe server's last words:\n${await server.complaints()}`);
+function profiling(name: Contender, { options: { profile } }: Bench): string[] {
+  return name === 'gateway' && profile !== undefined ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [];
+}
+
+async function prepareContest(bench: Bench, work: Work, servers: Servers): Promise<Contest> {
+  tell(`${work.title}: comparing replies, warming up`);
+  const doers = waysOf(work).flatMap(({ name, way }) => {
+    const server = servers.get(name);
+    return server === undefined ? [] : [{ title: contenderTitles[name], way, server }];
   });
-  const used = (await server.processorTime()) - before;
-  return { ...result, cpuMicros: (used * 1000) / result.replies };
+  await checkEquality(bench, work, doers);
+  return { title: work.title, entrants: doers.map((doer) => entrantOf(bench, work, doer)) };
 }
 
-/** Checks that the contenders of a work do the same, warms them up and answers the contest. */
-export async function prepareContest(work: Work, arena: Arena): Promise<Contest> {
-  say(`${work.title}: comparing replies, warming up`);
-  await checkEquality(work, arena.serverOf, arena.callers, arena.client);
-  const entrants = waysOf(work).map(({ name, way }) => entrantOf(work, name, way, arena));
-  for (const entrant of entrants) await entrant.run();
-  return { title: work.title, entrants };
-}
+/** Somebody who does a work. */
+export type Doer = { title: string; way: Way; server: ServerProcess };
 
-function entrantOf(work: Work, name: Contender, way: Way, arena: Arena): Entrant {
-  const { client, callers, serverOf } = arena;
-  const lanes = lanesOf(work, way, callers);
+function entrantOf(bench: Bench, work: Work, { title, way, server }: Doer): Entrant {
+  const { client, callers } = bench;
+  const lanes = deal(work.callers(callers), work.connections, way.requests);
   return {
-    title: contenderTitles[name],
+    title,
     ...(way.target !== undefined && { target: way.target }),
     async run() {
       await work.prepare?.(client);
-      const sample = await sampleOf(arena, serverOf(name), lanes, work.ends);
+      const sample = await sampleOf(bench, server, lanes, work.ends);
       await work.verify?.(client, work.callers(callers));
       return sample;
     },

@@ -51,8 +51,8 @@ const INBOX = `query Inbox($first: Int!, $after: String) {
 
 /** How often a caller asks for the same large list in a run. */
 const LARGE_LISTS = 6;
-/** As many as the pools have connections, so that nobody waits for one. */
-const LARGE_CALLERS = 10;
+/** Fewer than the pools have connections: what many of them cost together is measured by itself. */
+const LARGE_CALLERS = 4;
 
 const authorized = ({ token }: Caller) => ({ Authorization: `Bearer ${token}`, Accept: 'application/json' });
 
@@ -79,11 +79,14 @@ const dismissEach = (caller: Caller): LoadRequest[] =>
     headers: authorized(caller),
   }));
 
+/** All workspaces of a caller. */
+export const askForWorkspaces = get('/user/workspaces');
+
 const inbox = { requests: askForInbox(), content: graphqlInbox };
-const workspaces = { requests: get('/user/workspaces'), content: whole };
+const workspaces = { requests: askForWorkspaces, content: whole };
 const editorAuth = { requests: get('/editor/auth'), content: whole };
 const largeList = {
-  requests: (caller: Caller) => Array.from({ length: LARGE_LISTS }, () => workspaces.requests(caller)).flat(),
+  requests: (caller: Caller) => Array.from({ length: LARGE_LISTS }, () => askForWorkspaces(caller)).flat(),
   content: whole,
 };
 const dismissal = { requests: dismissEach, content: dismissedNow };
@@ -152,11 +155,13 @@ export function waysOf({ ways }: Work): { name: Contender; way: Way }[] {
   });
 }
 
-/** What every connection of a run sends, one after another. */
-export function lanesOf(work: Work, way: Way, callers: Callers): LoadRequest[][] {
-  const lanes: LoadRequest[][] = Array.from({ length: work.connections }, () => []);
-  for (const [index, caller] of work.callers(callers).entries()) {
-    lanes[index % work.connections]?.push(...way.requests(caller));
-  }
+/** What every connection sends, one after another, where the callers are dealt out to so many of them. */
+export function deal(
+  callers: readonly Caller[],
+  connections: number,
+  requests: (caller: Caller) => LoadRequest[],
+): LoadRequest[][] {
+  const lanes: LoadRequest[][] = Array.from({ length: connections }, () => []);
+  for (const [index, caller] of callers.entries()) lanes[index % connections]?.push(...requests(caller));
   return lanes;
 }
