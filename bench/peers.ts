@@ -43,6 +43,8 @@ async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2), [...Object.keys(works), ...PARTS]);
   const postgres = await startPostgres();
   const load = startLoad();
+  // Without its load the bench ends, and stops all that it started.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void load.stop());
   try {
     tell('Making the data set');
     const databaseUrl = await postgres.createDatabase('bench', fill);

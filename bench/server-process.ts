@@ -30,6 +30,8 @@ export type ServerOptions = {
   command: string;
   args: readonly string[];
   environment: (folder: string) => Record<string, string>;
+  /** Whether the command runs the server in a process of its own, to which it passes no signal, as npm does. */
+  isLauncher?: boolean;
 };
 
 const POLL_MS = 5;
@@ -41,6 +43,7 @@ const TICK_MS = 10;
  * @throws {Error} where it does not start, with what it printed
  */
 export async function startServerProcess(options: ServerOptions): Promise<ServerProcess> {
+  const { isLauncher = false } = options;
   const folder = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
   // PostgreSQL does not run as root and enters by another account.
   await chmod(folder, 0o755);
@@ -51,18 +54,21 @@ export async function startServerProcess(options: ServerOptions): Promise<Server
     cwd: fileURLToPath(new URL('..', import.meta.url)),
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...options.environment(folder) },
     stdio: ['ignore', file.fd, file.fd],
+    detached: isLauncher,
   });
-  const ended = once(child, 'close').catch(() => undefined);
+  await once(child, 'spawn');
   await file.close();
   const stop = async () => {
-    child.kill();
-    await ended;
+    // The negative number stands for the whole group of a detached process.
+    const id = isLauncher ? -(child.pid ?? Number.NaN) : (child.pid ?? Number.NaN);
+    signal(id, 'SIGTERM');
+    while (signal(id, 0)) await pause(POLL_MS);
     await rm(folder, { recursive: true, force: true });
   };
   const readLog = () => readFile(log, 'utf8');
   let address: string | undefined;
   while (address === undefined) {
-    const hasEnded = child.exitCode !== null || child.signalCode !== null || child.pid === undefined;
+    const hasEnded = child.exitCode !== null || child.signalCode !== null;
     const printed = await readLog();
     [, address] = /Listening on (http:[^\s"]+)/.exec(printed) ?? [];
     if (address === undefined && hasEnded) {
@@ -82,6 +88,15 @@ export async function startServerProcess(options: ServerOptions): Promise<Server
     emptyLog: () => truncate(log),
     complaints: async () => complaintsIn(await readLog()),
   };
+}
+
+/** Sends a signal and answers whether there was anybody to take it. */
+function signal(id: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(id, name);
+  } catch {
+    return false;
+  }
 }
 
 /** Lines at the end of a log that are told. */
