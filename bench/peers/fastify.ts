@@ -1,5 +1,5 @@
 import fastify from 'fastify';
-import { authenticate, type Caller } from './authenticate.ts';
+import { authenticateAll } from './fastify-caller.ts';
 import { pool } from './pool.ts';
 import { WORKSPACE_COLUMNS, type WorkspaceRow, workspaceOf } from './records.ts';
 
@@ -40,13 +40,7 @@ const workspace = {
 };
 
 const app = fastify();
-const callers = new WeakMap<object, Caller>();
-
-app.addHook('onRequest', async (request, reply) => {
-  const caller = await authenticate(request.raw);
-  if (caller === undefined) return reply.code(401).send({ error: 'unauthenticated' });
-  callers.set(request, caller);
-});
+authenticateAll(app);
 
 app.get(
   '/user/workspaces',
@@ -61,7 +55,7 @@ app.get(
     const { rows } = await pool.query<WorkspaceRow>({
       name: 'workspaces',
       text: `select ${WORKSPACE_COLUMNS} from workspace where user_id = $1 order by created_at desc, id desc`,
-      values: [callers.get(request)?.userId],
+      values: [request.caller?.userId],
     });
     return { workspaces: rows.map(workspaceOf) };
   },

@@ -1,6 +1,6 @@
-import fastify, { type FastifyRequest } from 'fastify';
+import fastify from 'fastify';
 import mercurius from 'mercurius';
-import { authenticate, type Caller } from './authenticate.ts';
+import { authenticateAll } from './fastify-caller.ts';
 import { resolvers, serializeTime, typeDefs, typeNameOf } from './notifications-graphql.ts';
 
 /*
@@ -16,19 +16,7 @@ declare module 'mercurius' {
 }
 
 const app = fastify();
-const callers = new WeakMap<object, Caller>();
-
-app.addHook('onRequest', async (request, reply) => {
-  const caller = await authenticate(request.raw);
-  if (caller === undefined) return reply.code(401).send({ error: 'unauthenticated' });
-  callers.set(request, caller);
-});
-
-function callerOf(request: FastifyRequest): Caller {
-  const caller = callers.get(request);
-  if (caller === undefined) throw new Error('The hook did not run.');
-  return caller;
-}
+authenticateAll(app);
 
 await app.register(mercurius, {
   schema: typeDefs,
@@ -38,7 +26,11 @@ await app.register(mercurius, {
     Notification: { resolveType: typeNameOf },
     UserNotification: { resolveType: typeNameOf },
   },
-  context: callerOf,
+  context({ caller }) {
+    if (caller === undefined) throw new Error('The hook did not run.');
+    // A copy: mercurius puts members of its own on it, and the caller is remembered.
+    return { ...caller };
+  },
   jit: 1,
 });
 
