@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
+import { deepStrictEqual } from 'node:assert/strict';
 import type { Bench } from './bench.ts';
 import type { Caller } from './callers.ts';
 import type { LoadRequest } from './load-process.ts';
@@ -28,11 +28,11 @@ export async function checkEquality(
     }
     const [expected, ...others] = results;
     for (const { title, result } of others) {
-      if (isDeepStrictEqual(result, expected?.result)) continue;
-      throw new Error(
-        `${work.title}: ${title} does not do the same as the gateway for ${caller.userId}:\n` +
-          `${JSON.stringify(result, null, 1)}\ninstead of\n${JSON.stringify(expected?.result, null, 1)}`,
-      );
+      try {
+        deepStrictEqual(result, expected?.result);
+      } catch (error) {
+        throw new Error(`${work.title}: ${title} does not do the same as the gateway:\n${String(error)}`);
+      }
     }
   }
 }

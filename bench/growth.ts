@@ -64,7 +64,7 @@ export async function measureGrowth(bench: Bench): Promise<Standing[]> {
           entrants: [page('one of the last', many, one, deep), page('the first', many, one)],
         },
       ];
-      return standingsOf(await playRounds(contests, bench.options.rounds));
+      return standingsOf(await playRounds(contests, bench.options));
     }),
   );
 }

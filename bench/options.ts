@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util';
 export type Options = {
   /** How often every contender of a work runs. */
   rounds: number;
+  /** Runs before those that count: code gets compiled, connections and caches are filled. */
+  warmUps: number;
   /** How long a run lasts that lasts for a time. */
   seconds: number;
   isQuick: boolean;
@@ -27,7 +29,8 @@ export function readOptions(args: readonly string[], names: readonly string[]): 
   }
   return {
     isQuick,
-    rounds: wholeNumber('--rounds', values.rounds) ?? (isQuick ? 3 : 9),
+    rounds: wholeNumber('--rounds', values.rounds) ?? (isQuick ? 2 : 9),
+    warmUps: isQuick ? 1 : 2,
     seconds: wholeNumber('--seconds', values.seconds) ?? (isQuick ? 1 : 3),
     only: values.only,
     profile: values.profile,

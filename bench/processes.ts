@@ -42,7 +42,7 @@ async function compare(bench: Bench, pair: ServerProcess, alone: ServerProcess):
     title: '20 notifications by GraphQL, by two gateways on one port',
     entrants: [entrant('2 processes', pair), entrant('1 process', alone)],
   };
-  return standingsOf(await playRounds([contest], bench.options.rounds));
+  return standingsOf(await playRounds([contest], bench.options));
 }
 
 /** Two servers of one address as one. */

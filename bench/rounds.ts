@@ -1,3 +1,4 @@
+import type { Options } from './options.ts';
 import type { Sample } from './sample.ts';
 import { tell } from './say.ts';
 
@@ -15,18 +16,18 @@ export type Contest = { title: string; entrants: readonly Entrant[] };
 /** A contest's samples, a list for every entrant in their order, a sample for every round. */
 export type Played = { contest: Contest; samples: readonly Sample[][] };
 
-/** Runs before those that count: code is compiled, connections and caches are there. */
-const WARM_UP_RUNS = 2;
-
 /**
  * Plays the contests round by round. In a round the entrants of a contest run right after one another, each round
  * another first, so that whatever else the machine does hits all of them alike.
  */
-export async function playRounds(contests: readonly Contest[], rounds: number): Promise<Played[]> {
+export async function playRounds(
+  contests: readonly Contest[],
+  { rounds, warmUps }: Options,
+): Promise<Played[]> {
   for (const { title, entrants } of contests) {
     tell(`  warming up: ${title}`);
     for (const entrant of entrants) {
-      for (let run = 0; run < WARM_UP_RUNS; run += 1) await entrant.run();
+      for (let run = 0; run < warmUps; run += 1) await entrant.run();
     }
   }
   const played = contests.map((contest) => ({ contest, samples: contest.entrants.map((): Sample[] => []) }));

@@ -22,7 +22,7 @@ export async function measureWorks(bench: Bench, chosen: readonly Work[]): Promi
     }
     const contests: Contest[] = [];
     for (const work of chosen) contests.push(await prepareContest(bench, work, servers));
-    return standingsOf(await playRounds(contests, bench.options.rounds));
+    return standingsOf(await playRounds(contests, bench.options));
   } finally {
     for (const server of servers.values()) await server.stop();
   }
