@@ -20,20 +20,21 @@ import { works } from './works.ts';
 /*
  * The gateway beside its peers: who answers how many requests a second where all do the same. How to read it:
  *
- * - The gateway runs as `npm start` runs it, with everything on: verified tokens, rate limits, the log, NODE_ENV=production.
- *   The peers (bench/peers/, a file each) do the same work with the best settings that their documentation names, and
- *   without what they need not have: limits, a log, audit. All have as many connections to PostgreSQL.
+ * - The gateway runs as `npm start` runs it, with everything on: verified tokens, rate limits, the log,
+ *   NODE_ENV=production. The peers (bench/peers/, a file each) do the same work with the best settings that their
+ *   documentation names, and without what they need not have: limits, a log, audit. All have as many connections to
+ *   PostgreSQL.
  * - Nothing is timed before the replies of all contenders were found equal (bench/equality.ts, bench/content.ts).
- * - The contenders of a work run right after one another, in another order each round (bench/rounds.ts). Read the ratios:
- *   the load and PostgreSQL share the machine with the servers, and other work on it moves all numbers.
+ * - The contenders of a work run right after one another, in another order each round (bench/rounds.ts). Read the
+ *   ratios: the load and PostgreSQL share the machine with the servers, and other work on it moves all numbers.
  * - A ratio is the gateway's requests a second divided by the peer's of the same round, the median of all rounds; its
  *   interval holds the true median with 95 % where there are six rounds or more. A target within the interval is
  *   neither surely reached nor surely missed.
  * - CPU/request is the server's own processor time; PostgreSQL's and the load's are not in it.
  *
- * `--quick` takes two minutes and is for a glance; `--only <name>` runs a work or a part, `--rounds` and `--seconds` set
- * their number and length, `--profile <folder>` writes a profile of the gateway's processor time. A bad reply fails the
- * bench; a missed target does not. The results go to bench/results/ too.
+ * `--quick` is for a glance, two minutes where nothing else runs; `--only <name>` runs a work or a part, `--rounds` and
+ * `--seconds` set their number and length, `--profile <folder>` writes a profile of the gateway's processor time. A bad
+ * reply fails the bench; a missed target does not. The results go to bench/results/ too.
  */
 
 /** What there is to measure besides the works; the names that `--only` takes. */
