@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type GatewayProcess, startGateway } from './gateway-process.ts';
+import { startGateway } from './gateway-process.ts';
 import { createIssuer, type Issuer } from './issuer.ts';
 import { openSubscribers, type Subscribers } from './live-subscribers.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { createPublisher, type Publisher } from './publisher.ts';
 import { say } from './say.ts';
+import type { ServerProcess } from './server-process.ts';
 import { preciseNow, quantile } from './statistics.ts';
 
 /*
@@ -43,7 +44,7 @@ async function main(): Promise<void> {
 }
 
 /** Measures and prints; answers whether every event arrived exactly once. */
-async function measure(gateway: GatewayProcess, issuer: Issuer, publisher: Publisher): Promise<boolean> {
+async function measure(gateway: ServerProcess, issuer: Issuer, publisher: Publisher): Promise<boolean> {
   const before = await gateway.memory();
   const subscribers = await open(gateway, issuer, SUBSCRIBERS);
   try {
@@ -66,7 +67,7 @@ async function measure(gateway: GatewayProcess, issuer: Issuer, publisher: Publi
   }
 }
 
-async function open({ address }: GatewayProcess, issuer: Issuer, count: number): Promise<Subscribers> {
+async function open({ address }: ServerProcess, issuer: Issuer, count: number): Promise<Subscribers> {
   const users = Array.from({ length: count }, (_, index) => `user-${index}`);
   const tokens = await Promise.all(users.map((sub) => issuer.sign({ sub, org_id: 'acme' })));
   const started = performance.now();

@@ -1,0 +1,41 @@
+import { type Bench, during } from './bench.ts';
+import { gatewaySettings } from './contenders.ts';
+import { startGateway } from './gateway-process.ts';
+import { sampleOf } from './sample.ts';
+import { tell } from './say.ts';
+import { askForWorkspaces } from './works.ts';
+
+/** The most memory that the gateway held while so many callers waited for 10,000 workspaces each, in KiB. */
+export type Crowding = { callers: number; before: number; peak: number };
+
+/** As many as the pool has connections, and many more. */
+const CALLERS = [10, 200] as const;
+const CALLERS_WHEN_QUICK = [10, 50] as const;
+/** Callers wait long for the pool here, which is no fault. */
+const PATIENCE_MS = '600000';
+/** The peak of the many may be this much of that of the few. */
+export const CROWDING_TARGET = 1.5;
+
+/** Measures what waiting callers cost: it must be bounded by the pool's size, not by the callers. */
+export async function measureCrowding(bench: Bench): Promise<Crowding[]> {
+  const results: Crowding[] = [];
+  for (const callers of bench.options.isQuick ? CALLERS_WHEN_QUICK : CALLERS) {
+    tell(`Memory while ${callers} callers wait for 10,000 workspaces`);
+    results.push(await measureOne(bench, callers));
+  }
+  return results;
+}
+
+async function measureOne(bench: Bench, callers: number): Promise<Crowding> {
+  const settings = { ...gatewaySettings(bench), DATABASE_TIMEOUT_MS: PATIENCE_MS };
+  return during(startGateway(settings), async (gateway) => {
+    const ask = bench.callers.collectors.flatMap(askForWorkspaces);
+    const lanes = (count: number) => Array.from({ length: count }, () => ask);
+    // One caller first: code that is compiled and the heap of a single list are nobody's waiting.
+    await sampleOf(bench, gateway, lanes(1), 'when all is asked');
+    const before = await gateway.memory();
+    await gateway.forgetPeakMemory();
+    await sampleOf(bench, gateway, lanes(callers), 'when all is asked');
+    return { callers, before, peak: await gateway.peakMemory() };
+  });
+}

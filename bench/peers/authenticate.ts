@@ -1,0 +1,32 @@
+import type { IncomingMessage } from 'node:http';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import { LRUCache } from 'lru-cache';
+import { settings } from './settings.ts';
+
+/** Who calls, as the token says. */
+export type Caller = { userId: string; isMember: boolean };
+
+const keySet = createLocalJWKSet(settings.AUTH_JWKS);
+/** Tokens that were verified, until they expire. Kept by the text itself, which is cheaper than a hash of it. */
+const verified = new LRUCache<string, Caller>({ max: 10_000 });
+
+/** The caller of a request; undefined where its token is missing or wrong. */
+export async function authenticate(request: IncomingMessage): Promise<Caller | undefined> {
+  const { authorization } = request.headers;
+  if (!authorization?.startsWith('Bearer ')) return undefined;
+  const token = authorization.slice('Bearer '.length);
+  return verified.get(token) ?? verify(token).catch(() => undefined);
+}
+
+async function verify(token: string): Promise<Caller> {
+  const { payload } = await jwtVerify(token, keySet, {
+    algorithms: ['EdDSA', 'ES256', 'RS256', 'PS256'],
+    issuer: settings.AUTH_ISSUER,
+    audience: settings.AUTH_AUDIENCE,
+    requiredClaims: ['sub', 'exp'],
+  });
+  const { sub = '', exp = 0, org_id: organization } = payload;
+  const caller = { userId: sub, isMember: typeof organization === 'string' && organization !== '' };
+  verified.set(token, caller, { ttl: exp * 1000 - Date.now() });
+  return caller;
+}

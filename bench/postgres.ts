@@ -1,0 +1,50 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { startEmbeddedPostgres } from '../src/database/embedded-postgres.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { tell } from './say.ts';
+
+/** A PostgreSQL of the bench's own, in a folder of its own. */
+export type Postgres = {
+  /** Makes a migrated database, fills it and answers its address. */
+  createDatabase(name: string, fill: (client: pg.Client) => Promise<void>): Promise<string>;
+  stop(): Promise<void>;
+};
+
+/** Starts the PostgreSQL that the gateway would start by itself. */
+export async function startPostgres(): Promise<Postgres> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
+  // PostgreSQL does not run as root and enters by another account.
+  await chmod(dataDir, 0o755);
+  const server = await startEmbeddedPostgres({ dataDir, notice: tell });
+  return {
+    async createDatabase(name, fill) {
+      await withClient(server.url, (client) => client.query(`create database ${name}`));
+      const url = new URL(server.url);
+      url.pathname = `/${name}`;
+      await migrate(url.href);
+      await withClient(url.href, fill);
+      return url.href;
+    },
+    async stop() {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Connects for as long as some work takes. */
+export async function withClient<Result>(
+  url: string,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

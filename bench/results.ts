@@ -1,0 +1,36 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Bench } from './bench.ts';
+import type { Standing } from './comparison.ts';
+import type { Crowding } from './memory.ts';
+import type { Rest, StartUp } from './start-up.ts';
+
+/** All that was measured; parts that did not run are left out. */
+export type Results = {
+  works?: Standing[];
+  growth?: Standing[];
+  processes?: Standing[];
+  crowding?: Crowding[];
+  rest?: Rest;
+  startUp?: StartUp[];
+};
+
+const FOLDER = fileURLToPath(new URL('results', import.meta.url));
+
+/** Writes the results with what they were measured on, and answers the file's path. */
+export async function writeResults({ options, client }: Bench, results: Results): Promise<string> {
+  const { rows } = await client.query<{ server_version: string }>('show server_version');
+  const date = new Date().toISOString();
+  const machine = {
+    processors: cpus().map(({ model }) => model),
+    memoryMib: Math.round(totalmem() / 2 ** 20),
+    node: process.version,
+    postgres: rows[0]?.server_version,
+  };
+  await mkdir(FOLDER, { recursive: true });
+  const file = join(FOLDER, `${date.replaceAll(':', '-')}.json`);
+  await writeFile(file, `${JSON.stringify({ date, machine, options, ...results }, null, 2)}\n`);
+  return file;
+}

@@ -1,0 +1,167 @@
+import type pg from 'pg';
+import type { Caller, Callers } from './callers.ts';
+import { type Contender, contenders } from './contenders.ts';
+import { type Content, dismissedNow, graphqlInbox, plainInbox, whole } from './content.ts';
+import { dismissAll, effectOfDismissal, expectDismissed, restoreAll } from './dismissals.ts';
+import type { LoadRequest } from './load-process.ts';
+
+/** How a contender does a work. */
+export type Way = {
+  /** What a caller asks, one after another. */
+  requests: (caller: Caller) => LoadRequest[];
+  /** What of a reply has to be equal with all contenders. */
+  content: Content;
+  /** The least that the gateway's requests a second may be of this contender's. */
+  target?: number;
+};
+
+/** Something that several contenders do. */
+export type Work = {
+  title: string;
+  callers: (all: Callers) => readonly Caller[];
+  /** At the same time; the callers are dealt out to them. */
+  connections: number;
+  /** A run lasts for a time, or until everything was asked once. */
+  ends: 'by time' | 'when all is asked';
+  ways: Partial<Record<Contender, Way>>;
+  /** Brings the records to where every run begins. */
+  prepare?: (client: pg.Client) => Promise<void>;
+  /** What a request has changed, to be equal too. */
+  effect?: (client: pg.Client, caller: Caller) => Promise<unknown>;
+  /** @throws {Error} where a run did not do what it should */
+  verify?: (client: pg.Client, callers: readonly Caller[]) => Promise<void>;
+};
+
+const INBOX = `query Inbox($first: Int!, $after: String) {
+  notifications(first: $first, after: $after) {
+    nodes {
+      ... on UserNotification {
+        id kind status title task { name projectId } projectName occurredAt createdAt updatedAt
+      }
+      ... on PlanRequestedNotification { payload { summary plan } }
+      ... on QuestionRequestedNotification {
+        payload { questions { question options { label description preview } header id multiSelect } }
+      }
+      ... on TaskFailedNotification { payload { taskStatus message } }
+      ... on TaskResponseReadyNotification { payload { taskStatus message } }
+    }
+    pageInfo { hasNextPage endCursor }
+  }
+}`;
+
+/** How often a caller asks for the same large list in a run. */
+const LARGE_LISTS = 6;
+/** Fewer than the pools have connections: what many of them cost together is measured by itself. */
+const LARGE_CALLERS = 4;
+
+const authorized = ({ token }: Caller) => ({ Authorization: `Bearer ${token}`, Accept: 'application/json' });
+
+const get =
+  (path: string) =>
+  (caller: Caller): LoadRequest[] => [{ method: 'GET', path, headers: authorized(caller) }];
+
+/** The inbox as a web app asks for it, from the start or behind a cursor. */
+export const askForInbox =
+  (after: string | null = null) =>
+  (caller: Caller): LoadRequest[] => [
+    {
+      method: 'POST',
+      path: '/graphql',
+      headers: { ...authorized(caller), 'Content-Type': 'application/json' },
+      body: JSON.stringify({ query: INBOX, operationName: 'Inbox', variables: { first: 20, after } }),
+    },
+  ];
+
+const dismissEach = (caller: Caller): LoadRequest[] =>
+  caller.notificationIds.map((id) => ({
+    method: 'POST',
+    path: `/user/notifications/${id}/dismiss`,
+    headers: authorized(caller),
+  }));
+
+/** All workspaces of a caller. */
+export const askForWorkspaces = get('/user/workspaces');
+
+const inbox = { requests: askForInbox(), content: graphqlInbox };
+const workspaces = { requests: askForWorkspaces, content: whole };
+const editorAuth = { requests: get('/editor/auth'), content: whole };
+const largeList = {
+  requests: (caller: Caller) => Array.from({ length: LARGE_LISTS }, () => askForWorkspaces(caller)).flat(),
+  content: whole,
+};
+const dismissal = { requests: dismissEach, content: dismissedNow };
+const dismissedBefore = { requests: dismissEach, content: whole };
+
+/** Everything that contenders do, by the name that `--only` takes. */
+export const works: Readonly<Record<string, Work>> = {
+  notifications: {
+    title: '20 notifications by GraphQL',
+    callers: ({ readers }) => readers,
+    connections: 32,
+    ends: 'by time',
+    ways: {
+      gateway: inbox,
+      mercurius: { ...inbox, target: 1.25 },
+      apollo: { ...inbox, target: 4 },
+      'node-http': { requests: get('/inbox?first=20'), content: plainInbox, target: 0.9 },
+    },
+  },
+  workspaces: {
+    title: 'GET /user/workspaces, 100 of them',
+    callers: ({ readers }) => readers,
+    connections: 32,
+    ends: 'by time',
+    ways: { gateway: workspaces, fastify: { ...workspaces, target: 1 } },
+  },
+  'editor-auth': {
+    title: 'GET /editor/auth',
+    callers: ({ readers }) => readers,
+    connections: 32,
+    ends: 'by time',
+    ways: { gateway: editorAuth, 'node-http': { ...editorAuth, target: 0.7 } },
+  },
+  dismiss: {
+    title: 'POST /user/notifications/{id}/dismiss, of active ones',
+    callers: ({ writers }) => writers,
+    connections: 32,
+    ends: 'when all is asked',
+    ways: { gateway: dismissal, 'node-http': { ...dismissal, target: 0.8 } },
+    prepare: restoreAll,
+    effect: effectOfDismissal,
+    verify: expectDismissed,
+  },
+  'dismiss-again': {
+    title: 'POST /user/notifications/{id}/dismiss, of dismissed ones',
+    callers: ({ writers }) => writers,
+    connections: 32,
+    ends: 'by time',
+    ways: { gateway: dismissedBefore, 'node-http': dismissedBefore },
+    prepare: dismissAll,
+  },
+  'large-list': {
+    title: 'GET /user/workspaces, 10,000 of them',
+    callers: ({ collectors }) => Array.from({ length: LARGE_CALLERS }, () => collectors).flat(),
+    connections: LARGE_CALLERS,
+    ends: 'when all is asked',
+    ways: { gateway: largeList, 'node-http': { ...largeList, target: 0.7 } },
+  },
+};
+
+/** Who does a work and how, the gateway first. */
+export function waysOf({ ways }: Work): { name: Contender; way: Way }[] {
+  return contenders.flatMap((name) => {
+    const way = ways[name];
+    return way === undefined ? [] : [{ name, way }];
+  });
+}
+
+/** What every connection sends, one after another, where the callers are dealt out to so many of them. */
+export function deal(
+  callers: readonly Caller[],
+  connections: number,
+  requests: (caller: Caller) => LoadRequest[],
+): LoadRequest[][] {
+  const lanes: LoadRequest[][] = Array.from({ length: connections }, () => []);
+  for (const [index, caller] of callers.entries()) lanes[index % connections]?.push(...requests(caller));
+  return lanes;
+}
