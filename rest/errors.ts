@@ -1,4 +1,4 @@
-import type { Response } from 'express';
+import type { ServerResponse } from 'node:http';
 import { challengeOf, type GatewayError, itemsOf, RateLimitedError, statusOf } from '../src/errors.ts';
 
 /** ErrorResponse of the specification. */
@@ -15,10 +15,10 @@ export function errorResponse(error: GatewayError): ErrorResponse {
 }
 
 /** Answers an error: its status, its body, and the headers that go with it. */
-export function sendError(response: Response, error: GatewayError): void {
+export function sendError(response: ServerResponse, error: GatewayError): void {
   const challenge = challengeOf(error);
-  if (challenge !== undefined) response.set('WWW-Authenticate', challenge);
-  if (error instanceof RateLimitedError) response.set('Retry-After', String(error.retryAfter));
+  if (challenge !== undefined) response.setHeader('WWW-Authenticate', challenge);
+  if (error instanceof RateLimitedError) response.setHeader('Retry-After', String(error.retryAfter));
   sendJson(response, statusOf[error.code], errorResponse(error));
 }
 
@@ -26,8 +26,8 @@ export function sendError(response: Response, error: GatewayError): void {
  * Answers JSON, or nothing with 204 and 304. Express's own way would answer 304 to `If-None-Match: *`, which this
  * face does not mean.
  */
-export function sendJson(response: Response, status: number, body: unknown): void {
-  response.status(status);
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  response.statusCode = status;
   if (status === 204 || status === 304) {
     response.end();
     return;

@@ -48,9 +48,10 @@ describe('rest/', () => {
     expect(forbidden(isOf('rest/'), ({ to }) => !isEntity(to) && !isFeature(to))).toEqual([]);
   });
 
-  test('is imported by src/server.ts, and by the command that writes its document, alone', () => {
+  test('is imported by the composition root, and by the command that writes its document, alone', () => {
     const importers = imports.filter(({ from, to }) => isOf('rest/')(to) && isOf('src/')(from));
     expect([...new Set(importers.map(({ from }) => from))]).toEqual([
+      'src/app.ts',
       'src/commands/openapi.ts',
       'src/server.ts',
     ]);
@@ -125,7 +126,7 @@ test('src/metrics knows of our files only errors, and types; it alone and the co
   const allowed = ({ to, typeOnly }: Import) =>
     typeOnly || !isOurs({ from: '', to, typeOnly }) || isMetrics(to) || to === 'src/errors.ts';
   expect(forbidden(isMetrics, allowed)).toEqual([]);
-  const isOther = (path: string) => !isMetrics(path) && path !== 'src/server.ts';
+  const isOther = (path: string) => !isMetrics(path) && !['src/app.ts', 'src/server.ts'].includes(path);
   expect(forbidden(isOther, ({ to }) => to !== 'prom-client')).toEqual([]);
 });
 

@@ -15,7 +15,8 @@ export function rememberDocuments() {
   };
 }
 
-const bySize = {
+/** The bound of a cache by text. */
+export const bySize = {
   maxSize: MOST_CHARACTERS,
   sizeCalculation: (_parsed: unknown, text: string) => text.length + 1,
 };

@@ -1,99 +1,122 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isAsyncIterable } from '@graphql-tools/utils';
-import type { Request, Response } from 'express';
 import type { ExecutionResult } from 'graphql';
 import { anonymous } from '../auth/viewer.ts';
 import type { Context } from '../context.ts';
 import { type GatewayError, UnauthenticatedError } from '../errors.ts';
 import { valueAt } from '../faults.ts';
+import { accepts } from '../http/accept.ts';
 import { parseJson, readJson } from '../http/body.ts';
 import { searchOf } from '../http/search.ts';
 import { parseDocument } from './document.ts';
 import { httpOf, shownError, toGraphQLError } from './gateway-error.ts';
 import { resultTypeOf } from './media-type.ts';
 import { isIntrospection } from './operation.ts';
-import { run } from './run.ts';
+import type { Run } from './run.ts';
 import { EVENT_STREAM, sendEvents } from './sse.ts';
 import type { createGraphQLServer } from './yoga.ts';
 
 /** What the GraphQL face needs of the gateway. */
 export type GraphQLOptions = {
+  run: Run;
+  /** Answers what did not simply go well. */
   yoga: ReturnType<typeof createGraphQLServer>;
   /** Whether introspection needs no token. */
   openIntrospection: boolean;
   /** Authenticates a request and opens its context; for `anonymous` it only opens one. */
-  open(request: Request, response: Response, as?: typeof anonymous): Promise<Context>;
-  settle(context: Context, response: Response): Promise<void>;
-  fail(error: unknown, response: Response): GatewayError;
+  open(request: IncomingMessage, response: ServerResponse, as?: typeof anonymous): Promise<Context>;
+  settle(context: Context, response: ServerResponse): Promise<void>;
+  fail(error: unknown, response: ServerResponse): GatewayError;
 };
 
 /**
  * The GraphQL face: the token first, then the body, then the operation. What went well is written here; event streams
  * too, for Yoga's hold more than twice the memory. All else, and every error, is answered by Yoga.
  */
-export function createGraphQLHandler({ yoga, openIntrospection, open, settle, fail }: GraphQLOptions) {
-  return async (request: Request, response: Response): Promise<void> => {
+export function createGraphQLHandler({ run, yoga, openIntrospection, open, settle, fail }: GraphQLOptions) {
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     let context: Context | undefined;
+    let reading: Promise<unknown> | undefined;
+    const read = () => {
+      reading ??= readParameters(request, response);
+      return reading;
+    };
     try {
-      context = await openFor(request, response);
-      const parameters =
-        request.method === 'POST' ? await readJson(request, response) : parametersOf(request);
-      await answer(request, response, parameters, context);
+      context = await openFor(request, response, read);
+      await answer(request, response, await read(), context);
     } catch (error) {
       if (context !== undefined) await settle(context, response);
       sendError(request, response, fail(error, response));
     }
   };
 
-  async function answer(request: Request, response: Response, parameters: unknown, context: Context) {
-    const { method, headers } = request;
-    const isPost = method === 'POST';
-    const takesEvents = (isPost || method === 'GET') && request.accepts(EVENT_STREAM) !== false;
-    const allowed = { query: isPost, mutation: isPost, subscription: takesEvents };
-    const result = await run(yoga, parameters, context, allowed);
-    if (result === undefined) return yoga(request, response, context);
-    if (isAsyncIterable(result)) {
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    parameters: unknown,
+    context: Context,
+  ): Promise<void> {
+    const { accept } = request.headers;
+    const allowed = { mutation: request.method === 'POST', events: accepts(accept, EVENT_STREAM) };
+    const result = await run(parameters, context, allowed);
+    if (isAsyncIterable(result) && allowed.events) {
       await settle(context, response);
-      // It has been read, and would be kept for as long as the stream lives.
-      request.body = undefined;
       return sendEvents(result, response, context.log);
     }
-    const type = resultTypeOf(headers.accept);
-    // What status an error means is Yoga's to say.
-    if (type === undefined || result.errors !== undefined)
-      return yoga(request, response, { ...context, result });
-    await settle(context, response);
-    sendResult(response, type, result);
+    const type = resultTypeOf(accept);
+    if (
+      result !== undefined &&
+      !isAsyncIterable(result) &&
+      result.errors === undefined &&
+      type !== undefined
+    ) {
+      await settle(context, response);
+      return sendResult(response, type, result);
+    }
+    // The body has been read already.
+    const body = request.method === 'POST' ? { body: JSON.stringify(parameters) } : {};
+    await yoga(
+      Object.assign(request, body),
+      response,
+      result === undefined ? context : { ...context, result },
+    );
   }
 
-  async function openFor(request: Request, response: Response): Promise<Context> {
+  async function openFor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    read: () => Promise<unknown>,
+  ): Promise<Context> {
     try {
       return await open(request, response);
     } catch (error) {
       const isMissing = error instanceof UnauthenticatedError && !error.tokenSent;
-      if (!isMissing || !openIntrospection || !(await asksIntrospection(request, response))) throw error;
+      if (!isMissing || !openIntrospection || !(await asksIntrospection(read))) throw error;
       return open(request, response, anonymous);
     }
   }
 }
 
 /** Without a token whatever is not plainly introspection is refused as such, unreadable requests too. */
-async function asksIntrospection(request: Request, response: Response): Promise<boolean> {
+async function asksIntrospection(read: () => Promise<unknown>): Promise<boolean> {
   try {
-    const query =
-      request.method === 'POST'
-        ? valueAt(await readJson(request, response), ['query'])
-        : searchOf(request).get('query');
+    const query = valueAt(await read(), ['query']);
     return typeof query === 'string' && isIntrospection(parseDocument(query));
   } catch {
     return false;
   }
 }
 
+/** @throws {BadRequestError} for what cannot be read */
+async function readParameters(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+  return request.method === 'POST' ? readJson(request, response) : parametersOf(request);
+}
+
 /**
  * The parameters of a request without a body. Yoga would answer an internal error where one is not JSON.
  * @throws {BadRequestError} where one is not JSON
  */
-function parametersOf(request: Request): Record<string, unknown> {
+function parametersOf(request: IncomingMessage): Record<string, unknown> {
   const query = searchOf(request);
   const entries = [...new Set(query.keys())].map((name) => {
     const text = query.get(name) ?? '';
@@ -102,7 +125,7 @@ function parametersOf(request: Request): Record<string, unknown> {
   return Object.fromEntries(entries);
 }
 
-function sendResult(response: Response, type: string, result: ExecutionResult): void {
+function sendResult(response: ServerResponse, type: string, result: ExecutionResult): void {
   const text = JSON.stringify(result);
   response.writeHead(200, {
     'Content-Type': `${type}; charset=utf-8`,
@@ -114,9 +137,9 @@ function sendResult(response: Response, type: string, result: ExecutionResult): 
 
 const JSON_PARAMETERS = new Set(['variables', 'extensions']);
 
-function sendError(request: Request, response: Response, error: GatewayError): void {
+function sendError(request: IncomingMessage, response: ServerResponse, error: GatewayError): void {
   const { status, headers } = httpOf(error);
-  const type = request.accepts('application/json', 'application/graphql-response+json') || 'application/json';
-  response.status(status).set({ ...headers, 'Content-Type': `${type}; charset=utf-8` });
+  const type = resultTypeOf(request.headers.accept) ?? 'application/json';
+  response.writeHead(status, { ...headers, 'Content-Type': `${type}; charset=utf-8` });
   response.end(JSON.stringify({ errors: [shownError(toGraphQLError(error))] }));
 }

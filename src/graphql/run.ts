@@ -1,8 +1,22 @@
-import { type DocumentNode, type ExecutionResult, getOperationAST } from 'graphql';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  type GraphQLError,
+  type GraphQLSchema,
+  getOperationAST,
+  subscribe,
+} from 'graphql';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
+import { BadRequestError, ValidationError } from '../errors.ts';
+import type { Execute } from './compiled.ts';
+import { parseDocument, validateRequest } from './document.ts';
+import { bySize } from './document-cache.ts';
+import { toGraphQLError } from './gateway-error.ts';
+import { refusals } from './operation.ts';
 import type { Results } from './sse.ts';
-import type { createGraphQLServer } from './yoga.ts';
+import { faultsOfVariables } from './variables.ts';
 
 /** A request's parameters as GraphQL over HTTP has them. */
 const Parameters = z.strictObject({
@@ -12,42 +26,78 @@ const Parameters = z.strictObject({
   extensions: z.record(z.string(), z.unknown()).nullish(),
 });
 
-/** The operations that a request may run: what changes something comes by `POST`, events only to who takes them. */
-export type Allowed = { query: boolean; mutation: boolean; subscription: boolean };
+const NO_OPERATION =
+  'The document has several operations and none is named, or none of the name in operationName.';
 
-/**
- * Runs a request's operation through Yoga's pipeline, and so through the same checks as any other, but without its
- * HTTP layer, which costs more than most operations. Answers nothing, and has done nothing, where the request is
- * none that may run: Yoga refuses it, in its words.
- */
-export async function run(
-  yoga: ReturnType<typeof createGraphQLServer>,
+/** How a request may be answered: changes come by `POST`, and events go only to who takes them. */
+export type Allowed = { mutation: boolean; events: boolean };
+
+/** Answers nothing, and has done nothing, where the parameters or the document are at fault: Yoga says how. */
+export type Run = (
   parameters: unknown,
   context: Context,
   allowed: Allowed,
-): Promise<ExecutionResult | Results | undefined> {
-  const { data } = Parameters.safeParse(parameters);
-  if (data === undefined) return undefined;
-  const { query, operationName, variables } = data;
-  const { schema, parse, validate, contextFactory, execute, subscribe } = yoga.getEnveloped(context);
-  const document = readDocument(query, parse);
-  if (document === undefined || validate(schema, document).length > 0) return undefined;
-  const kind = getOperationAST(document, operationName)?.operation;
-  if (kind === undefined || !allowed[kind]) return undefined;
-  const start = kind === 'subscription' ? subscribe : execute;
-  return start({
-    schema,
-    document,
-    operationName,
-    variableValues: variables,
-    contextValue: await contextFactory(),
-  });
+) => Promise<ExecutionResult | Results | undefined>;
+
+/** Runs the operations of requests on a schema. Valid documents are remembered. */
+export function createRun(schema: GraphQLSchema, execute: Execute): Run {
+  const documents = new LRUCache<string, DocumentNode>(bySize);
+
+  return async (parameters, context, allowed) => {
+    const { data } = Parameters.safeParse(parameters);
+    const document = data && validDocument(data.query);
+    if (document === undefined) return undefined;
+    const operationName = data?.operationName ?? undefined;
+    const variableValues = data?.variables ?? {};
+    const kind = getOperationAST(document, operationName)?.operation;
+    if (kind === undefined) return { errors: [toGraphQLError(new BadRequestError(NO_OPERATION))] };
+    if (kind === 'mutation' && !allowed.mutation) return undefined;
+    const errors = misfits(document, operationName, variableValues, context);
+    if (errors.length > 0) return { errors };
+    const args = { schema, document, operationName, variableValues, contextValue: context };
+    if (kind !== 'subscription') return masked(await execute(args));
+    const results = await subscribe(args);
+    if (!('next' in results)) return masked(results);
+    if (allowed.events) return results;
+    await results.return(undefined);
+    return nobody();
+  };
+
+  function validDocument(query: string): DocumentNode | undefined {
+    const known = documents.get(query);
+    if (known !== undefined) return known;
+    const document = parsed(query);
+    if (document === undefined || validateRequest(schema, document).length > 0) return undefined;
+    documents.set(query, document);
+    return document;
+  }
+
+  /** Variables that do not fit, before anything runs; a caller without access is told that first. */
+  function misfits(
+    document: DocumentNode,
+    operationName: string | undefined,
+    variables: Readonly<Record<string, unknown>>,
+    { viewer }: Context,
+  ): GraphQLError[] {
+    const faults = faultsOfVariables(schema, document, operationName, variables);
+    if (faults.length === 0) return [];
+    const refused = refusals(schema, document, operationName, viewer);
+    return (refused.length > 0 ? refused : [new ValidationError(faults)]).map(toGraphQLError);
+  }
 }
 
-function readDocument(query: string, parse: (query: string) => DocumentNode): DocumentNode | undefined {
+function parsed(query: string): DocumentNode | undefined {
   try {
-    return parse(query);
+    return parseDocument(query);
   } catch {
     return undefined;
   }
 }
+
+function masked({ errors, data }: ExecutionResult): ExecutionResult {
+  const result = data === undefined ? {} : { data };
+  return errors === undefined ? result : { errors: errors.map(toGraphQLError), ...result };
+}
+
+/** A stream that nobody takes. */
+async function* nobody(): AsyncGenerator<ExecutionResult> {}

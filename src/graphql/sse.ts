@@ -64,7 +64,7 @@ function nextEvent({ errors, ...result }: ExecutionResult, log: Log): string {
   for (const error of errors?.map(asGatewayError) ?? []) {
     if (error instanceof InternalError) logInternalError(log, error);
   }
-  const shown = errors?.map(shownError);
+  const shown = errors?.map((error) => shownError(toGraphQLError(error)));
   return `event: next\ndata: ${JSON.stringify({ ...(shown && { errors: shown }), ...result })}\n\n`;
 }
 

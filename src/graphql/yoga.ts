@@ -1,22 +1,20 @@
 import { isAsyncIterable } from '@graphql-tools/utils';
-import type { ExecutionArgs, ExecutionResult, GraphQLError, GraphQLSchema } from 'graphql';
+import type { ExecutionResult, GraphQLSchema } from 'graphql';
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
 import type { Context } from '../context.ts';
-import { type GatewayError, InternalError, ValidationError } from '../errors.ts';
+import { type GatewayError, InternalError } from '../errors.ts';
 import { logInternalError } from '../log.ts';
-import type { Execute } from './compiled.ts';
 import { parseDocument, validateRequest } from './document.ts';
 import { rememberDocuments } from './document-cache.ts';
 import { asGatewayError, httpOf, toGraphQLError } from './gateway-error.ts';
-import { refusals } from './operation.ts';
 import { quotaHeaders, type RateLimiter } from './rate-limit.ts';
-import { faultsOfVariables } from './variables.ts';
+import type { Results } from './sse.ts';
 
 /** The address of the GraphQL face. */
 export const GRAPHQL_PATH = '/graphql';
 
-/** GraphQL over HTTP, with our errors and limits instead of Yoga's. */
-export function createGraphQLServer(schema: GraphQLSchema, execute: Execute, rateLimiter: RateLimiter) {
+/** Answers by GraphQL over HTTP, with our errors instead of Yoga's, whatever did not simply go well. */
+export function createGraphQLServer(schema: GraphQLSchema, rateLimiter: RateLimiter) {
   return createYoga<ServerContext>({
     schema,
     graphqlEndpoint: GRAPHQL_PATH,
@@ -28,54 +26,22 @@ export function createGraphQLServer(schema: GraphQLSchema, execute: Execute, rat
     disposeOnProcessTerminate: false,
     parserAndValidationCache: rememberDocuments(),
     maskedErrors: { maskError: toGraphQLError },
-    plugins: [
-      useOurEngine(execute),
-      useVariableCheck(schema),
-      useResult(),
-      useWholeFailure(),
-      useQuota(rateLimiter),
-    ],
+    plugins: [useOurEngine(), useResult(), useWholeFailure(), useQuota(rateLimiter)],
   });
 }
 
 /** What Yoga gets of a request: its context, and the result where its operation has run already. */
-type ServerContext = Context & { result?: ExecutionResult };
+type ServerContext = Context & { result?: ExecutionResult | Results };
 
 type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
 
-/** Parses and validates with messages that never print a value, and executes what comes again compiled. */
-function useOurEngine(execute: Execute): YogaPlugin {
+/** Parses and validates with messages that never print a value. What is valid has been executed before it comes here. */
+function useOurEngine(): YogaPlugin {
   return {
     onParse: ({ setParseFn }) => setParseFn(parseDocument),
     onValidate: ({ setValidationFn }) => setValidationFn(validateRequest),
-    onExecute: ({ setExecuteFn }) => setExecuteFn(execute),
   };
 }
-
-/** Refuses variables that do not fit before anything runs; a caller without access is told that first. */
-function useVariableCheck(schema: GraphQLSchema): YogaPlugin {
-  return {
-    onExecute({ args, setResultAndStopExecution }) {
-      const errors = misfits(args);
-      if (errors.length > 0) setResultAndStopExecution({ errors });
-    },
-    onSubscribe({ args, setResultAndStopExecution }) {
-      const errors = misfits(args);
-      if (errors.length > 0) setResultAndStopExecution({ errors });
-    },
-  };
-
-  function misfits({ document, operationName, variableValues, contextValue }: OperationArgs): GraphQLError[] {
-    const faults = faultsOfVariables(schema, document, operationName, variableValues ?? {});
-    if (faults.length === 0) return [];
-    const refused = refusals(schema, document, operationName, contextValue.viewer);
-    return (refused.length > 0 ? refused : [new ValidationError(faults)]).map(toGraphQLError);
-  }
-}
-
-type OperationArgs = Pick<ExecutionArgs, 'document' | 'operationName' | 'variableValues'> & {
-  contextValue: Context;
-};
 
 /** Answers a result that is there already, and frees a subscription that nobody can be answered. */
 function useResult(): YogaPlugin {

@@ -8,3 +8,11 @@ export function weights(header = ''): Map<string, number> {
   }
   return found;
 }
+
+/** Whether an Accept header takes a media type; without one anything is taken (RFC 9110, section 12.5.1). */
+export function accepts(header: string | undefined, type: string): boolean {
+  if (header === undefined) return true;
+  const weight = weights(header);
+  const [main] = type.split('/', 1);
+  return (weight.get(type) ?? weight.get(`${main}/*`) ?? weight.get('*/*') ?? 0) > 0;
+}

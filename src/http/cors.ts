@@ -1,5 +1,5 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import cors from 'cors';
-import type { RequestHandler } from 'express';
 
 /** What a page of another origin may read beside the body. */
 const EXPOSED = ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'X-Request-Id'];
@@ -11,7 +11,9 @@ const MAX_AGE_SECONDS = 600;
  * Lets pages of exactly these origins call the gateway (Fetch, section 3.3). Any other origin is answered as if
  * there were no such thing: the browser then keeps the reply from the page.
  */
-export function allowOrigins(origins: readonly string[]): RequestHandler {
+export function allowOrigins(
+  origins: readonly string[],
+): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
   const allowed = new Set(origins);
   const handle = cors({
     origin: [...origins],
@@ -26,7 +28,7 @@ export function allowOrigins(origins: readonly string[]): RequestHandler {
       return;
     }
     // Caches must keep the replies to different origins apart.
-    if (allowed.size > 0) response.vary('Origin');
+    if (allowed.size > 0) response.appendHeader('Vary', 'Origin');
     next();
   };
 }

@@ -1,7 +1,7 @@
-import type { Request } from 'express';
+import type { IncomingMessage } from 'node:http';
 
 /** The query of a request's address: all that follows the first question mark (RFC 3986, section 3.4). */
-export function searchOf({ originalUrl }: Request): URLSearchParams {
-  const mark = originalUrl.indexOf('?');
-  return new URLSearchParams(mark === -1 ? '' : originalUrl.slice(mark + 1));
+export function searchOf({ url = '' }: IncomingMessage): URLSearchParams {
+  const mark = url.indexOf('?');
+  return new URLSearchParams(mark === -1 ? '' : url.slice(mark + 1));
 }

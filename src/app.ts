@@ -1,0 +1,182 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import express, { type NextFunction, type Request, type Response } from 'express';
+import type { Redis } from 'ioredis';
+import type { Registry } from 'prom-client';
+import { sendError } from '../rest/errors.ts';
+import { answerOpenApi } from '../rest/openapi.ts';
+import { createRestRouter, routes } from '../rest/router.ts';
+import { createAuthenticate, openTokens } from './auth/authenticate.ts';
+import { developmentEncryptionKeys } from './auth/development-key.ts';
+import { openKeySet } from './auth/key-set.ts';
+import { anonymous } from './auth/viewer.ts';
+import type { Config } from './config.ts';
+import type { Context } from './context.ts';
+import type { Database } from './database/database.ts';
+import { createCredentialCipher } from './editor-auth/credential-cipher.ts';
+import { type GatewayError, InternalError, NotFoundError, UnauthenticatedError } from './errors.ts';
+import { createExecute } from './graphql/compiled.ts';
+import { createPrepare } from './graphql/execute.ts';
+import { asGatewayError } from './graphql/gateway-error.ts';
+import { createGraphiql } from './graphql/graphiql.ts';
+import { createPageToken } from './graphql/graphiql-token.ts';
+import { createGraphQLHandler } from './graphql/handler.ts';
+import { createRateLimiter, quotaHeaders } from './graphql/rate-limit.ts';
+import { createCounters } from './graphql/rate-limit-counters.ts';
+import { createRun } from './graphql/run.ts';
+import { createSchema } from './graphql/schema.ts';
+import { createGraphQLServer, GRAPHQL_PATH } from './graphql/yoga.ts';
+import { allowOrigins } from './http/cors.ts';
+import { answerDocs, DOCS_PATHS } from './http/docs.ts';
+import { answerHealth, answerReadiness } from './http/health.ts';
+import { checkHost } from './http/malformed.ts';
+import { createRequestLog, type RequestRecord } from './http/request-log.ts';
+import { securityHeaders } from './http/security-headers.ts';
+import type { Hub } from './live/hub.ts';
+import { type Log, logInternalError } from './log.ts';
+import { answerMetrics, METRICS_PATH } from './metrics/answer-metrics.ts';
+import { createCredentialMetrics } from './metrics/credential-metrics.ts';
+import type { EventMetrics } from './metrics/event-metrics.ts';
+import { createRequestMetrics } from './metrics/request-metrics.ts';
+import { createStateMetrics } from './metrics/state-metrics.ts';
+import { countCredentialsByState } from './statistics/statistics.ts';
+import { timeOf } from './time.ts';
+
+/** The templates of all addresses, as metrics name them. */
+const PATHS = [
+  ...routes.map(({ path }) => path),
+  GRAPHQL_PATH,
+  `${GRAPHQL_PATH}/assets/{file}`,
+  '/healthz',
+  '/readyz',
+  '/openapi.json',
+  METRICS_PATH,
+];
+
+/** What all requests share. */
+export type Shared = {
+  redis: Redis | undefined;
+  hub: Hub;
+  metrics: Registry;
+  events: EventMetrics;
+  /** The address that callers see, once it is known. */
+  publicUrl(): string;
+  isListening(): boolean;
+  isStopping(): boolean;
+};
+
+/** Builds what answers requests. */
+export async function createApp(
+  config: Config,
+  database: Database,
+  log: Log,
+  shared: Shared,
+): Promise<RequestListener> {
+  const { redis, hub, metrics, events, publicUrl, isListening, isStopping } = shared;
+  const keySet = await openKeySet(config.keySet, config.dataDir);
+  const { issuer, audience, orgClaim } = config;
+  const tokens = openTokens({ keySet, issuer, audience, orgClaim });
+  const authenticate = createAuthenticate(tokens);
+  const keys = config.encryptionKeys ?? (await developmentEncryptionKeys(config.dataDir));
+  const cipher = createCredentialCipher(keys);
+  const rateLimiter = createRateLimiter(
+    config.limits,
+    createCounters(config.limits, redis, events.countedInMemory),
+  );
+  const schema = createSchema(rateLimiter);
+  const execute = createExecute(schema);
+  const openRecord = createRequestLog(log, createRequestMetrics(metrics, PATHS, schema));
+  createStateMetrics(metrics, {
+    liveSubscribers: () => hub.size,
+    isListening,
+    pool: database.connections,
+    rememberedTokens: () => tokens.size,
+    keySetAge: () => keySet.age?.(),
+    isRedisUp: redis && (() => redis.status === 'ready'),
+  });
+  createCredentialMetrics(metrics, () => countCredentialsByState(database.em.fork(), cipher));
+  const records = new WeakMap<ServerResponse, RequestRecord>();
+
+  const recordOf = (response: ServerResponse): RequestRecord => {
+    const record = records.get(response);
+    if (record === undefined) throw new Error('The request was not recorded.');
+    return record;
+  };
+
+  const open = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    as?: typeof anonymous,
+  ): Promise<Context> => {
+    const record = recordOf(response);
+    const viewer = as ?? (await authenticate(request));
+    record.user = viewer.userId;
+    return {
+      em: database.em.fork(),
+      viewer,
+      now: timeOf(new Date()),
+      log: record.log,
+      operations: record.operations,
+      failures: record.failures,
+      cipher,
+      hub,
+      onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
+      charges: { counted: viewer === anonymous },
+    };
+  };
+
+  const settle = async ({ viewer, charges }: Context, response: ServerResponse): Promise<void> => {
+    await rateLimiter.chargeRefused({ viewer, charges });
+    for (const [name, value] of quotaHeaders(charges)) response.setHeader(name, value);
+  };
+
+  const fail = (error: unknown, response: ServerResponse): GatewayError => {
+    const known = asGatewayError(error);
+    const { log, failures } = recordOf(response);
+    if (failures.length === 0) failures.push({ code: known.code });
+    if (known instanceof InternalError) logInternalError(log, known);
+    if (known instanceof UnauthenticatedError) log.info({ reason: known.reason }, 'token refused');
+    return known;
+  };
+
+  const yoga = createGraphQLServer(schema, rateLimiter);
+  const run = createRun(schema, execute);
+  const graphql = createGraphQLHandler({ run, yoga, openIntrospection: config.graphiql, open, settle, fail });
+
+  const app = express();
+  app.disable('x-powered-by').disable('etag').set('query parser', false);
+  if (config.graphiql) app.use(createGraphiql(createPageToken(config)));
+  app.get(/^\/healthz$/, (_request, response) => answerHealth(response));
+  const readiness = { database, isStopping, isListening };
+  app.get(/^\/readyz$/, (_request, response) => answerReadiness(response, readiness, recordOf(response).log));
+  if (config.metrics.kind !== 'off') {
+    const token = config.metrics.kind === 'token' ? config.metrics.token : undefined;
+    app.get(/^\/metrics$/, (request, response) => answerMetrics(request, response, metrics, token));
+  }
+  app.all(new RegExp(`^${GRAPHQL_PATH}$`), graphql);
+  // Express would answer by itself which methods there are.
+  app.options(/.*/, (_request, response) => sendError(response, new NotFoundError()));
+  app.use(createRestRouter({ schema, prepare: createPrepare(schema, execute), open, settle, fail }));
+  app.get(/^\/openapi\.json$/, answerOpenApi(schema, publicUrl));
+  app.get(DOCS_PATHS, answerDocs());
+  app.use((_request, response) => sendError(response, new NotFoundError()));
+  app.use((error: unknown, _request: Request, response: Response, _next: NextFunction) => {
+    sendError(response, fail(error, response));
+  });
+
+  const secure = securityHeaders();
+  const allowCrossOrigin = allowOrigins(config.corsOrigins);
+  return (request, response) => {
+    records.set(response, openRecord(request, response));
+    secure(response);
+    allowCrossOrigin(request, response, () => {
+      try {
+        checkHost(request);
+      } catch (error) {
+        return sendError(response, fail(error, response));
+      }
+      // Most requests by far come to one address, and need nothing of Express.
+      if (request.method === 'POST' && request.url === GRAPHQL_PATH) void graphql(request, response);
+      else app(request, response);
+    });
+  };
+}
