@@ -94,6 +94,8 @@ export async function createApp(
     isRedisUp: redis && (() => redis.status === 'ready'),
   });
   createCredentialMetrics(metrics, () => countCredentialsByState(database.em.fork(), cipher));
+  // One for all requests: nothing is ever loaded into it, and a transaction forks its own.
+  const em = database.em.fork();
   const records = new WeakMap<ServerResponse, RequestRecord>();
 
   const recordOf = (response: ServerResponse): RequestRecord => {
@@ -111,7 +113,7 @@ export async function createApp(
     const viewer = as ?? (await authenticate(request));
     record.user = viewer.userId;
     return {
-      em: database.em.fork(),
+      em,
       viewer,
       now: timeOf(new Date()),
       log: record.log,

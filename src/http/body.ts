@@ -73,19 +73,21 @@ function readPlain(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
-    const take = (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= LARGEST_BYTES) chunks.push(chunk);
-      else stop(TOO_LARGE);
-    };
-    const stop = (reason: string) => {
+    const fail = (reason: string) => {
       request.off('data', take).pause();
       reject(badBody(reason));
     };
-    request.on('data', take);
-    request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
-    request.once('error', () => stop('cannot be read'));
-    request.once('close', () => stop('cannot be read'));
+    const take = (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= LARGEST_BYTES) chunks.push(chunk);
+      else fail(TOO_LARGE);
+    };
+    const breakOff = () => fail('cannot be read');
+    request.on('data', take).once('error', breakOff).once('close', breakOff);
+    request.once('end', () => {
+      request.off('error', breakOff).off('close', breakOff);
+      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+    });
   });
 }
 
