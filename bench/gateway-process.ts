@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
-const Package = z.object({ scripts: z.object({ start: z.string().startsWith('node ') }) });
+/** A start script: variables, `node`, and what it is given. */
+const Start = /^((?:\w+=\S+ )*)node (.+)$/;
+const Package = z.object({ scripts: z.object({ start: z.string().regex(Start) }) });
 
 /**
  * Starts the gateway as `npm start` does, in a process of its own, unless told otherwise on an embedded PostgreSQL in
@@ -13,10 +15,12 @@ export async function startGateway(
   settings: Record<string, string>,
   nodeOptions: readonly string[] = [],
 ): Promise<ServerProcess> {
+  const { variables, args } = await startScript();
   return startServerProcess({
     command: process.execPath,
-    args: [...nodeOptions, ...(await startArguments())],
+    args: [...nodeOptions, ...args],
     environment: (folder) => ({
+      ...variables,
       PORT: '0',
       DATA_DIR: folder,
       RATE_LIMIT_READS_PER_MINUTE: '0',
@@ -27,7 +31,17 @@ export async function startGateway(
   });
 }
 
-async function startArguments(): Promise<string[]> {
+async function startScript(): Promise<{ variables: Record<string, string>; args: string[] }> {
   const text = await readFile(new URL('../package.json', import.meta.url), 'utf8');
-  return Package.parse(JSON.parse(text)).scripts.start.split(/\s+/).slice(1);
+  const [, variables = '', args = ''] = Start.exec(Package.parse(JSON.parse(text)).scripts.start) ?? [];
+  return {
+    variables: Object.fromEntries(
+      variables.split(' ').flatMap((text) => [text.split('=', 2)].filter(isPair)),
+    ),
+    args: args.split(' '),
+  };
+}
+
+function isPair(parts: string[]): parts is [string, string] {
+  return parts.length === 2;
 }

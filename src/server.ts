@@ -1,5 +1,6 @@
 import { createServer as createHttpServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import { errorResponse } from '../rest/errors.ts';
 import { createApp } from './app.ts';
@@ -14,7 +15,6 @@ import { type Listener, startListener } from './live/listener.ts';
 import type { Log } from './log.ts';
 import { createEventMetrics } from './metrics/event-metrics.ts';
 import { startRetention } from './notifications/retention.ts';
-import { openRedis } from './redis.ts';
 
 /** A gateway that listens. */
 export type Gateway = {
@@ -39,7 +39,7 @@ export async function startServer(
   log: Log,
   patience: Timeouts = timeouts,
 ): Promise<Gateway> {
-  const redis = config.redisUrl === null ? undefined : openRedis(config.redisUrl, log);
+  const redis = await connectToRedis(config.redisUrl, log);
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
   const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers }, events.delivered);
@@ -82,4 +82,11 @@ export async function startServer(
       redis?.disconnect();
     },
   };
+}
+
+/** The client is loaded where it is needed alone. */
+async function connectToRedis(url: string | null, log: Log): Promise<Redis | undefined> {
+  if (url === null) return undefined;
+  const { openRedis } = await import('./redis.ts');
+  return openRedis(url, log);
 }
