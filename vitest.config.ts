@@ -10,7 +10,7 @@ export default defineConfig({
     // Files share a worker's modules: importing the gateway takes longer than most files' tests.
     isolate: false,
     // The tests wait for processes and sockets more than they compute.
-    maxWorkers: 2,
+    maxWorkers: 3,
     // Modules are loaded by Node itself, as in production: vite's own loader would bring in graphql twice.
     experimental: { viteModuleRunner: false },
   },

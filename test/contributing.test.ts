@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
+import { compileCache } from './support/process.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 const guide = await readFile(join(repository, 'CONTRIBUTING.md'), 'utf8');
@@ -45,7 +46,7 @@ function patched(text: string, diff: string, path: string): string {
 const run = (program: string, ...options: string[]) =>
   promisify(execFile)(process.execPath, [program, ...options], {
     cwd: folder,
-    env: { DATABASE_URL: database.url },
+    env: { DATABASE_URL: database.url, NODE_COMPILE_CACHE: compileCache },
   });
 
 test('the worked example of CONTRIBUTING.md fits the code: it has the right types, and the schema has its operations', {
