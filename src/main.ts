@@ -33,6 +33,8 @@ async function main(): Promise<void> {
         throw new OperatorError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
       }
       const gateway = await startServer(config, database, log);
+      // Loading all this made some 50 MiB of room that V8 would keep. It takes a tenth of a second.
+      globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
       if (config.metrics.kind !== 'off') addProcessMetrics(gateway.metrics);
       const address = config.publicUrl ?? gateway.address;
       say(`Listening on ${gateway.address}`);

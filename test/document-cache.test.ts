@@ -8,27 +8,24 @@ const large = (index: number) => `{ __typename } # ${index}${' '.repeat(1_000_00
 const small = (index: number) => `query Q${index} { workspaces { totalCount } } # ${' '.repeat(1000)}`;
 
 test('a document is remembered by its whole text', () => {
-  const { documentCache } = rememberDocuments();
-  documentCache.set('{ __typename }', parsed);
+  const documents = rememberDocuments();
+  documents.set('{ __typename }', parsed);
 
-  expect(documentCache.get('{ __typename }')).toBe(parsed);
-  expect(documentCache.get('{ __typename } ')).toBeUndefined();
+  expect(documents.get('{ __typename }')).toBe(parsed);
+  expect(documents.get('{ __typename } ')).toBeUndefined();
 });
 
-test('of large documents, good and bad ones, none is kept', () => {
-  const { documentCache, errorCache } = rememberDocuments();
-  for (let index = 0; index < 10; index += 1) {
-    documentCache.set(large(index), parsed);
-    errorCache.set(large(index), new Error());
-  }
+test('of large documents none is kept', () => {
+  const documents = rememberDocuments();
+  for (let index = 0; index < 10; index += 1) documents.set(large(index), parsed);
 
-  expect([documentCache.size, errorCache.size]).toEqual([0, 0]);
+  expect(documents.size).toBe(0);
 });
 
 test('of ever new documents only the latest are kept', () => {
-  const { documentCache } = rememberDocuments();
-  for (let index = 0; index < 2000; index += 1) documentCache.set(small(index), parsed);
+  const documents = rememberDocuments();
+  for (let index = 0; index < 2000; index += 1) documents.set(small(index), parsed);
 
-  expect(documentCache.size).toBeLessThan(300);
-  expect(documentCache.get(small(1999))).toBe(parsed);
+  expect(documents.size).toBeLessThan(300);
+  expect(documents.get(small(1999))).toBe(parsed);
 });

@@ -5,18 +5,12 @@ import { LRUCache } from 'lru-cache';
 const MOST_CHARACTERS = 262_144;
 
 /**
- * Remembers parsed documents by their text, so that a client's few queries are parsed once. Bounded by size: whoever
+ * Remembers valid documents by their text, so that a client's few queries are parsed once. Bounded by size: whoever
  * sends ever new documents of a megabyte must not fill the memory with them.
  */
-export function rememberDocuments() {
-  return {
-    documentCache: new LRUCache<string, DocumentNode>(bySize),
-    errorCache: new LRUCache<string, Error>(bySize),
-  };
+export function rememberDocuments(): LRUCache<string, DocumentNode> {
+  return new LRUCache({
+    maxSize: MOST_CHARACTERS,
+    sizeCalculation: (_document, text) => text.length + 1,
+  });
 }
-
-/** The bound of a cache by text. */
-export const bySize = {
-  maxSize: MOST_CHARACTERS,
-  sizeCalculation: (_parsed: unknown, text: string) => text.length + 1,
-};

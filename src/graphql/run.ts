@@ -6,13 +6,12 @@ import {
   getOperationAST,
   subscribe,
 } from 'graphql';
-import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
 import { BadRequestError, ValidationError } from '../errors.ts';
 import type { Execute } from './compiled.ts';
 import { parseDocument, validateRequest } from './document.ts';
-import { bySize } from './document-cache.ts';
+import { rememberDocuments } from './document-cache.ts';
 import { toGraphQLError } from './gateway-error.ts';
 import { refusals } from './operation.ts';
 import type { Results } from './sse.ts';
@@ -32,7 +31,7 @@ const NO_OPERATION =
 /** How a request may be answered: changes come by `POST`, and events go only to who takes them. */
 export type Allowed = { mutation: boolean; events: boolean };
 
-/** Answers nothing, and has done nothing, where the parameters or the document are at fault: Yoga says how. */
+/** Answers nothing, and has done nothing, where Yoga has to say why: for parameters of another shape, and changes by `GET`. */
 export type Run = (
   parameters: unknown,
   context: Context,
@@ -41,14 +40,15 @@ export type Run = (
 
 /** Runs the operations of requests on a schema. Valid documents are remembered. */
 export function createRun(schema: GraphQLSchema, execute: Execute): Run {
-  const documents = new LRUCache<string, DocumentNode>(bySize);
+  const documents = rememberDocuments();
 
   return async (parameters, context, allowed) => {
     const { data } = Parameters.safeParse(parameters);
-    const document = data && validDocument(data.query);
-    if (document === undefined) return undefined;
-    const operationName = data?.operationName ?? undefined;
-    const variableValues = data?.variables ?? {};
+    if (data === undefined) return undefined;
+    const { document, faults } = read(data.query);
+    if (document === undefined) return { errors: faults.map(toGraphQLError) };
+    const operationName = data.operationName ?? undefined;
+    const variableValues = data.variables ?? {};
     const kind = getOperationAST(document, operationName)?.operation;
     if (kind === undefined) return { errors: [toGraphQLError(new BadRequestError(NO_OPERATION))] };
     if (kind === 'mutation' && !allowed.mutation) return undefined;
@@ -63,13 +63,18 @@ export function createRun(schema: GraphQLSchema, execute: Execute): Run {
     return nobody();
   };
 
-  function validDocument(query: string): DocumentNode | undefined {
+  function read(query: string): { document?: DocumentNode; faults: readonly unknown[] } {
     const known = documents.get(query);
-    if (known !== undefined) return known;
-    const document = parsed(query);
-    if (document === undefined || validateRequest(schema, document).length > 0) return undefined;
-    documents.set(query, document);
-    return document;
+    if (known !== undefined) return { document: known, faults: [] };
+    try {
+      const document = parseDocument(query);
+      const faults = validateRequest(schema, document);
+      if (faults.length > 0) return { faults };
+      documents.set(query, document);
+      return { document, faults };
+    } catch (error) {
+      return { faults: [error] };
+    }
   }
 
   /** Variables that do not fit, before anything runs; a caller without access is told that first. */
@@ -83,14 +88,6 @@ export function createRun(schema: GraphQLSchema, execute: Execute): Run {
     if (faults.length === 0) return [];
     const refused = refusals(schema, document, operationName, viewer);
     return (refused.length > 0 ? refused : [new ValidationError(faults)]).map(toGraphQLError);
-  }
-}
-
-function parsed(query: string): DocumentNode | undefined {
-  try {
-    return parseDocument(query);
-  } catch {
-    return undefined;
   }
 }
 

@@ -4,8 +4,6 @@ import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
 import type { Context } from '../context.ts';
 import { type GatewayError, InternalError } from '../errors.ts';
 import { logInternalError } from '../log.ts';
-import { parseDocument, validateRequest } from './document.ts';
-import { rememberDocuments } from './document-cache.ts';
 import { asGatewayError, httpOf, toGraphQLError } from './gateway-error.ts';
 import { quotaHeaders, type RateLimiter } from './rate-limit.ts';
 import type { Results } from './sse.ts';
@@ -24,9 +22,9 @@ export function createGraphQLServer(schema: GraphQLSchema, rateLimiter: RateLimi
     multipart: false,
     logging: false,
     disposeOnProcessTerminate: false,
-    parserAndValidationCache: rememberDocuments(),
+    parserAndValidationCache: false,
     maskedErrors: { maskError: toGraphQLError },
-    plugins: [useOurEngine(), useResult(), useWholeFailure(), useQuota(rateLimiter)],
+    plugins: [useResult(), useWholeFailure(), useQuota(rateLimiter)],
   });
 }
 
@@ -35,23 +33,11 @@ type ServerContext = Context & { result?: ExecutionResult | Results };
 
 type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
 
-/** Parses and validates with messages that never print a value. What is valid has been executed before it comes here. */
-function useOurEngine(): YogaPlugin {
-  return {
-    onParse: ({ setParseFn }) => setParseFn(parseDocument),
-    onValidate: ({ setValidationFn }) => setValidationFn(validateRequest),
-  };
-}
-
-/** Answers a result that is there already, and frees a subscription that nobody can be answered. */
+/** Answers a result that is there already. */
 function useResult(): YogaPlugin {
   return {
     onParams({ context, setResult }) {
       if (context.result !== undefined) setResult(context.result);
-    },
-    async onResultProcess({ result, resultProcessor }) {
-      if (resultProcessor === undefined && isAsyncIterable(result))
-        await result[Symbol.asyncIterator]().return?.();
     },
   };
 }
