@@ -8,7 +8,7 @@ import { describeFailure, OperatorError } from './operator-error.ts';
 import { startServer } from './server.ts';
 
 /** The time for everything else at a stop: connections to the database, and the embedded one. */
-const REST_OF_STOP_MS = 5000;
+const REST_OF_STOP_MS = 3000;
 
 async function main(): Promise<void> {
   const config = readConfig();
