@@ -141,5 +141,5 @@ test('a stop that something else holds up ends all the same, some seconds after 
   await waiting(1);
   const ended = await gateway.stop();
   await release();
-  expect(ended).toMatchObject({ status: 1, stderr: 'Ended at once: stopping took longer than 5000 ms.\n' });
+  expect(ended).toMatchObject({ status: 1, stderr: 'Ended at once: stopping took longer than 3000 ms.\n' });
 });
