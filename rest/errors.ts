@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { challengeOf, type GatewayError, itemsOf, RateLimitedError, statusOf } from '../src/errors.ts';
+import { JSON_TYPE, sendText } from '../src/http/reply.ts';
 
 /** ErrorResponse of the specification. */
 type ErrorResponse = {
@@ -27,14 +28,6 @@ export function sendError(response: ServerResponse, error: GatewayError): void {
  * face does not mean.
  */
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.statusCode = status;
-  if (status === 204 || status === 304) {
-    response.end();
-    return;
-  }
-  const text = JSON.stringify(body);
-  response.setHeader('Content-Type', 'application/json; charset=utf-8');
-  response.setHeader('Content-Length', Buffer.byteLength(text));
-  // As text it goes out together with the head, in one write.
-  response.end(text);
+  if (status === 204 || status === 304) response.writeHead(status).end();
+  else sendText(response, status, JSON_TYPE, JSON.stringify(body));
 }

@@ -49,6 +49,8 @@ const PATHS = [
   '/healthz',
   '/readyz',
   '/openapi.json',
+  '/docs',
+  '/docs/assets/{file}',
   METRICS_PATH,
 ];
 
@@ -93,9 +95,9 @@ export async function createApp(
     keySetAge: () => keySet.age?.(),
     isRedisUp: redis && (() => redis.status === 'ready'),
   });
-  createCredentialMetrics(metrics, () => countCredentialsByState(database.em.fork(), cipher));
   // One for all requests: nothing is ever loaded into it, and a transaction forks its own.
   const em = database.em.fork();
+  createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
   const records = new WeakMap<ServerResponse, RequestRecord>();
 
   const recordOf = (response: ServerResponse): RequestRecord => {

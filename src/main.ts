@@ -1,10 +1,10 @@
 import { readConfig } from './config.ts';
 import { openDatabase } from './database/database.ts';
-import { migrate, pendingMigrations } from './database/migrate.ts';
+import { migrate, requireMigrations } from './database/migrate.ts';
 import { startDatabaseServer } from './database/start.ts';
 import { createLog } from './log.ts';
 import { addProcessMetrics } from './metrics/process-metrics.ts';
-import { describeFailure, OperatorError } from './operator-error.ts';
+import { describeFailure } from './operator-error.ts';
 import { startServer } from './server.ts';
 
 /** The time for everything else at a stop: connections to the database, and the embedded one. */
@@ -28,10 +28,7 @@ async function main(): Promise<void> {
       timeoutMs: config.databaseTimeoutMs,
     });
     try {
-      const pending = await pendingMigrations(database);
-      if (pending.length > 0) {
-        throw new OperatorError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
-      }
+      await requireMigrations(database);
       const gateway = await startServer(config, database, log);
       // Loading all this made some 50 MiB of room that V8 would keep. It takes a tenth of a second.
       globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });

@@ -17,7 +17,7 @@ export function millisecondsOf(time: Time): number {
 
 /** The latest of some times. */
 export function latest(first: Time, ...others: readonly Time[]): Time {
-  return others.toSorted().findLast((time) => time > first) ?? first;
+  return [first, ...others].toSorted().at(-1) ?? first;
 }
 
 /** The length of `2026-01-31 09:30:00`. */

@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type GraphQLReply, graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { statementsAbout } from './support/statements.ts';
-import { member } from './support/tokens.ts';
+import { sendCounting } from './support/statements.ts';
 
 let gateway: TestGateway;
-let token: string;
 beforeAll(async () => {
   gateway = await startTestGateway();
-  token = await member('alice');
 });
 afterAll(() => gateway.close());
 
@@ -122,18 +118,7 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   ],
 ];
 
-async function send(
-  query: string,
-  variables = {},
-): Promise<{ reply: GraphQLReply; statements: number; ms: number }> {
-  const started = performance.now();
-  let reply: GraphQLReply | undefined;
-  const statements = await statementsAbout('alice', async () => {
-    reply = await graphql(gateway, query, variables, { token });
-  });
-  if (reply === undefined) throw new Error('There was no reply.');
-  return { reply, statements: statements.length, ms: performance.now() - started };
-}
+const send = (query: string, variables = {}) => sendCounting(gateway, 'alice', query, variables);
 
 test.each(abuse)(
   'a document that %s is refused, soon and before anything runs',

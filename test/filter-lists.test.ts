@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type GraphQLReply, graphql, rest } from './support/client.ts';
+import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { statementsAbout } from './support/statements.ts';
+import { sendCounting } from './support/statements.ts';
 import { member, platform } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -12,18 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-async function send(
-  query: string,
-  variables = {},
-): Promise<{ reply: GraphQLReply; statements: number; ms: number }> {
-  const started = performance.now();
-  let reply: GraphQLReply | undefined;
-  const statements = await statementsAbout('alice', async () => {
-    reply = await graphql(gateway, query, variables, { token });
-  });
-  if (reply === undefined) throw new Error('There was no reply.');
-  return { reply, statements: statements.length, ms: performance.now() - started };
-}
+const send = (query: string, variables = {}) => sendCounting(gateway, 'alice', query, variables);
 
 const filters: [field: string, type: string, argument: string, word: string][] = [
   ['workspaces', 'WorkspaceStatus', 'status', 'RUNNING'],

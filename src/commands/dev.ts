@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { environmentWith, readConfig } from '../config.ts';
 import { startDatabaseServer } from '../database/start.ts';
 import { OperatorError } from '../operator-error.ts';
-import { runCommand } from './run.ts';
+import { runCommand, say } from './run.ts';
 
 /**
  * Serves, and starts the gateway anew whenever a file that it is made of changes. The database belongs to this
@@ -39,8 +39,4 @@ function spawnWatcher(env: NodeJS.ProcessEnv) {
     // The pipe tells the gateway when this process is gone.
     stdio: ['pipe', 'inherit', 'inherit'],
   });
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -1,11 +1,10 @@
 import { readConfig } from '../config.ts';
 import { migrate } from '../database/migrate.ts';
 import { startDatabaseServer } from '../database/start.ts';
-import { runCommand } from './run.ts';
+import { runCommand, say } from './run.ts';
 
 /** Applies the migrations that the database lacks. */
 runCommand('npm run migrate', async () => {
-  const say = (line: string) => process.stdout.write(`${line}\n`);
   const server = await startDatabaseServer(readConfig(), 'command', say);
   try {
     const applied = await migrate(server.url);

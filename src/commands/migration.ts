@@ -2,10 +2,10 @@ import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { type Database, migrationsFolder, openDatabase } from '../database/database.ts';
-import { pendingMigrations } from '../database/migrate.ts';
+import { requireMigrations } from '../database/migrate.ts';
 import { startDatabaseServer } from '../database/start.ts';
 import { OperatorError } from '../operator-error.ts';
-import { runCommand, UsageError } from './run.ts';
+import { runCommand, say, UsageError } from './run.ts';
 
 /** Writes a migration that takes the database to what the entities describe. The database is only read. */
 runCommand('npm run -s migration -- NAME', async () => {
@@ -25,15 +25,8 @@ runCommand('npm run -s migration -- NAME', async () => {
 });
 
 async function write(database: Database, name: string): Promise<void> {
-  const pending = await pendingMigrations(database);
-  if (pending.length > 0) {
-    throw new OperatorError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
-  }
+  await requireMigrations(database);
   const { fileName, diff } = await database.migrator.create(undefined, false, false, name);
   if (diff.up.length === 0) throw new OperatorError('The database is what the entities describe already.');
   say(`Wrote ${relative('.', migrationsFolder)}/${fileName}. Read it, then run: npm run migrate`);
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -5,7 +5,7 @@ import { startDatabaseServer } from '../database/start.ts';
 import { type CredentialCipher, createCredentialCipher } from '../editor-auth/credential-cipher.ts';
 import { type KeyUse, olderKeys, rotateBatch } from '../editor-auth/rotate-credentials.ts';
 import { OperatorError } from '../operator-error.ts';
-import { runCommand } from './run.ts';
+import { runCommand, say } from './run.ts';
 
 const BATCH = 100;
 
@@ -54,8 +54,4 @@ function explain(remaining: readonly KeyUse[], cipher: CredentialCipher): string
 
 function totalOf(uses: readonly KeyUse[]): number {
   return uses.reduce((sum, { count }) => sum + count, 0);
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -12,6 +12,11 @@ export function runCommand(usage: string, command: () => Promise<void>): void {
   });
 }
 
+/** Tells the user of a command. */
+export function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
 function isArgumentError(error: unknown): error is Error {
   return error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS');
 }

@@ -43,7 +43,7 @@ export function addressOf({ config }: Database): string {
   return config.get('clientUrl') ?? '';
 }
 
-/** A unit of work of one request; forked, never shared. */
+/** What queries and transactions go through. */
 export type EntityManager = Database['em'];
 
 const naming = {

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import pg from 'pg';
+import { OperatorError } from '../operator-error.ts';
 import { type Database, migrationsFolder, openDatabase } from './database.ts';
 import { codeOf } from './embedded-postgres-error.ts';
 
@@ -35,6 +36,14 @@ export async function pendingMigrations(database: Database): Promise<string[]> {
   const known = files.flatMap((file) => /^(Migration\w+)\.ts$/.exec(file)?.[1] ?? []);
   const applied = new Set(await appliedMigrations(database));
   return known.filter((name) => !applied.has(name)).sort();
+}
+
+/** @throws {OperatorError} where the database lacks migrations */
+export async function requireMigrations(database: Database): Promise<void> {
+  const pending = await pendingMigrations(database);
+  if (pending.length > 0) {
+    throw new OperatorError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
+  }
 }
 
 async function appliedMigrations(database: Database): Promise<string[]> {

@@ -38,6 +38,15 @@ export function pageInput({ after, before, limit, offset, backwards }: Page): Pa
   };
 }
 
+/** A filter by status as a prepared statement takes it. */
+export type StatusInput<Status> = { status: Status | undefined; statuses: readonly Status[] | undefined };
+
+/** An index has the order of a list for one status, not for several; an empty list or none is no filter. */
+export function statusInput<Status>(given: readonly Status[] | null | undefined): StatusInput<Status> {
+  if (given?.length === 1) return { status: given[0], statuses: undefined };
+  return { status: undefined, statuses: given?.length ? given : undefined };
+}
+
 /** Puts a query of records in the list's order and cuts the page out of it; for the index on (…, created_at, id). */
 export function cutPage<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,

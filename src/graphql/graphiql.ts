@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { weights } from '../http/accept.ts';
-import { sendAsset, sendPage } from '../http/page.ts';
+import { sendAsset, sendPage, whenAsked } from '../http/page.ts';
 import type { Prepared } from './graphiql-assets.ts';
 import { renderPage } from './graphiql-page.ts';
 import type { PageToken } from './graphiql-token.ts';
@@ -21,14 +21,7 @@ const assetsPath = '/graphql/assets/';
  * second and a process of its own; 2.5 MB are kept from then on. The page's header editor holds what `token` makes.
  */
 export function createGraphiql(token?: PageToken): Graphiql {
-  let prepared: Promise<Prepared> | undefined;
-  const files = () => {
-    prepared ??= prepare().catch((error: unknown) => {
-      prepared = undefined;
-      throw error;
-    });
-    return prepared;
-  };
+  const files = whenAsked(prepare);
 
   async function answerPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const page = renderPage((await files()).files, (await token?.(request)) ?? null);

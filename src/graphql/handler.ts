@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isAsyncIterable } from '@graphql-tools/utils';
-import type { ExecutionResult } from 'graphql';
 import { anonymous } from '../auth/viewer.ts';
 import type { Context } from '../context.ts';
 import { type GatewayError, UnauthenticatedError } from '../errors.ts';
 import { valueAt } from '../faults.ts';
 import { accepts } from '../http/accept.ts';
 import { parseJson, readJson } from '../http/body.ts';
+import { sendText } from '../http/reply.ts';
 import { searchOf } from '../http/search.ts';
 import { parseDocument } from './document.ts';
 import { httpOf, shownError, toGraphQLError } from './gateway-error.ts';
@@ -71,7 +71,7 @@ export function createGraphQLHandler({ run, yoga, openIntrospection, open, settl
       type !== undefined
     ) {
       await settle(context, response);
-      return sendResult(response, type, result);
+      return sendText(response, 200, `${type}; charset=utf-8`, JSON.stringify(result));
     }
     // The body has been read already.
     const body = request.method === 'POST' ? { body: JSON.stringify(parameters) } : {};
@@ -125,21 +125,12 @@ function parametersOf(request: IncomingMessage): Record<string, unknown> {
   return Object.fromEntries(entries);
 }
 
-function sendResult(response: ServerResponse, type: string, result: ExecutionResult): void {
-  const text = JSON.stringify(result);
-  response.writeHead(200, {
-    'Content-Type': `${type}; charset=utf-8`,
-    'Content-Length': Buffer.byteLength(text),
-  });
-  // As text it goes out together with the head, in one write.
-  response.end(text);
-}
-
 const JSON_PARAMETERS = new Set(['variables', 'extensions']);
 
 function sendError(request: IncomingMessage, response: ServerResponse, error: GatewayError): void {
   const { status, headers } = httpOf(error);
   const type = resultTypeOf(request.headers.accept) ?? 'application/json';
-  response.writeHead(status, { ...headers, 'Content-Type': `${type}; charset=utf-8` });
-  response.end(JSON.stringify({ errors: [shownError(toGraphQLError(error))] }));
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  const text = JSON.stringify({ errors: [shownError(toGraphQLError(error))] });
+  sendText(response, status, `${type}; charset=utf-8`, text);
 }

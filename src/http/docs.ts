@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { RequestHandler } from 'express';
 import { bootScript, renderPage } from './docs-page.ts';
-import { type Assets, type AssetType, addAsset, sendAsset, sendPage } from './page.ts';
+import { type Assets, type AssetType, addAsset, sendAsset, sendPage, whenAsked } from './page.ts';
 
 /** The page, and its files by name. */
 type Docs = { page: string; assets: Assets };
@@ -14,14 +14,7 @@ export const DOCS_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
  * files are read when they are first asked for; about 0.6 MB are kept from then on.
  */
 export function answerDocs(): RequestHandler {
-  let docs: Promise<Docs> | undefined;
-  const open = () => {
-    docs ??= prepare().catch((error: unknown) => {
-      docs = undefined;
-      throw error;
-    });
-    return docs;
-  };
+  const open = whenAsked(prepare);
   return async (request, response, next) => {
     const { page, assets } = await open();
     const [, name] = request.path.split('/assets/');

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Database } from '../database/database.ts';
 import { pendingMigrations } from '../database/migrate.ts';
 import type { Log } from '../log.ts';
+import { JSON_TYPE, sendText } from './reply.ts';
 
 /** What the readiness of a gateway is read from. */
 export type Readiness = {
@@ -48,11 +49,6 @@ async function checkDatabase(database: Database, log: Log): Promise<Pick<Checks,
 }
 
 function answer(response: ServerResponse, status: number, body: object): void {
-  const text = JSON.stringify(body);
-  response.writeHead(status, {
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(text),
-    'Cache-Control': 'no-store',
-  });
-  response.end(text);
+  response.setHeader('Cache-Control', 'no-store');
+  sendText(response, status, JSON_TYPE, JSON.stringify(body));
 }

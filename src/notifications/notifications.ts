@@ -1,6 +1,13 @@
 import type { Kysely } from 'kysely';
 import type { EntityManager, Tables } from '../database/database.ts';
-import { cutPage, type Page, type PageInput, pageInput } from '../database/page.ts';
+import {
+  cutPage,
+  type Page,
+  type PageInput,
+  pageInput,
+  type StatusInput,
+  statusInput,
+} from '../database/page.ts';
 import { type Inputs, prepared } from '../database/prepared.ts';
 import { NotFoundError } from '../errors.ts';
 import type { NotificationKind } from '../notification-kind.ts';
@@ -13,22 +20,13 @@ export type NotificationFilter = {
   kind?: readonly NotificationKind[] | null | undefined;
 };
 
-/** A filter as a statement takes it: an index has the order of the list for one status, not for several. */
-type FilterInput = {
+type FilterInput = StatusInput<NotificationStatus> & {
   userId: string;
-  status: NotificationStatus | undefined;
-  statuses: readonly NotificationStatus[] | undefined;
   kinds: readonly NotificationKind[] | undefined;
 };
 
 function filterInput(userId: string, { status, kind }: NotificationFilter): FilterInput {
-  const several = status?.length !== 1;
-  return {
-    userId,
-    status: several ? undefined : status[0],
-    statuses: several && status?.length ? status : undefined,
-    kinds: kind?.length ? kind : undefined,
-  };
+  return { userId, ...statusInput(status), kinds: kind?.length ? kind : undefined };
 }
 
 function matching(db: Kysely<Tables>, { slot, any, has }: Inputs<FilterInput>) {

@@ -1,6 +1,13 @@
 import type { Kysely } from 'kysely';
 import { type EntityManager, query, type Tables } from '../database/database.ts';
-import { cutPage, type Page, type PageInput, pageInput } from '../database/page.ts';
+import {
+  cutPage,
+  type Page,
+  type PageInput,
+  pageInput,
+  type StatusInput,
+  statusInput,
+} from '../database/page.ts';
 import { type Inputs, prepared } from '../database/prepared.ts';
 import { lockUser, raiseRevision } from '../revisions/revisions.ts';
 import type { Time } from '../time.ts';
@@ -15,22 +22,10 @@ export type WorkspaceFilter = {
 /** A workspace as the platform reports it. */
 export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
 
-/** A filter as a statement takes it: an index has the order of the list for one status, not for several. */
-type FilterInput = {
-  userId: string;
-  projectId: string | undefined;
-  status: WorkspaceStatus | undefined;
-  statuses: readonly WorkspaceStatus[] | undefined;
-};
+type FilterInput = StatusInput<WorkspaceStatus> & { userId: string; projectId: string | undefined };
 
 function filterInput(userId: string, { projectId, status }: WorkspaceFilter): FilterInput {
-  const several = status?.length !== 1;
-  return {
-    userId,
-    projectId: projectId ?? undefined,
-    status: several ? undefined : status[0],
-    statuses: several && status?.length ? status : undefined,
-  };
+  return { userId, projectId: projectId ?? undefined, ...statusInput(status) };
 }
 
 function matching(db: Kysely<Tables>, { slot, any, has }: Inputs<FilterInput>) {
