@@ -19,12 +19,11 @@ import { createPrepare } from './graphql/execute.ts';
 import { asGatewayError } from './graphql/gateway-error.ts';
 import { createGraphiql } from './graphql/graphiql.ts';
 import { createPageToken } from './graphql/graphiql-token.ts';
-import { createGraphQLHandler } from './graphql/handler.ts';
+import { createGraphQLHandler, GRAPHQL_PATH } from './graphql/handler.ts';
 import { createRateLimiter, quotaHeaders } from './graphql/rate-limit.ts';
 import { createCounters } from './graphql/rate-limit-counters.ts';
 import { createRun } from './graphql/run.ts';
 import { createSchema } from './graphql/schema.ts';
-import { createGraphQLServer, GRAPHQL_PATH } from './graphql/yoga.ts';
 import { allowOrigins } from './http/cors.ts';
 import { answerDocs, DOCS_PATHS } from './http/docs.ts';
 import { answerHealth, answerReadiness } from './http/health.ts';
@@ -40,6 +39,7 @@ import { createRequestMetrics } from './metrics/request-metrics.ts';
 import { createStateMetrics } from './metrics/state-metrics.ts';
 import { countCredentialsByState } from './statistics/statistics.ts';
 import { timeOf } from './time.ts';
+import { whenAsked } from './when-asked.ts';
 
 /** The templates of all addresses, as metrics name them. */
 const PATHS = [
@@ -142,9 +142,14 @@ export async function createApp(
     return known;
   };
 
-  const yoga = createGraphQLServer(schema, rateLimiter);
   const run = createRun(schema, execute);
-  const graphql = createGraphQLHandler({ run, yoga, openIntrospection: config.graphiql, open, settle, fail });
+  // Loading Yoga takes as long as a sixth of the start.
+  const openYoga = whenAsked(async () => {
+    const { createGraphQLServer } = await import('./graphql/yoga.ts');
+    return createGraphQLServer(schema, rateLimiter);
+  });
+  const openIntrospection = config.graphiql;
+  const graphql = createGraphQLHandler({ run, openYoga, openIntrospection, open, settle, fail });
 
   const app = express();
   app.disable('x-powered-by').disable('etag').set('query parser', false);

@@ -73,7 +73,7 @@ test('a changed file makes a new gateway on the same database, and Ctrl-C ends b
   expect(await postmaster()).toBe(database);
 
   command.interrupt();
-  expect((await command.ended).status).toBe(0);
+  expect(await command.ended).toMatchObject({ status: 0, stderr: '' });
   await nobodyAnswers();
   expect(existsSync(lockFile())).toBe(false);
 });

@@ -1,7 +1,8 @@
 import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { weights } from '../http/accept.ts';
-import { sendAsset, sendPage, whenAsked } from '../http/page.ts';
+import { sendAsset, sendPage } from '../http/page.ts';
+import { whenAsked } from '../when-asked.ts';
 import type { Prepared } from './graphiql-assets.ts';
 import { renderPage } from './graphiql-page.ts';
 import type { PageToken } from './graphiql-token.ts';

@@ -16,11 +16,14 @@ import type { Run } from './run.ts';
 import { EVENT_STREAM, sendEvents } from './sse.ts';
 import type { createGraphQLServer } from './yoga.ts';
 
+/** The address of the GraphQL face. */
+export const GRAPHQL_PATH = '/graphql';
+
 /** What the GraphQL face needs of the gateway. */
 export type GraphQLOptions = {
   run: Run;
-  /** Answers what did not simply go well. */
-  yoga: ReturnType<typeof createGraphQLServer>;
+  /** Opens what answers whatever did not simply go well. */
+  openYoga(): Promise<ReturnType<typeof createGraphQLServer>>;
   /** Whether introspection needs no token. */
   openIntrospection: boolean;
   /** Authenticates a request and opens its context; for `anonymous` it only opens one. */
@@ -33,7 +36,9 @@ export type GraphQLOptions = {
  * The GraphQL face: the token first, then the body, then the operation. What went well is written here; event streams
  * too, for Yoga's hold more than twice the memory. All else, and every error, is answered by Yoga.
  */
-export function createGraphQLHandler({ run, yoga, openIntrospection, open, settle, fail }: GraphQLOptions) {
+export function createGraphQLHandler(options: GraphQLOptions) {
+  const { run, openYoga, openIntrospection, open, settle, fail } = options;
+
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     let context: Context | undefined;
     let reading: Promise<unknown> | undefined;
@@ -75,6 +80,7 @@ export function createGraphQLHandler({ run, yoga, openIntrospection, open, settl
     }
     // The body has been read already.
     const body = request.method === 'POST' ? { body: JSON.stringify(parameters) } : {};
+    const yoga = await openYoga();
     await yoga(
       Object.assign(request, body),
       response,

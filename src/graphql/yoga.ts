@@ -5,11 +5,9 @@ import type { Context } from '../context.ts';
 import { type GatewayError, InternalError } from '../errors.ts';
 import { logInternalError } from '../log.ts';
 import { asGatewayError, httpOf, toGraphQLError } from './gateway-error.ts';
+import { GRAPHQL_PATH } from './handler.ts';
 import { quotaHeaders, type RateLimiter } from './rate-limit.ts';
 import type { Results } from './sse.ts';
-
-/** The address of the GraphQL face. */
-export const GRAPHQL_PATH = '/graphql';
 
 /** Answers by GraphQL over HTTP, with our errors instead of Yoga's, whatever did not simply go well. */
 export function createGraphQLServer(schema: GraphQLSchema, rateLimiter: RateLimiter) {

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { RequestHandler } from 'express';
+import { whenAsked } from '../when-asked.ts';
 import { bootScript, renderPage } from './docs-page.ts';
-import { type Assets, type AssetType, addAsset, sendAsset, sendPage, whenAsked } from './page.ts';
+import { type Assets, type AssetType, addAsset, sendAsset, sendPage } from './page.ts';
 
 /** The page, and its files by name. */
 type Docs = { page: string; assets: Assets };

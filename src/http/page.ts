@@ -36,18 +36,6 @@ export async function addAsset(
   return name;
 }
 
-/** Prepares something when it is first asked for, and anew where that failed. */
-export function whenAsked<Thing>(prepare: () => Promise<Thing>): () => Promise<Thing> {
-  let prepared: Promise<Thing> | undefined;
-  return () => {
-    prepared ??= prepare().catch((error: unknown) => {
-      prepared = undefined;
-      throw error;
-    });
-    return prepared;
-  };
-}
-
 // The scripts may load from and talk to this origin and no other. Both pages write style attributes and elements, and
 // their style sheets carry fonts and images in themselves.
 const security = {
