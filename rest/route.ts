@@ -73,11 +73,12 @@ export function bindRoute(definition: Route, schema: GraphQLSchema, prepare: Pre
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
     if (!definition.paged) return answer(await runAt(definition, operation, parts, context));
-    const has = (etag: string) => matches(request.headers['if-none-match'], etag);
+    const known = request.headers['if-none-match'];
+    const has = known === undefined ? undefined : (etag: string) => matches(known, etag);
     const listing: Listing = { page: pageOf(parts.query), has };
     const data = await runAt(definition, operation, parts, { ...context, listing });
     response.set({ ETag: listing.etag, 'Cache-Control': 'private, no-cache' }).vary('Authorization');
-    const isKnown = listing.etag !== undefined && has(listing.etag);
+    const isKnown = listing.etag !== undefined && has?.(listing.etag);
     return isKnown ? { status: 304, body: undefined } : answer(data);
   };
 }

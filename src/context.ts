@@ -27,8 +27,8 @@ export type Failure = { readonly field?: string; readonly code: ErrorCode };
 /** A list as a REST path asks for it: a page of any size, unless the client already has what it would get. */
 export type Listing = {
   readonly page: Page;
-  /** Whether the client has the version with this entity tag. */
-  has(etag: string): boolean;
+  /** Whether the client has the version with this entity tag; undefined where it names none that it has. */
+  readonly has: ((etag: string) => boolean) | undefined;
   /** The entity tag of the list, noted by whoever reads it. */
   etag?: string;
 };

@@ -5,14 +5,21 @@ import type { Inputs } from './prepared.ts';
 /** Where a record stands in a list that is newest first by `createdAt`, then `id`. */
 export type Position = { createdAt: Time; id: string };
 
-/** Which part of a list; without `limit` all of it. `backwards` takes the last records instead of the first. */
+/**
+ * Which part of a list; without `limit` all of it. `backwards` takes the last records instead of the first. `tagged`
+ * has every record carry the entity tag of the list.
+ */
 export type Page = {
   after?: Position | undefined;
   before?: Position | undefined;
   limit?: number | undefined;
   offset?: number | undefined;
   backwards?: boolean | undefined;
+  tagged?: boolean | undefined;
 };
+
+/** A record of a list, with the list's entity tag where the page was asked for with tags. */
+export type Tagged<Row> = Row & { tag?: string };
 
 /** A page as a prepared statement takes it. */
 export type PageInput = {
@@ -23,10 +30,11 @@ export type PageInput = {
   limit: number | undefined;
   offset: number | undefined;
   backwards: true | undefined;
+  tagged: true | undefined;
 };
 
 /** A page's inputs. */
-export function pageInput({ after, before, limit, offset, backwards }: Page): PageInput {
+export function pageInput({ after, before, limit, offset, backwards, tagged }: Page): PageInput {
   return {
     afterTime: after?.createdAt,
     afterId: after?.id,
@@ -35,6 +43,7 @@ export function pageInput({ after, before, limit, offset, backwards }: Page): Pa
     limit,
     offset,
     backwards: backwards || undefined,
+    tagged: tagged || undefined,
   };
 }
 

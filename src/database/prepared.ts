@@ -11,12 +11,27 @@ export type Inputs<Input> = {
   any<Name extends string & keyof Input>(name: Name): RawBuilder<ElementOf<NonNullable<Input[Name]>>>;
   /** Whether an input is given; each choice of inputs makes a statement of its own. */
   has(name: string & keyof Input): boolean;
+  /** The properties of an entity that are to be read: some always, and those that the caller tells. */
+  read<Entity extends string & keyof Tables>(
+    entity: Entity,
+    ...always: (string & keyof Tables[Entity])[]
+  ): (string & keyof Tables[Entity])[];
 };
 
 type ElementOf<List> = List extends readonly (infer Element)[] ? Element : never;
 
-/** Runs a statement with its inputs; those that are undefined are not given. */
-export type Prepared<Input, Row> = (em: EntityManager, input: Input) => Promise<Row[]>;
+/**
+ * Runs a statement with its inputs; those that are undefined are not given. Only some properties of the records are
+ * read where it is told which.
+ */
+export type Prepared<Input, Row> = (
+  em: EntityManager,
+  input: Input,
+  reads?: ReadonlySet<string>,
+) => Promise<Row[]>;
+
+/** Callers choose what is read. Of more choices than these all properties are, so that none can have statements at will. */
+const MOST_STATEMENTS = 100;
 
 type Statement<Row> = { name: string; compiled: CompiledQuery<Row> };
 
@@ -29,24 +44,34 @@ export function prepared<Input extends object, Row extends QueryResultRow>(
 ): Prepared<Input, Row> {
   const statements = new Map<string, Statement<Row>>();
 
-  function statementFor(em: EntityManager, given: ReadonlyMap<string, unknown>): Statement<Row> {
-    const key = [...given.keys()].join(' ');
+  function statementFor(
+    em: EntityManager,
+    given: ReadonlyMap<string, unknown>,
+    reads: ReadonlySet<string> | undefined,
+  ): Statement<Row> {
+    const key = [...given.keys(), 'reads', ...(reads ?? ['all'])].join(' ');
     const known = statements.get(key);
     if (known !== undefined) return known;
+    if (reads !== undefined && statements.size >= MOST_STATEMENTS) return statementFor(em, given, undefined);
     const compiled = build(query(em), {
       slot: (name) => sql`${new Slot(name)}`,
       any: (name) => sql`any(${new Slot(name)})`,
       has: (name) => given.has(name),
+      read: <Entity extends keyof Tables>(entity: Entity, ...always: (string & keyof Tables[Entity])[]) => {
+        const asked = reads && new Set([...always, ...reads]);
+        const isRead = (name: string): name is string & keyof Tables[Entity] => asked?.has(name) ?? true;
+        return columnsOf(em).propertiesOf(entity).filter(isRead);
+      },
     }).compile();
     const statement = { name: hash('sha256', compiled.sql, 'base64url'), compiled };
     statements.set(key, statement);
     return statement;
   }
 
-  return async (em, input) => {
+  return async (em, input, reads) => {
     if (em.isInTransaction()) throw new Error('A prepared statement would run outside of the transaction.');
     const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
-    const { name, compiled } = statementFor(em, given);
+    const { name, compiled } = statementFor(em, given, reads);
     const values = compiled.parameters.map((value) =>
       value instanceof Slot ? given.get(value.name) : value,
     );

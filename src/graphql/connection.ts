@@ -2,10 +2,11 @@ import type { OutputRef } from '@pothos/core';
 import { z } from 'zod';
 import type { Listing } from '../context.ts';
 import { decodeCursor, encodeCursor } from '../cursor.ts';
-import type { Page, Position } from '../database/page.ts';
+import type { Page, Position, Tagged } from '../database/page.ts';
 import { type Fault, ValidationError } from '../errors.ts';
 import { millisecondsOf, timeOf } from '../time.ts';
 import { builder } from './builder.ts';
+import { reads, readsBelow } from './reads.ts';
 import { wholeNumberRule } from './rules.ts';
 
 /** Records of a page unless told. */
@@ -36,7 +37,7 @@ type PageArguments = {
 
 /** How a connection reads its list. */
 export type List<Node> = {
-  page: (page: Page) => Promise<Node[]>;
+  page: (page: Page) => Promise<Tagged<Node>[]>;
   totalCount: () => Promise<number>;
   /** The entity tag of the whole list: another after every change of one of its records. */
   etag: () => Promise<string>;
@@ -56,10 +57,12 @@ export async function connect<Node>(
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
   if (listing !== undefined) {
-    // Before reading: with a later change the client would hold an old list under a new tag.
-    listing.etag = await list.etag();
-    const nodes = listing.has(listing.etag) ? [] : await list.page(listing.page);
-    return { nodes, hasPreviousPage: false, hasNextPage: false, totalCount };
+    return {
+      nodes: await readListing(listing, list),
+      hasPreviousPage: false,
+      hasNextPage: false,
+      totalCount,
+    };
   }
   const { limit, ...page } = pageOf(args, list.isId);
   const read = await list.page({ ...page, limit: limit + 1 });
@@ -68,6 +71,23 @@ export async function connect<Node>(
   return page.backwards
     ? { nodes: nodes.reverse(), hasPreviousPage: hasMore, hasNextPage: page.before !== undefined, totalCount }
     : { nodes, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore, totalCount };
+}
+
+/** Reads the list that a REST path asked for, and its tag: nothing where the client has it. */
+async function readListing<Node>(listing: Listing, list: List<Node>): Promise<Node[]> {
+  if (listing.has !== undefined) {
+    listing.etag = await list.etag();
+    if (listing.has(listing.etag)) return [];
+  }
+  const nodes = await list.page({ ...listing.page, tagged: true });
+  const [first] = nodes;
+  if (first?.tag !== undefined) {
+    listing.etag = first.tag;
+    return nodes;
+  }
+  // An empty list carries no tag. It is read after its tag: with a later one the client would keep it when it changes.
+  listing.etag = await list.etag();
+  return list.page(listing.page);
 }
 
 function pageOf(
@@ -134,15 +154,27 @@ export function connectionType<Node extends Position>(
   return builder.objectRef<Connection<Node>>(`${name}Connection`).implement({
     description: 'A page of a list, newest first.',
     fields: (t) => ({
-      nodes: t.field({ type: [node], description: 'The records.', resolve: ({ nodes }) => nodes }),
+      nodes: t.field({
+        type: [node],
+        description: 'The records.',
+        extensions: readsBelow,
+        resolve: ({ nodes }) => nodes,
+      }),
       edges: t.field({
         type: [edge],
         description: 'The records with cursors.',
+        extensions: readsBelow,
         resolve: ({ nodes }) => nodes,
       }),
-      pageInfo: t.field({ type: PageInfo, description: 'Where the page lies.', resolve: (page) => page }),
+      pageInfo: t.field({
+        type: PageInfo,
+        description: 'Where the page lies.',
+        extensions: reads<Position>('id', 'createdAt'),
+        resolve: (page) => page,
+      }),
       totalCount: t.int({
         description: 'How many records the whole list has; counted only when asked for.',
+        extensions: reads(),
         resolve: ({ totalCount }) => totalCount(),
       }),
     }),

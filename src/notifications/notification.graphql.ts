@@ -1,4 +1,5 @@
 import { builder } from '../graphql/builder.ts';
+import { reads, readsBelow } from '../graphql/reads.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
 import type { NotificationKind } from '../notification-kind.ts';
 import type { Notification } from './notification.entity.ts';
@@ -40,7 +41,12 @@ const UserNotification = builder.interfaceRef<Notification>('UserNotification').
     id: t.exposeID('id', { description: 'Unique within the user.' }),
     kind: t.expose('kind', { type: NotificationKindEnum, description: 'What it is about.' }),
     status: t.expose('status', { type: NotificationStatusEnum, description: 'How it stands.' }),
-    task: t.field({ type: Task, description: 'The task it is about.', resolve: (row) => row }),
+    task: t.field({
+      type: Task,
+      description: 'The task it is about.',
+      extensions: readsBelow,
+      resolve: (row) => row,
+    }),
     title: t.exposeString('title', { description: 'One line for people.' }),
     previewText: t.exposeString('previewText', { nullable: true, description: 'The beginning of its text.' }),
     prUrl: t.exposeString('prUrl', { nullable: true, description: "The task's pull request." }),
@@ -77,6 +83,7 @@ const PlanRequestedNotification = builder.objectRef<Notification>('PlanRequested
     payload: t.field({
       type: PlanRequested,
       description: 'The plan.',
+      extensions: reads<Notification>('kind', 'payload'),
       resolve: (row) => payloadOf(row, 'plan_requested'),
     }),
   }),
@@ -91,6 +98,7 @@ const QuestionRequestedNotification = builder
       payload: t.field({
         type: QuestionRequested,
         description: 'The questions.',
+        extensions: reads<Notification>('kind', 'payload'),
         resolve: (row) => payloadOf(row, 'question_requested'),
       }),
     }),
@@ -103,6 +111,7 @@ const TaskFailedNotification = builder.objectRef<Notification>('TaskFailedNotifi
     payload: t.field({
       type: TaskResult,
       description: 'How it failed.',
+      extensions: reads<Notification>('kind', 'payload'),
       resolve: (row) => payloadOf(row, 'task_failed'),
     }),
   }),
@@ -117,6 +126,7 @@ const TaskResponseReadyNotification = builder
       payload: t.field({
         type: TaskResult,
         description: 'The answer.',
+        extensions: reads<Notification>('kind', 'payload'),
         resolve: (row) => payloadOf(row, 'task_response_ready'),
       }),
     }),

@@ -1,6 +1,8 @@
+import type { Position } from '../database/page.ts';
 import { accountRead, accountWrite } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorOf, pageArguments } from '../graphql/connection.ts';
+import { reads, readsBelow, readsOf } from '../graphql/reads.ts';
 import { atMost } from '../graphql/rules.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
 import { entityTag } from '../revisions/revisions.ts';
@@ -17,8 +19,17 @@ import {
 const NotificationEdge = builder.objectRef<Notification>('NotificationEdge').implement({
   description: 'A notification in a list.',
   fields: (t) => ({
-    node: t.field({ type: NotificationUnion, description: 'The notification.', resolve: (row) => row }),
-    cursor: t.string({ description: 'Where it stands, for `after` and `before`.', resolve: cursorOf }),
+    node: t.field({
+      type: NotificationUnion,
+      description: 'The notification.',
+      extensions: readsBelow,
+      resolve: (row) => row,
+    }),
+    cursor: t.string({
+      description: 'Where it stands, for `after` and `before`.',
+      extensions: reads<Position>('id', 'createdAt'),
+      resolve: cursorOf,
+    }),
   }),
 });
 
@@ -43,10 +54,10 @@ builder.queryFields((t) => ({
       }),
       kind: t.arg({ type: [NotificationKindEnum], description: 'Only these kinds.', validate: atMost(100) }),
     },
-    resolve: (_root, { userId, status, kind, ...page }, { em, viewer, listing }) => {
+    resolve: (_root, { userId, status, kind, ...page }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
       return connect(page, listing, {
-        page: (page) => listNotifications(em, owner, { status, kind }, page),
+        page: (page) => listNotifications(em, owner, { status, kind }, page, readsOf(info)),
         totalCount: () => countNotifications(em, owner, { status, kind }),
         etag: () => entityTag(em, owner, 'notifications'),
         isId,

@@ -7,10 +7,12 @@ import {
   pageInput,
   type StatusInput,
   statusInput,
+  type Tagged,
 } from '../database/page.ts';
 import { type Inputs, prepared } from '../database/prepared.ts';
 import { NotFoundError } from '../errors.ts';
 import type { NotificationKind } from '../notification-kind.ts';
+import { selectTag } from '../revisions/revisions.ts';
 import type { Time } from '../time.ts';
 import type { Notification, NotificationStatus } from './notification.entity.ts';
 
@@ -38,18 +40,22 @@ function matching(db: Kysely<Tables>, { slot, any, has }: Inputs<FilterInput>) {
     .$if(has('kinds'), (all) => all.where('kind', '=', any('kinds')));
 }
 
-const list = prepared<FilterInput & PageInput, Notification>((db, inputs) =>
-  cutPage(matching(db, inputs).selectAll(), inputs),
+const list = prepared<FilterInput & PageInput, Tagged<Notification>>((db, inputs) =>
+  cutPage(matching(db, inputs).select(inputs.read('Notification', 'id', 'kind')), inputs).$if(
+    inputs.has('tagged'),
+    (all) => all.select(selectTag(db, 'notifications', inputs.slot('userId')).as('tag')),
+  ),
 );
 
-/** A user's notifications, newest first. */
+/** A user's notifications, newest first; beside `id` and `kind` only with the properties that are told to be read. */
 export async function listNotifications(
   em: EntityManager,
   userId: string,
   filter: NotificationFilter,
   page: Page,
-): Promise<Notification[]> {
-  return list(em, { ...filterInput(userId, filter), ...pageInput(page) });
+  reads?: ReadonlySet<string>,
+): Promise<Tagged<Notification>[]> {
+  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, reads);
 }
 
 const count = prepared<FilterInput, { count: number }>((db, inputs) =>

@@ -1,6 +1,6 @@
-import { type EntityManager, query } from '../database/database.ts';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { type EntityManager, query, type Tables } from '../database/database.ts';
 import { prepared } from '../database/prepared.ts';
-import { millisecondsOf } from '../time.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
 /**
@@ -35,12 +35,33 @@ export async function raiseRevision(
   await query(em).updateTable('UserRevision').set(reached).where('userId', '=', userId).execute();
 }
 
-/** The entity tag of a user's list (RFC 9110, section 8.8.3): another after every change. */
-export async function entityTag(
-  em: EntityManager,
-  userId: string,
-  of: 'notifications' | 'workspaces',
-): Promise<string> {
-  const state = await findRevision(em, userId);
-  return `"${state ? millisecondsOf(state.startedAt) : 0}-${state?.[of] ?? 0}"`;
+/** The lists that have a revision, and by it an entity tag. */
+export type TaggedList = 'notifications' | 'workspaces';
+
+/**
+ * The entity tag of a user's list (RFC 9110, section 8.8.3): another after every change. A statement that reads the
+ * list may select it too: the two are then of one moment.
+ */
+export function selectTag(db: Kysely<Tables>, of: TaggedList, userId: RawBuilder<string>) {
+  const tag = sql`extract(epoch from started_at) || '-' || ${sql.ref(of)}`;
+  return db
+    .selectFrom('UserRevision')
+    .where('userId', '=', userId)
+    .select(sql<string>`'"' || coalesce(min(${tag}), '0') || '"'`.as('tag'));
+}
+
+const findTag = {
+  notifications: preparedTag('notifications'),
+  workspaces: preparedTag('workspaces'),
+};
+
+function preparedTag(of: TaggedList) {
+  return prepared<{ userId: string }, { tag: string }>((db, { slot }) => selectTag(db, of, slot('userId')));
+}
+
+/** The entity tag of a user's list as it is now. */
+export async function entityTag(em: EntityManager, userId: string, of: TaggedList): Promise<string> {
+  const [found] = await findTag[of](em, { userId });
+  if (found === undefined) throw new Error('An aggregate always has a row.');
+  return found.tag;
 }

@@ -1,6 +1,8 @@
+import type { Position } from '../database/page.ts';
 import { accountRead } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorOf, pageArguments } from '../graphql/connection.ts';
+import { reads, readsBelow, readsOf } from '../graphql/reads.ts';
 import { atMost } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
 import { entityTag } from '../revisions/revisions.ts';
@@ -43,7 +45,12 @@ export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement
     id: t.exposeID('id', { description: 'A UUID.' }),
     projectId: t.exposeID('projectId', { description: 'The project it belongs to.' }),
     status: t.expose('status', { type: WorkspaceStatusEnum, description: 'How it stands.' }),
-    hardware: t.field({ type: Hardware, description: 'What it runs on.', resolve: (row) => row }),
+    hardware: t.field({
+      type: Hardware,
+      description: 'What it runs on.',
+      extensions: readsBelow,
+      resolve: (row) => row,
+    }),
     keepActive: t.exposeBoolean('keepActive', { description: 'Whether it stays running when idle.' }),
     machineId: t.exposeString('machineId', { nullable: true, description: 'Present when provisioned.' }),
     privateIp: t.exposeString('privateIp', {
@@ -54,11 +61,13 @@ export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement
     previewToken: t.string({
       nullable: true,
       description: 'Token for preview addresses.',
+      extensions: reads<Workspace>('previewToken'),
       resolve: ({ previewToken }) => previewToken?.reveal(),
     }),
     errorMessage: t.string({
       nullable: true,
       description: 'Details while the status is `ERROR`.',
+      extensions: reads<Workspace>('status', 'errorMessage'),
       resolve: ({ status, errorMessage }) => (status === 'error' ? errorMessage : null),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
@@ -69,8 +78,17 @@ export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement
 const WorkspaceEdge = builder.objectRef<Workspace>('WorkspaceEdge').implement({
   description: 'A workspace in a list.',
   fields: (t) => ({
-    node: t.field({ type: WorkspaceType, description: 'The workspace.', resolve: (row) => row }),
-    cursor: t.string({ description: 'Where it stands, for `after` and `before`.', resolve: cursorOf }),
+    node: t.field({
+      type: WorkspaceType,
+      description: 'The workspace.',
+      extensions: readsBelow,
+      resolve: (row) => row,
+    }),
+    cursor: t.string({
+      description: 'Where it stands, for `after` and `before`.',
+      extensions: reads<Position>('id', 'createdAt'),
+      resolve: cursorOf,
+    }),
   }),
 });
 
@@ -92,10 +110,10 @@ builder.queryField('workspaces', (t) =>
         validate: atMost(100),
       }),
     },
-    resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, listing }) => {
+    resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
       return connect(page, listing, {
-        page: (page) => listWorkspaces(em, owner, { projectId, status }, page),
+        page: (page) => listWorkspaces(em, owner, { projectId, status }, page, readsOf(info)),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),
         etag: () => entityTag(em, owner, 'workspaces'),
         isId: isUuid,

@@ -7,9 +7,10 @@ import {
   pageInput,
   type StatusInput,
   statusInput,
+  type Tagged,
 } from '../database/page.ts';
 import { type Inputs, prepared } from '../database/prepared.ts';
-import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import { lockUser, raiseRevision, selectTag } from '../revisions/revisions.ts';
 import type { Time } from '../time.ts';
 import type { Workspace, WorkspaceStatus } from './workspace.entity.ts';
 
@@ -37,18 +38,22 @@ function matching(db: Kysely<Tables>, { slot, any, has }: Inputs<FilterInput>) {
     .$if(has('statuses'), (all) => all.where('status', '=', any('statuses')));
 }
 
-const list = prepared<FilterInput & PageInput, Workspace>((db, inputs) =>
-  cutPage(matching(db, inputs).selectAll(), inputs),
+const list = prepared<FilterInput & PageInput, Tagged<Workspace>>((db, inputs) =>
+  cutPage(matching(db, inputs).select(inputs.read('Workspace', 'id')), inputs).$if(
+    inputs.has('tagged'),
+    (all) => all.select(selectTag(db, 'workspaces', inputs.slot('userId')).as('tag')),
+  ),
 );
 
-/** A user's workspaces over all projects, newest first. */
+/** A user's workspaces over all projects, newest first; beside `id` only with the properties that are told to be read. */
 export async function listWorkspaces(
   em: EntityManager,
   userId: string,
   filter: WorkspaceFilter,
   page: Page,
-): Promise<Workspace[]> {
-  return list(em, { ...filterInput(userId, filter), ...pageInput(page) });
+  reads?: ReadonlySet<string>,
+): Promise<Tagged<Workspace>[]> {
+  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, reads);
 }
 
 const count = prepared<FilterInput, { count: number }>((db, inputs) =>

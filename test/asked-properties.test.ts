@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type GraphQLOutputType,
+  getNamedType,
+  isInterfaceType,
+  isLeafType,
+  isObjectType,
+  isUnionType,
+} from 'graphql';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { assembleSchema } from '../src/graphql/schema.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { dismiss } from './support/inbox.ts';
+import { asMember, publish, putWorkspaces, resolve, workspaceInput } from './support/records.ts';
+import { statementsAbout } from './support/statements.ts';
+
+/* A list reads only the properties that are asked for. Nobody may be able to tell by the answers. */
+
+const result = {
+  taskStatus: 'ERRORED',
+  message: 'It broke',
+  messageLabel: 'Test run',
+  messageTimestamp: '2026-01-05T08:00:00Z',
+};
+const option = { label: 'A', description: 'The first', preview: 'AAA' };
+const question = { question: 'Which?', options: [option], header: 'Choice', id: 'which', multiSelect: true };
+const payloads = {
+  plan_requested: { planRequested: { toolId: 'tool', input: { summary: 'In short', plan: '1. Do it' } } },
+  question_requested: { questionRequested: { toolId: 'tool', input: { questions: [question] } } },
+  task_failed: { taskFailed: result },
+  task_response_ready: { taskResponseReady: { ...result, taskStatus: 'AWAITING_INPUT' } },
+};
+const kinds = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'] as const;
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  for (const kind of kinds) {
+    const { id } = await publish(gateway, 'alice', kind, {
+      task: { id: kind, projectId: 'project', name: 'Task', workspaceId: randomUUID() },
+      payload: payloads[kind],
+      projectName: 'Project',
+      projectRepoUrl: 'https://git.example.com/repo',
+      previewText: 'Preview',
+      prUrl: 'https://git.example.com/pulls/1',
+    });
+    await resolve(gateway, 'alice', kind);
+    await dismiss(gateway, 'alice', [id]);
+  }
+  const hardware = { cpuKind: 'shared', cpus: 2, memoryMb: 4096, volumeSizeGb: 20, gpuKind: 'l4' };
+  const whole = {
+    hardware,
+    machineId: 'machine',
+    privateIp: '10.0.0.1',
+    gitRef: 'refs/heads/main',
+    previewToken: 'preview',
+    errorMessage: 'It broke',
+  };
+  await putWorkspaces(gateway, 'alice', [
+    workspaceInput({ ...whole, status: 'ERROR' }),
+    workspaceInput({ ...whole, errorMessage: undefined }),
+  ]);
+});
+afterAll(() => gateway.close());
+
+const schema = assembleSchema();
+
+/** Selections of a type with one leaf each: `title`, `task { id }`, `... on UserNotification { title }`. */
+function leavesOf(output: GraphQLOutputType): string[] {
+  const type = getNamedType(output);
+  if (isUnionType(type)) {
+    const members = new Set(type.getTypes().flatMap((member) => [member, ...member.getInterfaces()]));
+    return [...members].flatMap((member) =>
+      leavesOf(member).map((leaf) => `... on ${member.name} { ${leaf} }`),
+    );
+  }
+  const fields = isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : [];
+  return fields.flatMap(({ name, type }) =>
+    isLeafType(getNamedType(type)) ? [name] : leavesOf(type).map((leaf) => `${name} { ${leaf} }`),
+  );
+}
+
+const connections = ['NotificationConnection', 'WorkspaceConnection'].map((name) => {
+  const type = schema.getType(name);
+  if (!isObjectType(type)) throw new Error(`There is no ${name}.`);
+  return [name === 'NotificationConnection' ? 'notifications' : 'workspaces', leavesOf(type)] as const;
+});
+
+const ask = (list: string, selection: string) =>
+  asMember(gateway, 'alice', `{ ${list}(first: 10) { ${selection} } }`);
+
+/** What a list answers to all fields together: then all properties are read. */
+async function all(list: string, leaves: readonly string[]) {
+  const { [list]: whole } = await ask(list, leaves.join(' '));
+  return whole;
+}
+
+describe.each(connections)('%s', (list, leaves) => {
+  test('answers each field alone as it answers all of them together', async () => {
+    const whole = await all(list, leaves);
+    expect(leaves.length).toBeGreaterThan(35);
+    expect(whole.nodes.length).toBeGreaterThan(1);
+    for (const leaf of leaves) {
+      const { [list]: part } = await ask(list, leaf);
+      // Every field has a value in one of the records.
+      expect(JSON.stringify(part), leaf).toMatch(/:(?!null|[[{])/);
+      expect(whole, leaf).toMatchObject(part);
+    }
+  });
+
+  test('answers a field in a fragment, by name and in the next one, as it answers it by itself', async () => {
+    const whole = await all(list, leaves);
+    const connection = list === 'notifications' ? 'NotificationConnection' : 'WorkspaceConnection';
+    for (const leaf of leaves) {
+      const { [list]: part } = await asMember(
+        gateway,
+        'alice',
+        `{ ${list}(first: 10) { ...Outer } }
+        fragment Inner on ${connection} { ${leaf} }
+        fragment Outer on ${connection} { ...Inner pageInfo { hasNextPage } }`,
+      );
+      expect(whole, leaf).toMatchObject(part);
+    }
+  });
+
+  test('answers more different choices of fields than there are statements for', async () => {
+    const nodes = leaves.filter((leaf) => leaf.startsWith('nodes'));
+    const whole = await all(list, nodes);
+    const statements = await statementsAbout('alice', async () => {
+      for (let choice = 1; choice <= 150; choice += 1) {
+        const some = nodes.filter(
+          (_leaf, index) => (choice >> (index % 8)) & 1 || index === choice % nodes.length,
+        );
+        const { [list]: part } = await ask(list, some.join(' '));
+        expect(whole).toMatchObject(part);
+      }
+    });
+
+    expect(statements).toHaveLength(150);
+    expect(new Set(statements.map(({ text }) => text)).size).toBeLessThanOrEqual(100);
+  });
+});
