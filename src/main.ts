@@ -14,8 +14,12 @@ async function main(): Promise<void> {
   const config = readConfig();
   const log = createLog(config.logLevel);
   const say = (line: string) => {
-    if (config.production) log.info(line);
-    else process.stdout.write(`${line}\n`);
+    if (!config.production) process.stdout.write(`${line}\n`);
+    else {
+      log.info(line);
+      // Whoever starts it waits for these lines.
+      log.flush();
+    }
   };
 
   const stopping = stopSignal(config.shutdownDelayMs + config.shutdownGraceMs + REST_OF_STOP_MS);
