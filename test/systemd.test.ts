@@ -29,6 +29,15 @@ test('running requests may end: the process is killed after the 10 seconds that 
   expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThan(10);
 });
 
+test('the unit and the image run Node.js as npm start does', async () => {
+  const [, start = ''] = /"start": "[^"]*\bnode ([^"]+)"/.exec(await textOfFile('package.json')) ?? [];
+  const [, image = '[]'] = /^CMD (.+)$/m.exec(await textOfFile('Dockerfile')) ?? [];
+
+  expect(start).toMatch(/src\/main\.ts$/);
+  expect(valuesOf('ExecStart')).toEqual([`${INSTALLED}/node_modules/.bin/node ${start}`]);
+  expect(JSON.parse(image)).toEqual(['node', ...start.split(' ')]);
+});
+
 describe.skipIf(!hasSystemd)('systemd-analyze (needs systemd)', () => {
   let folder: string;
   let path: string;
