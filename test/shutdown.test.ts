@@ -143,3 +143,13 @@ test('a stop that something else holds up ends all the same, some seconds after 
   await release();
   expect(ended).toMatchObject({ status: 1, stderr: 'Ended at once: stopping took longer than 3000 ms.\n' });
 });
+
+test('a gateway whose log nobody reads any more ends when it is told to', async () => {
+  const gateway = await start({ SHUTDOWN_DELAY_MS: MINUTES });
+  await gateway.printed(/^REST .*\n/m);
+  expect((await rest(gateway, 'GET', '/user/workspaces', { token })).status).toBe(200);
+  gateway.ignore();
+
+  void gateway.stop('SIGTERM');
+  expect(await gateway.stop('SIGINT')).toMatchObject({ status: 1 });
+});

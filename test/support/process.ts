@@ -11,6 +11,8 @@ export type Process = {
   stdout(): string;
   /** Waits until standard output matches, and answers the first group; fails when the program ends before. */
   printed(pattern: RegExp): Promise<string>;
+  /** Reads no more of what it writes. */
+  ignore(): void;
   /** Sends a signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<Ended>;
   ended: Promise<Ended>;
@@ -56,6 +58,10 @@ export function follow(child: ChildProcessByStdio<null, Readable, Readable>, pro
           throw new Error(`${program} ended with ${end.status} and printed:\n${stdout}${stderr}`);
         }
       }
+    },
+    ignore() {
+      child.stdout.destroy();
+      child.stderr.destroy();
     },
     stop(signal = 'SIGTERM') {
       child.kill(signal);
