@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { challengeOf, type GatewayError, itemsOf, RateLimitedError, statusOf } from '../src/errors.ts';
-import { JSON_TYPE, sendText } from '../src/http/reply.ts';
+import { sendText } from '../src/http/reply.ts';
 
 /** ErrorResponse of the specification. */
 type ErrorResponse = {
@@ -29,5 +29,5 @@ export function sendError(response: ServerResponse, error: GatewayError): void {
  */
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   if (status === 204 || status === 304) response.writeHead(status).end();
-  else sendText(response, status, JSON_TYPE, JSON.stringify(body));
+  else sendText(response, status, 'application/json', JSON.stringify(body));
 }

@@ -9,6 +9,7 @@ import {
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { assembleSchema } from '../src/graphql/schema.ts';
+import { notificationKinds } from '../src/notification-kind.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { dismiss } from './support/inbox.ts';
 import { asMember, publish, putWorkspaces, resolve, workspaceInput } from './support/records.ts';
@@ -30,12 +31,11 @@ const payloads = {
   task_failed: { taskFailed: result },
   task_response_ready: { taskResponseReady: { ...result, taskStatus: 'AWAITING_INPUT' } },
 };
-const kinds = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'] as const;
 
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway();
-  for (const kind of kinds) {
+  for (const kind of notificationKinds) {
     const { id } = await publish(gateway, 'alice', kind, {
       task: { id: kind, projectId: 'project', name: 'Task', workspaceId: randomUUID() },
       payload: payloads[kind],
@@ -80,10 +80,13 @@ function leavesOf(output: GraphQLOutputType): string[] {
   );
 }
 
-const connections = ['NotificationConnection', 'WorkspaceConnection'].map((name) => {
-  const type = schema.getType(name);
-  if (!isObjectType(type)) throw new Error(`There is no ${name}.`);
-  return [name === 'NotificationConnection' ? 'notifications' : 'workspaces', leavesOf(type)] as const;
+const connections = [
+  { list: 'notifications', connection: 'NotificationConnection' },
+  { list: 'workspaces', connection: 'WorkspaceConnection' },
+].map(({ list, connection }) => {
+  const type = schema.getType(connection);
+  if (!isObjectType(type)) throw new Error(`There is no ${connection}.`);
+  return { list, connection, leaves: leavesOf(type) };
 });
 
 const ask = (list: string, selection: string) =>
@@ -95,7 +98,7 @@ async function all(list: string, leaves: readonly string[]) {
   return whole;
 }
 
-describe.each(connections)('%s', (list, leaves) => {
+describe.each(connections)('$list', ({ list, connection, leaves }) => {
   test('answers each field alone as it answers all of them together', async () => {
     const whole = await all(list, leaves);
     expect(leaves.length).toBeGreaterThan(35);
@@ -110,7 +113,6 @@ describe.each(connections)('%s', (list, leaves) => {
 
   test('answers a field in a fragment, by name and in the next one, as it answers it by itself', async () => {
     const whole = await all(list, leaves);
-    const connection = list === 'notifications' ? 'NotificationConnection' : 'WorkspaceConnection';
     for (const leaf of leaves) {
       const { [list]: part } = await asMember(
         gateway,

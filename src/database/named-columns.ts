@@ -29,31 +29,19 @@ export class NamedColumns implements KyselyPlugin {
   /** The columns of each table with the properties that they hold. */
   readonly #columns = new Map<string, [column: string, property: string][]>();
   readonly #properties = new Map<string, string>();
-  readonly #entities = new Map<string, string[]>();
   readonly #secrets: string[] = [];
 
   constructor(em: EntityManager, options: MikroKyselyPluginOptions) {
     this.#names = new MikroKyselyPlugin(em, options);
-    for (const { className, tableName, props } of em.getMetadata().getAll().values()) {
+    for (const { tableName, props } of em.getMetadata().getAll().values()) {
       const columns = props.flatMap(({ name, fieldNames }) =>
         fieldNames.map((column): [string, string] => [column, name]),
       );
       this.#columns.set(tableName, columns);
-      this.#entities.set(
-        className,
-        props.map(({ name }) => name),
-      );
       for (const [column, property] of columns) this.#properties.set(column, property);
       for (const { name, customType } of props)
         if (customType instanceof SecretType) this.#secrets.push(name);
     }
-  }
-
-  /** The properties of an entity in the order of its columns. @throws {Error} where there is no such entity */
-  propertiesOf(entity: string): readonly string[] {
-    const properties = this.#entities.get(entity);
-    if (properties === undefined) throw new Error(`There is no entity "${entity}".`);
-    return properties;
   }
 
   transformQuery(args: PluginTransformQueryArgs): RootOperationNode {

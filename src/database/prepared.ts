@@ -60,7 +60,8 @@ export function prepared<Input extends object, Row extends QueryResultRow>(
       read: <Entity extends keyof Tables>(entity: Entity, ...always: (string & keyof Tables[Entity])[]) => {
         const asked = reads && new Set([...always, ...reads]);
         const isRead = (name: string): name is string & keyof Tables[Entity] => asked?.has(name) ?? true;
-        return columnsOf(em).propertiesOf(entity).filter(isRead);
+        const { props } = em.getMetadata().getByClassName(entity);
+        return props.map(({ name }) => name).filter(isRead);
       },
     }).compile();
     const statement = { name: hash('sha256', compiled.sql, 'base64url'), compiled };

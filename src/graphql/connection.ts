@@ -57,12 +57,8 @@ export async function connect<Node>(
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
   if (listing !== undefined) {
-    return {
-      nodes: await readListing(listing, list),
-      hasPreviousPage: false,
-      hasNextPage: false,
-      totalCount,
-    };
+    const nodes = await readListing(listing, list);
+    return { nodes, hasPreviousPage: false, hasNextPage: false, totalCount };
   }
   const { limit, ...page } = pageOf(args, list.isId);
   const read = await list.page({ ...page, limit: limit + 1 });
@@ -75,19 +71,18 @@ export async function connect<Node>(
 
 /** Reads the list that a REST path asked for, and its tag: nothing where the client has it. */
 async function readListing<Node>(listing: Listing, list: List<Node>): Promise<Node[]> {
-  if (listing.has !== undefined) {
-    listing.etag = await list.etag();
-    if (listing.has(listing.etag)) return [];
+  if (listing.has === undefined) {
+    const nodes = await list.page({ ...listing.page, tagged: true });
+    const [first] = nodes;
+    // An empty list carries no tag.
+    if (first?.tag !== undefined) {
+      listing.etag = first.tag;
+      return nodes;
+    }
   }
-  const nodes = await list.page({ ...listing.page, tagged: true });
-  const [first] = nodes;
-  if (first?.tag !== undefined) {
-    listing.etag = first.tag;
-    return nodes;
-  }
-  // An empty list carries no tag. It is read after its tag: with a later one the client would keep it when it changes.
+  // Before reading: with a later change the client would hold an old list under a new tag.
   listing.etag = await list.etag();
-  return list.page(listing.page);
+  return listing.has?.(listing.etag) ? [] : list.page(listing.page);
 }
 
 function pageOf(
@@ -145,6 +140,13 @@ const PageInfo = builder.objectRef<Connection<Position>>('PageInfo').implement({
     }),
   }),
 });
+
+/** The field `cursor` of every edge. */
+export const cursorField = {
+  description: 'Where it stands, for `after` and `before`.',
+  extensions: reads<Position>('id', 'createdAt'),
+  resolve: cursorOf,
+};
 
 /** Defines the connection type of a list, of the record's type and its edge's. */
 export function connectionType<Node extends Position>(

@@ -76,7 +76,7 @@ export function createGraphQLHandler(options: GraphQLOptions) {
       type !== undefined
     ) {
       await settle(context, response);
-      return sendText(response, 200, `${type}; charset=utf-8`, JSON.stringify(result));
+      return sendText(response, 200, type, JSON.stringify(result));
     }
     // The body has been read already.
     const body = request.method === 'POST' ? { body: JSON.stringify(parameters) } : {};
@@ -138,5 +138,5 @@ function sendError(request: IncomingMessage, response: ServerResponse, error: Ga
   const type = resultTypeOf(request.headers.accept) ?? 'application/json';
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   const text = JSON.stringify({ errors: [shownError(toGraphQLError(error))] });
-  sendText(response, status, `${type}; charset=utf-8`, text);
+  sendText(response, status, type, text);
 }

@@ -44,6 +44,7 @@ const remembered = new WeakMap<readonly FieldNode[], ReadonlySet<string>>();
 function collect({ schema, fragments, fieldNodes, returnType }: GraphQLResolveInfo): Set<string> {
   const entered = new Set<string>();
   const found = fieldNodes.flatMap(({ selectionSet }) => below(getNamedType(returnType), selectionSet));
+  // In one order, so that the same choice is the same statement.
   return new Set(found.sort());
 
   function below(type: GraphQLNamedType | undefined, set: SelectionSetNode | undefined): readonly string[] {

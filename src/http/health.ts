@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Database } from '../database/database.ts';
 import { pendingMigrations } from '../database/migrate.ts';
 import type { Log } from '../log.ts';
-import { JSON_TYPE, sendText } from './reply.ts';
+import { sendText } from './reply.ts';
 
 /** What the readiness of a gateway is read from. */
 export type Readiness = {
@@ -50,5 +50,5 @@ async function checkDatabase(database: Database, log: Log): Promise<Pick<Checks,
 
 function answer(response: ServerResponse, status: number, body: object): void {
   response.setHeader('Cache-Control', 'no-store');
-  sendText(response, status, JSON_TYPE, JSON.stringify(body));
+  sendText(response, status, 'application/json', JSON.stringify(body));
 }

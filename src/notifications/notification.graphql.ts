@@ -76,6 +76,8 @@ const UserNotification = builder.interfaceRef<Notification>('UserNotification').
   }),
 });
 
+const readsPayload = reads<Notification>('kind', 'payload');
+
 const PlanRequestedNotification = builder.objectRef<Notification>('PlanRequestedNotification').implement({
   description: "The task asks for a plan's approval.",
   interfaces: [UserNotification],
@@ -83,7 +85,7 @@ const PlanRequestedNotification = builder.objectRef<Notification>('PlanRequested
     payload: t.field({
       type: PlanRequested,
       description: 'The plan.',
-      extensions: reads<Notification>('kind', 'payload'),
+      extensions: readsPayload,
       resolve: (row) => payloadOf(row, 'plan_requested'),
     }),
   }),
@@ -98,7 +100,7 @@ const QuestionRequestedNotification = builder
       payload: t.field({
         type: QuestionRequested,
         description: 'The questions.',
-        extensions: reads<Notification>('kind', 'payload'),
+        extensions: readsPayload,
         resolve: (row) => payloadOf(row, 'question_requested'),
       }),
     }),
@@ -111,7 +113,7 @@ const TaskFailedNotification = builder.objectRef<Notification>('TaskFailedNotifi
     payload: t.field({
       type: TaskResult,
       description: 'How it failed.',
-      extensions: reads<Notification>('kind', 'payload'),
+      extensions: readsPayload,
       resolve: (row) => payloadOf(row, 'task_failed'),
     }),
   }),
@@ -126,7 +128,7 @@ const TaskResponseReadyNotification = builder
       payload: t.field({
         type: TaskResult,
         description: 'The answer.',
-        extensions: reads<Notification>('kind', 'payload'),
+        extensions: readsPayload,
         resolve: (row) => payloadOf(row, 'task_response_ready'),
       }),
     }),

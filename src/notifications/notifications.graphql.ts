@@ -1,8 +1,7 @@
-import type { Position } from '../database/page.ts';
 import { accountRead, accountWrite } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { connect, connectionType, cursorOf, pageArguments } from '../graphql/connection.ts';
-import { reads, readsBelow, readsOf } from '../graphql/reads.ts';
+import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
+import { readsBelow, readsOf } from '../graphql/reads.ts';
 import { atMost } from '../graphql/rules.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
 import { entityTag } from '../revisions/revisions.ts';
@@ -25,11 +24,7 @@ const NotificationEdge = builder.objectRef<Notification>('NotificationEdge').imp
       extensions: readsBelow,
       resolve: (row) => row,
     }),
-    cursor: t.string({
-      description: 'Where it stands, for `after` and `before`.',
-      extensions: reads<Position>('id', 'createdAt'),
-      resolve: cursorOf,
-    }),
+    cursor: t.string(cursorField),
   }),
 });
 

@@ -1,7 +1,6 @@
-import type { Position } from '../database/page.ts';
 import { accountRead } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { connect, connectionType, cursorOf, pageArguments } from '../graphql/connection.ts';
+import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
 import { reads, readsBelow, readsOf } from '../graphql/reads.ts';
 import { atMost } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
@@ -84,11 +83,7 @@ const WorkspaceEdge = builder.objectRef<Workspace>('WorkspaceEdge').implement({
       extensions: readsBelow,
       resolve: (row) => row,
     }),
-    cursor: t.string({
-      description: 'Where it stands, for `after` and `before`.',
-      extensions: reads<Position>('id', 'createdAt'),
-      resolve: cursorOf,
-    }),
+    cursor: t.string(cursorField),
   }),
 });
 
