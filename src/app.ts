@@ -90,7 +90,7 @@ export async function createApp(
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
     isListening,
-    pool: database.connections,
+    pools: database.pools,
     rememberedTokens: () => tokens.size,
     keySetAge: () => keySet.age?.(),
     isRedisUp: redis && (() => redis.status === 'ready'),

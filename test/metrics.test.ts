@@ -251,33 +251,46 @@ describe('live streams', () => {
 });
 
 describe('the database', () => {
-  const connections = async (at: TestGateway) => {
-    const { sum } = await scrape(at);
-    const inState = (state: string) =>
-      sum('db_client_connection_count', { db_client_connection_state: state });
+  const connections = async (pool: string) => {
+    const { sum } = await scrape(gateway);
+    const ofPool = (name: string, labels: Record<string, string> = {}) =>
+      sum(`db_client_connection_${name}`, { db_client_connection_pool_name: pool, ...labels });
     return {
-      max: sum('db_client_connection_max'),
-      used: inState('used'),
-      idle: inState('idle'),
-      pending: sum('db_client_connection_pending_requests'),
+      max: ofPool('max'),
+      used: ofPool('count', { db_client_connection_state: 'used' }),
+      idle: ofPool('count', { db_client_connection_state: 'idle' }),
+      pending: ofPool('pending_requests'),
     };
   };
 
-  test('connections are told by state, with the requests that wait for one', async () => {
-    await rest(gateway, 'GET', '/user/workspaces', { token });
-    expect(await connections(gateway)).toMatchObject({ max: 2, used: 0, pending: 0 });
+  test('connections are told by pool and state, with the requests that wait for one', async () => {
+    const change = async () => {
+      const body = { preferences: [] };
+      await rest(gateway, 'PUT', '/user/notification-preferences', { token, body });
+    };
+    await change();
+    expect(await connections('main')).toMatchObject({ max: 2, used: 0, pending: 0 });
     const locker = new pg.Client({ connectionString: gateway.database.url });
     await locker.connect();
     await locker.query('begin');
-    await locker.query('lock table workspace');
-    const waiting = [1, 2, 3].map(() => rest(gateway, 'GET', '/user/workspaces', { token }));
+    await locker.query('lock table notification_preference');
+    const waiting = [1, 2, 3].map(change);
     await eventually(async () =>
-      expect(await connections(gateway)).toEqual({ max: 2, used: 2, idle: 0, pending: 1 }),
+      expect(await connections('main')).toEqual({ max: 2, used: 2, idle: 0, pending: 1 }),
     );
     await locker.query('rollback');
     await locker.end();
     await Promise.all(waiting);
-    expect(await connections(gateway)).toEqual({ max: 2, used: 0, idle: 2, pending: 0 });
+    expect(await connections('main')).toEqual({ max: 2, used: 0, idle: 2, pending: 0 });
+  });
+
+  test.each([
+    ['short_reads', '/editor/auth'],
+    ['long_reads', '/user/workspaces'],
+  ])('the connections of %s are kept', async (pool, path) => {
+    await rest(gateway, 'GET', path, { token });
+    expect(await connections(pool)).toMatchObject({ max: 2, used: 0, pending: 0 });
+    expect((await connections(pool)).idle).toBeGreaterThan(0);
   });
 
   test('credentials are counted by state', async () => {
@@ -305,7 +318,7 @@ describe('the database', () => {
         const { sum } = await scrape(proxied);
         expect(sum('gateway_listener_up')).toBe(0);
         expect(sum('gateway_editor_credentials')).toBeUndefined();
-        expect(sum('db_client_connection_max')).toBe(10);
+        expect(sum('db_client_connection_max', { db_client_connection_pool_name: 'main' })).toBe(10);
       });
       await proxied.close();
       await proxy.close();

@@ -26,12 +26,12 @@ afterAll(async () => {
 const start = (settings: Record<string, string> = {}) =>
   startGatewayProcess({ ...settingsFor(database), DATABASE_TIMEOUT_MS: MINUTES, ...settings });
 
-/** Makes whoever reads a table wait until it is released. */
-async function lock(table: string): Promise<{ release(): Promise<void> }> {
+/** Makes whoever reads one of the tables wait until they are released. */
+async function lock(...tables: string[]): Promise<{ release(): Promise<void> }> {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   await client.query('begin');
-  await client.query(`lock table ${table}`);
+  await client.query(`lock table ${tables.join(', ')}`);
   return { release: () => client.end() };
 }
 
@@ -53,18 +53,20 @@ const isStopping = (gateway: GatewayProcess) =>
 
 test('a request that runs is finished, as the last one of its connection, and no new connection is taken', async () => {
   const gateway = await start();
-  const { release } = await lock('workspace');
-  const running = [1, 2].map(() => rest(gateway, 'GET', '/user/workspaces', { token }));
+  const { release } = await lock('workspace', 'editor_credential');
+  const running = ['/user/workspaces', '/editor/auth'].map((path) => rest(gateway, 'GET', path, { token }));
   await waiting(2);
 
   const ended = gateway.stop();
   await eventually(() => expect(isRefused(gateway)).resolves.toBe(true));
   await release();
 
-  for (const reply of await Promise.all(running)) {
-    expect([reply.status, reply.body]).toEqual([200, { workspaces: [] }]);
-    expect(reply.headers.get('connection')).toBe('close');
-  }
+  const replies = await Promise.all(running);
+  expect(replies.map(({ status, body }) => [status, body])).toEqual([
+    [200, { workspaces: [] }],
+    [200, { auth: { type: 'none' }, needs_reauth: false }],
+  ]);
+  for (const { headers } of replies) expect(headers.get('connection')).toBe('close');
   expect(await ended).toMatchObject({ status: 0, stderr: '' });
 });
 

@@ -2,22 +2,25 @@ import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
 import { type InferKyselyDB, MikroORM } from '@mikro-orm/postgresql';
 import type { Kysely } from 'kysely';
+import type { Pool } from 'pg';
 import { entities } from './entities.ts';
 import { NamedColumns } from './named-columns.ts';
-import { type PoolOptions, poolOptions, watchPool } from './pool.ts';
+import { Pipeline } from './pipeline.ts';
+import { type PoolOptions, poolOptions, watchPools } from './pool.ts';
 
 /** Where the migrations lie, each file named as its class. */
 export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.url));
 
-/** Opens the pool. Connections are made when they are needed, so a database that is away does not throw here. */
+/** Opens the pools. Connections are made when they are needed, so a database that is away does not throw here. */
 export async function openDatabase(options: PoolOptions) {
-  const pool = watchPool();
+  const pools = watchPools();
+  const settings = poolOptions(options);
   const orm = await MikroORM.init({
     entities,
     extensions: [Migrator],
     dbName: decodeURIComponent(new URL(options.url).pathname.slice(1)),
     clientUrl: options.url,
-    driverOptions: poolOptions(options, pool),
+    driverOptions: { ...settings, onPoolCreated: (pool: Pool) => pools.begin('main', pool) },
     debug: false,
     migrations: {
       path: migrationsFolder,
@@ -28,11 +31,20 @@ export async function openDatabase(options: PoolOptions) {
     // Without a logger of its own the library prints.
     logger: () => undefined,
   });
+  const reads = { short: new Pipeline(settings), long: new Pipeline(settings) };
+  pools.begin('short_reads', reads.short.pool);
+  pools.begin('long_reads', reads.long.pool);
+  pipelines.set(orm.getMetadata(), reads);
+  const closePool = orm.close.bind(orm);
   return Object.assign(orm, {
-    /** The pool's connections by state, requests that wait for one, and how many there can be. */
-    connections: () => ({ ...pool.counts(), max: options.poolSize }),
+    /** The connections of each pool by state. */
+    pools: pools.states,
     /** Gives up what still runs, so that closing does not wait for it. */
-    abandonQueries: () => pool.breakUsed(),
+    abandonQueries: pools.breakUsed,
+    /** Ends the connections once nothing runs on them. */
+    async close() {
+      await Promise.all([closePool(), reads.short.pool.end(), reads.long.pool.end()]);
+    },
   });
 }
 
@@ -59,6 +71,20 @@ export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
 export function query(em: EntityManager): Kysely<Tables> {
   return em.getKysely<Tables>().withPlugin(columnsOf(em));
 }
+
+/**
+ * Where statements run that only read, the same for all managers of a database. A short one waits neither for changes
+ * nor for long lists; and as few long lists as there are connections for them are in memory at once.
+ */
+export function pipelinesOf(em: EntityManager): Pipelines {
+  const found = pipelines.get(em.getMetadata());
+  if (found === undefined) throw new Error('The database was not opened by `openDatabase`.');
+  return found;
+}
+
+type Pipelines = { short: Pipeline; long: Pipeline };
+
+const pipelines = new WeakMap<object, Pipelines>();
 
 /** How the columns of the entities are named; it is the same for all managers of a database. */
 export function columnsOf(em: EntityManager): NamedColumns {

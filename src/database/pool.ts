@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { type Pool, type PoolClient, types } from 'pg';
+import { type Pool, type PoolClient, type PoolConfig, types } from 'pg';
 import { timeFromPostgres } from '../time.ts';
 
 /** How to reach the database: an address, connections at most, and milliseconds for each wait. */
@@ -9,7 +9,7 @@ export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 const SILENCE_MS = 1000;
 
 /** Settings of the connections, so that no wait is without end and a pool recovers from any outage by itself. */
-export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions, watch: PoolWatch) {
+export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConfig {
   return {
     connectionString: inUtc(url),
     max: poolSize,
@@ -20,7 +20,6 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions, watch: Po
     keepAlive: true,
     types: { getTypeParser },
     stream: () => impatientSocket(timeoutMs + SILENCE_MS),
-    onPoolCreated: (pool: Pool) => watch.begin(pool),
   };
 }
 
@@ -52,22 +51,24 @@ function impatientSocket(silenceMs: number): Socket {
   return socket.setTimeout(silenceMs, giveUp);
 }
 
-/** Watches a pool's connections. */
+/** A pool's connections that are in use or idle, how many there can be, and requests that wait for one. */
+export type PoolState = { name: string; used: number; idle: number; max: number; pending: number };
+
+/** Watches the connections of pools. */
 export type PoolWatch = {
-  begin(pool: Pool): void;
-  /** Connections that are in use or idle, and requests that wait for one. */
-  counts(): { used: number; idle: number; pending: number };
+  begin(name: string, pool: Pool): void;
+  states(): PoolState[];
   /** Breaks the connections that are in use, with whatever runs on them. */
   breakUsed(): void;
 };
 
 /**
- * Takes connections that break while they are in use out of the pool. Kysely gives none back whose transaction can
+ * Takes connections that break while they are in use out of their pool. Kysely gives none back whose transaction can
  * neither begin nor be rolled back: a restart of the database would use up the pool for good.
  */
-export function watchPool(): PoolWatch {
+export function watchPools(): PoolWatch {
   const inUse = new Set<PoolClient>();
-  let watched: Pool | undefined;
+  const pools = new Map<string, Pool>();
 
   const drop = (client: PoolClient) => {
     if (!inUse.has(client)) return;
@@ -76,18 +77,23 @@ export function watchPool(): PoolWatch {
     client.release = () => undefined;
   };
   return {
-    begin(pool) {
-      watched = pool;
+    begin(name, pool) {
+      pools.set(name, pool);
       pool.on('acquire', (client) => inUse.add(client));
       pool.on('release', (_error, client) => inUse.delete(client));
       pool.on('connect', (client) => client.once('end', () => drop(client)));
     },
-    counts() {
-      const { totalCount = 0, idleCount = 0, waitingCount = 0 } = watched ?? {};
-      return { used: totalCount - idleCount, idle: idleCount, pending: waitingCount };
+    states() {
+      return Array.from(pools, ([name, { totalCount, idleCount, waitingCount, options }]) => ({
+        name,
+        used: totalCount - idleCount,
+        idle: idleCount,
+        max: options.max,
+        pending: waitingCount,
+      }));
     },
     breakUsed() {
-      for (const client of [...inUse]) drop(client);
+      for (const { connection } of inUse) connection.stream.destroy();
     },
   };
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
-import type { QueryResultRow } from 'pg';
-import { columnsOf, type EntityManager, query, type Tables } from './database.ts';
+import type { QueryConfig, QueryResultRow } from 'pg';
+import { columnsOf, type EntityManager, pipelinesOf, query, type Tables } from './database.ts';
 
 /** What a statement is built of instead of values. */
 export type Inputs<Input> = {
@@ -33,7 +33,7 @@ export type Prepared<Input, Row> = (
 /** Callers choose what is read. Of more choices than these all properties are, so that none can have statements at will. */
 const MOST_STATEMENTS = 100;
 
-type Statement<Row> = { name: string; compiled: CompiledQuery<Row> };
+type Statement<Row> = { name: string; compiled: CompiledQuery<Row>; does: Work };
 
 /**
  * A statement that is built once, not at every call, and that PostgreSQL parses once on each connection: for what many
@@ -64,7 +64,8 @@ export function prepared<Input extends object, Row extends QueryResultRow>(
         return props.map(({ name }) => name).filter(isRead);
       },
     }).compile();
-    const statement = { name: hash('sha256', compiled.sql, 'base64url'), compiled };
+    const name = hash('sha256', compiled.sql, 'base64url');
+    const statement = { name, compiled, does: workOf(compiled) };
     statements.set(key, statement);
     return statement;
   }
@@ -72,15 +73,37 @@ export function prepared<Input extends object, Row extends QueryResultRow>(
   return async (em, input, reads) => {
     if (em.isInTransaction()) throw new Error('A prepared statement would run outside of the transaction.');
     const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
-    const { name, compiled } = statementFor(em, given, reads);
+    const { name, compiled, does } = statementFor(em, given, reads);
     const values = compiled.parameters.map((value) =>
       value instanceof Slot ? given.get(value.name) : value,
     );
-    const pool = await em.getConnection().getNativeClient();
-    const { rows } = await pool.query<Row>({ name, text: compiled.sql, values });
+    const rows = await run<Row>(em, { name, text: compiled.sql, values }, does);
     columnsOf(em).hideSecrets(rows);
     return rows;
   };
+}
+
+/** What a statement does: a short read has a limit and skips nothing, so that it reads few records by an index. */
+type Work = 'short read' | 'long read' | 'change';
+
+function workOf({ query }: CompiledQuery): Work {
+  if (query.kind !== 'SelectQueryNode') return 'change';
+  return query.limit !== undefined && query.offset === undefined ? 'short read' : 'long read';
+}
+
+async function run<Row extends QueryResultRow>(em: EntityManager, statement: QueryConfig, does: Work) {
+  const { short, long } = pipelinesOf(em);
+  switch (does) {
+    case 'short read':
+      return short.query<Row>(statement);
+    case 'long read':
+      return long.query<Row>(statement);
+    case 'change': {
+      const pool = await em.getConnection().getNativeClient();
+      const { rows } = await pool.query<Row>(statement);
+      return rows;
+    }
+  }
 }
 
 /** A parameter whose value is not known yet. */

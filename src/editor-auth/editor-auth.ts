@@ -137,7 +137,7 @@ export async function readCredential(
 }
 
 const stored = prepared<{ userId: string }, EditorCredential>((db, { slot }) =>
-  db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')),
+  db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')).limit(1),
 );
 
 async function find(em: EntityManager, userId: string): Promise<EditorCredential | undefined> {

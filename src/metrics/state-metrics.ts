@@ -1,16 +1,14 @@
 import { Gauge, type Registry } from 'prom-client';
+import type { PoolState } from '../database/pool.ts';
 
 /** What a gauge tells at the moment of a scrape; undefined where there is nothing to tell. */
 type Reading = () => number | undefined;
-
-/** Connections of the database's pool. */
-export type PoolState = { used: number; idle: number; pending: number; max: number };
 
 /** The parts of a gateway whose state is read at every scrape. */
 export type GatewayState = {
   liveSubscribers: Reading;
   isListening(): boolean;
-  pool(): PoolState;
+  pools(): PoolState[];
   rememberedTokens: Reading;
   /** Seconds since the key set was fetched; undefined where it never was, and where it is not fetched at all. */
   keySetAge: Reading;
@@ -32,19 +30,39 @@ export function createStateMetrics(registry: Registry, state: GatewayState): voi
   if (isRedisUp !== undefined) {
     gauge('gateway_redis_up', 'Whether Redis answers: 1 or 0.', () => Number(isRedisUp()));
   }
-  gauge('db_client_connection_max', 'Connections of the pool at most.', () => state.pool().max);
-  gauge('db_client_connection_pending_requests', 'Requests that wait for a connection of the pool.', () => {
-    return state.pool().pending;
-  });
+  createPoolGauges(registry, state.pools);
+}
+
+const POOL = 'db_client_connection_pool_name';
+
+function createPoolGauges(registry: Registry, pools: () => PoolState[]): void {
+  const gauge = (name: string, help: string, read: (pool: PoolState) => number) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: [POOL],
+      registers: [registry],
+      collect() {
+        for (const pool of pools()) this.set({ [POOL]: pool.name }, read(pool));
+      },
+    });
+
+  gauge('db_client_connection_max', 'Connections of a pool at most.', ({ max }) => max);
+  gauge(
+    'db_client_connection_pending_requests',
+    'Waiting for a connection of a pool.',
+    ({ pending }) => pending,
+  );
   new Gauge({
     name: 'db_client_connection_count',
-    help: 'Connections of the pool by state.',
-    labelNames: ['db_client_connection_state'],
+    help: 'Connections of a pool by state.',
+    labelNames: [POOL, 'db_client_connection_state'],
     registers: [registry],
     collect() {
-      const { used, idle } = state.pool();
-      this.set({ db_client_connection_state: 'used' }, used);
-      this.set({ db_client_connection_state: 'idle' }, idle);
+      for (const { name, used, idle } of pools()) {
+        this.set({ [POOL]: name, db_client_connection_state: 'used' }, used);
+        this.set({ [POOL]: name, db_client_connection_state: 'idle' }, idle);
+      }
     },
   });
 }

@@ -73,7 +73,12 @@ export async function countNotifications(
 }
 
 const find = prepared<{ userId: string; id: string }, Notification>((db, { slot }) =>
-  db.selectFrom('Notification').selectAll().where('userId', '=', slot('userId')).where('id', '=', slot('id')),
+  db
+    .selectFrom('Notification')
+    .selectAll()
+    .where('userId', '=', slot('userId'))
+    .where('id', '=', slot('id'))
+    .limit(1),
 );
 
 /** @throws {NotFoundError} where the user has no such notification */

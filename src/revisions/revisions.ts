@@ -17,7 +17,7 @@ export async function lockUser(em: EntityManager, userId: string): Promise<UserR
 }
 
 const find = prepared<{ userId: string }, UserRevision>((db, { slot }) =>
-  db.selectFrom('UserRevision').selectAll().where('userId', '=', slot('userId')),
+  db.selectFrom('UserRevision').selectAll().where('userId', '=', slot('userId')).limit(1),
 );
 
 /** The revisions of a user; undefined while nothing of theirs ever changed. */
@@ -56,7 +56,9 @@ const findTag = {
 };
 
 function preparedTag(of: TaggedList) {
-  return prepared<{ userId: string }, { tag: string }>((db, { slot }) => selectTag(db, of, slot('userId')));
+  return prepared<{ userId: string }, { tag: string }>((db, { slot }) =>
+    selectTag(db, of, slot('userId')).limit(1),
+  );
 }
 
 /** The entity tag of a user's list as it is now. */

@@ -1,0 +1,157 @@
+import fc from 'fast-check';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Pipeline } from '../src/database/pipeline.ts';
+import { poolOptions } from '../src/database/pool.ts';
+import { rest } from './support/client.ts';
+import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { publish } from './support/records.ts';
+import { member } from './support/tokens.ts';
+
+let database: TestDatabase;
+let locker: pg.Client;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  locker = new pg.Client({ connectionString: database.url });
+  await locker.connect();
+});
+afterAll(async () => {
+  await locker.end();
+  await database.drop();
+});
+
+/** How many sessions wait for a lock. */
+async function blocked(): Promise<number> {
+  const rows = await database.sql(
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rows.length;
+}
+
+describe('a pipeline', () => {
+  const TIMEOUT_MS = 1000;
+  let pipeline: Pipeline;
+  beforeEach(() => {
+    pipeline = new Pipeline(poolOptions({ url: database.url, poolSize: 1, timeoutMs: TIMEOUT_MS }));
+  });
+  afterEach(() => pipeline.pool.end());
+
+  const pid = { text: 'select pg_backend_pid() as pid' };
+  const echo = (value: number) => ({ name: 'echo', text: 'select $1::int as value', values: [value] });
+  /** Waits for the lock that `locker` holds. */
+  const stuck = { text: 'select pg_advisory_lock_shared(1)' };
+
+  test('sends what comes at once over one connection, which is free again after', async () => {
+    const pids = await Promise.all(Array.from({ length: 50 }, () => pipeline.query(pid)));
+    expect(new Set(pids.map(([row]) => row?.pid)).size).toBe(1);
+    await eventually(() => expect([pipeline.pool.totalCount, pipeline.pool.idleCount]).toEqual([1, 1]));
+  });
+
+  test('gives each statement its own rows, whatever others fail', async () => {
+    const wrong = { text: 'select 1 / 0' };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.option(fc.integer({ min: 0, max: 1e9 })), { maxLength: 40 }),
+        async (values) => {
+          const sent = values.map((value) => pipeline.query(value === null ? wrong : echo(value)));
+          const ends = (await Promise.allSettled(sent)).map((end) =>
+            end.status === 'fulfilled' ? end.value : end.reason.message,
+          );
+          expect(ends).toEqual(values.map((value) => (value === null ? 'division by zero' : [{ value }])));
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test('puts nothing behind a statement that takes long', async () => {
+    await locker.query('select pg_advisory_lock(1)');
+    const first = pipeline.query(stuck);
+    await eventually(async () => expect(await blocked()).toBe(1));
+    const sent = performance.now();
+    await eventually(() => expect(performance.now() - sent).toBeGreaterThan(20));
+    expect(await pipeline.query(echo(7))).toEqual([{ value: 7 }]);
+    await locker.query('select pg_advisory_unlock(1)');
+    await first;
+  });
+
+  test('gives up what is behind a statement that timed out, and serves on', async () => {
+    await locker.query('select pg_advisory_lock(1)');
+    const ends = await Promise.allSettled([
+      pipeline.query(stuck),
+      ...[1, 2, 3].map(() => pipeline.query(stuck)),
+    ]);
+    expect(ends.map((end) => end.status === 'rejected' && end.reason.message)).toEqual([
+      expect.stringMatching(/timeout/),
+      ...Array(3).fill('Connection terminated unexpectedly'),
+    ]);
+    await locker.query('select pg_advisory_unlock(1)');
+    expect(await pipeline.query(echo(7))).toEqual([{ value: 7 }]);
+  });
+
+  test('serves on after its connections were ended, in use or idle', async () => {
+    await locker.query('select pg_advisory_lock(1)');
+    const ended = expect(pipeline.query(stuck)).rejects.toThrow();
+    await eventually(async () => expect(await blocked()).toBe(1));
+    await endOthers();
+    await ended;
+    await locker.query('select pg_advisory_unlock(1)');
+
+    expect(await pipeline.query(echo(7))).toEqual([{ value: 7 }]);
+    await endOthers();
+    await eventually(() => expect(pipeline.pool.totalCount).toBe(0));
+    expect(await pipeline.query(echo(8))).toEqual([{ value: 8 }]);
+  });
+
+  const endOthers = () =>
+    locker.query(
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid()`,
+    );
+});
+
+describe('a read', () => {
+  let gateway: TestGateway;
+  let token: string;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ DATABASE_POOL_SIZE: '1', DATABASE_TIMEOUT_MS: '60000' }, database);
+    token = await member('alice');
+    await publish(gateway, 'alice', 'task_failed', { id: 'n1' });
+  });
+  afterAll(() => gateway.close());
+
+  const statusOf = async (method: string, path: string) =>
+    (await rest(gateway, method, path, { token })).status;
+
+  /** The statuses of what is asked for while `held` waits for a lock, and then of `held`. */
+  async function whileLocked(lock: string, held: () => Promise<number>[], asked: readonly string[]) {
+    await locker.query('begin');
+    await locker.query(lock);
+    const waiting = held();
+    await eventually(async () => expect(await blocked()).toBeGreaterThan(0));
+    const meanwhile = await Promise.all(asked.map((path) => statusOf('GET', path)));
+    await locker.query('rollback');
+    return { meanwhile, after: await Promise.all(waiting) };
+  }
+
+  test('waits for no change, even where changes wait for every connection of the pool', async () => {
+    const dismissals = () => [1, 2, 3].map(() => statusOf('POST', '/user/notifications/n1/dismiss'));
+    const lock = `select from user_revision where user_id = 'alice' for update`;
+    const asked = ['/editor/auth', '/user/notifications', '/user/notifications?limit=1', '/user/workspaces'];
+    expect(await whileLocked(lock, dismissals, asked)).toEqual({
+      meanwhile: [200, 200, 200, 200],
+      after: [200, 200, 200],
+    });
+  });
+
+  test('that is short waits for no long list', async () => {
+    const lists = () => [1, 2, 3, 4].map(() => statusOf('GET', '/user/workspaces'));
+    const asked = ['/editor/auth', '/user/notifications?limit=1'];
+    expect(await whileLocked('lock table workspace', lists, asked)).toEqual({
+      meanwhile: [200, 200],
+      after: [200, 200, 200, 200],
+    });
+  });
+});
