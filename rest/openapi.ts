@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express';
+import type { RequestListener } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import type { Access } from '../src/graphql/access.ts';
 import { sendJson } from './errors.ts';
@@ -63,11 +63,11 @@ function accessOf({ field }: Route, schema: GraphQLSchema): Access {
 }
 
 /** Answers the document, to anybody. It is made when it is first asked for: the address is known only then. */
-export function answerOpenApi(schema: GraphQLSchema, address: () => string): RequestHandler {
+export function answerOpenApi(schema: GraphQLSchema, address: () => string): RequestListener {
   let document: Json | undefined;
   return (_request, response) => {
     document ??= createOpenApiDocument(schema, address());
-    response.set('Cache-Control', 'no-cache');
+    response.setHeader('Cache-Control', 'no-cache');
     sendJson(response, 200, document);
   };
 }

@@ -1,13 +1,13 @@
-import type { Request, Response } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import type { z } from 'zod';
 import type { Context, Listing } from '../src/context.ts';
 import { BadRequestError, type Fault, REDACTED, ValidationError } from '../src/errors.ts';
 import { faultsOf, valueAt } from '../src/faults.ts';
 import type { Operation, Prepare } from '../src/graphql/execute.ts';
+import { pathOf, searchOf } from '../src/http/address.ts';
 import { readJson } from '../src/http/body.ts';
 import { matches } from '../src/http/conditional.ts';
-import { searchOf } from '../src/http/search.ts';
 import { argumentsOf, type Binding, type Parts, placeOf } from './binding.ts';
 import { pathParameters } from './path.ts';
 import { pageOf, queryOf } from './query.ts';
@@ -58,7 +58,11 @@ export function route(definition: Route): Route {
 type Answer = { status: 200 | 204 | 304; body: unknown };
 
 /** Answers a request that a route matched. @throws {GatewayError} with places in the request */
-export type Handle = (request: Request, response: Response, context: Context) => Promise<Answer>;
+export type Handle = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: Context,
+) => Promise<Answer>;
 
 /**
  * Binds a route to the schema.
@@ -77,7 +81,8 @@ export function bindRoute(definition: Route, schema: GraphQLSchema, prepare: Pre
     const has = known === undefined ? undefined : (etag: string) => matches(known, etag);
     const listing: Listing = { page: pageOf(parts.query), has };
     const data = await runAt(definition, operation, parts, { ...context, listing });
-    response.set({ ETag: listing.etag, 'Cache-Control': 'private, no-cache' }).vary('Authorization');
+    if (listing.etag !== undefined) response.setHeader('ETag', listing.etag);
+    response.setHeader('Cache-Control', 'private, no-cache').appendHeader('Vary', 'Authorization');
     const isKnown = listing.etag !== undefined && has?.(listing.etag);
     return isKnown ? { status: 304, body: undefined } : answer(data);
   };
@@ -95,10 +100,14 @@ function documentOf({ field, bind, reply }: Route, schema: GraphQLSchema): strin
   return `${keyword} ${field}${variables && `(${variables})`} { ${field}${given && `(${given})`} ${selection} }`;
 }
 
-async function readParts(definition: Route, request: Request, response: Response): Promise<Parts> {
+async function readParts(
+  definition: Route,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<Parts> {
   const faults: Fault[] = [];
   const parts = {
-    path: pathParameters(definition.path, request.path, faults),
+    path: pathParameters(definition.path, pathOf(request), faults),
     query: queryOf(definition, searchOf(request), faults),
   };
   if (faults.length > 0) throw new BadRequestError('Invalid parameters.', faults);

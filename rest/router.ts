@@ -1,4 +1,5 @@
-import express, { type Request, type RequestHandler, type Response, type Router } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import express, { type Router } from 'express';
 import type { GraphQLSchema } from 'graphql';
 import type { Context } from '../src/context.ts';
 import type { GatewayError } from '../src/errors.ts';
@@ -19,11 +20,11 @@ export type RestOptions = {
   schema: GraphQLSchema;
   prepare: Prepare;
   /** Authenticates a request and opens its context. */
-  open(request: Request, response: Response): Promise<Context>;
+  open(request: IncomingMessage, response: ServerResponse): Promise<Context>;
   /** Settles the charges of a request, and says in headers what is left. */
-  settle(context: Context, response: Response): Promise<void>;
+  settle(context: Context, response: ServerResponse): Promise<void>;
   /** Masks and logs whatever was thrown. */
-  fail(error: unknown, response: Response): GatewayError;
+  fail(error: unknown, response: ServerResponse): GatewayError;
 };
 
 /** The REST face. Throws where a route does not fit the schema, so that no such server starts. */
@@ -35,9 +36,9 @@ export function createRestRouter(options: RestOptions): Router {
   return router;
 }
 
-function createHandler(route: Route, { schema, prepare, open, settle, fail }: RestOptions): RequestHandler {
+function createHandler(route: Route, { schema, prepare, open, settle, fail }: RestOptions) {
   const handle = bindRoute(route, schema, prepare);
-  return async (request, response) => {
+  return async (request: IncomingMessage, response: ServerResponse) => {
     let context: Context | undefined;
     try {
       context = await open(request, response);

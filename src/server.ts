@@ -43,7 +43,7 @@ export async function startServer(
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
   const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers }, events.delivered);
-  const server = createHttpServer({ requireHostHeader: false, ...patience });
+  const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...patience });
   const draining = createDraining(server);
   let listener: Listener | undefined;
   answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));

@@ -145,3 +145,14 @@ test.each(unread)('GET reads no body, whatever it is: %s', async (type, raw) => 
 
   expect(status).toBe(200);
 });
+
+test.each(['POST /graphql', `PUT ${path}`])(
+  '%s with neither length nor encoding has an empty body',
+  async (start) => {
+    const lines = [`Authorization: Bearer ${token}`, 'Content-Type: application/json'];
+
+    const { status, text } = await sendRaw(gateway, rawRequest(start, lines));
+
+    expect([status, text]).toEqual([400, expect.stringContaining('The body is empty.')]);
+  },
+);

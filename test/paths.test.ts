@@ -65,6 +65,18 @@ test.each(['GET /nowhere', 'POST /user/workspaces', 'OPTIONS /user/workspaces'])
   },
 );
 
+test('the whole address may stand in place of the path, as proxies send it (RFC 9112, section 3.2.2)', async () => {
+  const { id } = await publish(gateway, 'alice', 'task_failed', { id: 'as a proxy' });
+  const address = 'http://gateway.test/user/notifications/as%20a%20proxy/dismiss?a=http://b/c';
+
+  const { status, text } = await sendRaw(
+    gateway,
+    rawRequest(`POST ${address}`, [`Authorization: Bearer ${token}`]),
+  );
+
+  expect([status, JSON.parse(text)]).toEqual([200, { notification: expect.objectContaining({ id }) }]);
+});
+
 test('HEAD is answered as GET without the content (RFC 9110, section 9.3.2)', async () => {
   const lines = [`Authorization: Bearer ${token}`];
 

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { weights } from '../http/accept.ts';
+import { pathOf } from '../http/address.ts';
 import { sendAsset, sendPage } from '../http/page.ts';
 import { whenAsked } from '../when-asked.ts';
 import type { Prepared } from './graphiql-assets.ts';
@@ -45,7 +46,7 @@ export function createGraphiql(token?: PageToken): Graphiql {
 
   return (request, response, next) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return next();
-    const [path = ''] = (request.url ?? '').split('?', 1);
+    const path = pathOf(request);
     if (path === pagePath && prefersPage(request.headers.accept)) {
       answerPage(request, response).catch(next);
     } else if (path.startsWith(assetsPath)) {

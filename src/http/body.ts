@@ -69,7 +69,9 @@ function checkContentType(contentType: string | undefined): void {
 }
 
 /** Almost all bodies come as they are. */
-function readPlain(request: IncomingMessage): Promise<Buffer> {
+async function readPlain(request: IncomingMessage): Promise<Buffer> {
+  // Of a request that has none the end was over before anybody could listen.
+  if (request.readableEnded) return Buffer.alloc(0);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;

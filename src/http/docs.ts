@@ -1,11 +1,15 @@
 import { readFile } from 'node:fs/promises';
-import type { RequestHandler } from 'express';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { whenAsked } from '../when-asked.ts';
+import { pathOf } from './address.ts';
 import { bootScript, renderPage } from './docs-page.ts';
 import { type Assets, type AssetType, addAsset, sendAsset, sendPage } from './page.ts';
 
 /** The page, and its files by name. */
 type Docs = { page: string; assets: Assets };
+
+/** Answers a request, or hands it on. */
+type Answer = (request: IncomingMessage, response: ServerResponse, next: () => void) => Promise<void>;
 
 /** The addresses of the page and of its files. */
 export const DOCS_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
@@ -14,11 +18,11 @@ export const DOCS_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
  * Answers the reference of the REST face for people: Swagger UI on `openapi.json`, served from this process alone. Its
  * files are read when they are first asked for; about 0.6 MB are kept from then on.
  */
-export function answerDocs(): RequestHandler {
+export function answerDocs(): Answer {
   const open = whenAsked(prepare);
   return async (request, response, next) => {
     const { page, assets } = await open();
-    const [, name] = request.path.split('/assets/');
+    const [, name] = pathOf(request).split('/assets/');
     const asset = assets.get(name ?? '');
     if (name === undefined) sendPage(response, page, 'no-cache');
     else if (asset === undefined) next();
