@@ -154,6 +154,9 @@ export async function createApp(
   const app = express().disable('x-powered-by');
   // Express would give requests and replies other prototypes, which makes all that is done with them slower.
   Object.assign(app, { request: IncomingMessage.prototype, response: ServerResponse.prototype });
+  // Express would answer by itself which methods there are.
+  app.options(/.*/, (_request, response) => sendError(response, new NotFoundError()));
+  app.use(createRestRouter({ schema, prepare: createPrepare(schema, execute), open, settle, fail }));
   if (config.graphiql) app.use(createGraphiql(createPageToken(config)));
   app.get(/^\/healthz$/, (_request, response) => answerHealth(response));
   const readiness = { database, isStopping, isListening };
@@ -163,9 +166,6 @@ export async function createApp(
     app.get(/^\/metrics$/, (request, response) => answerMetrics(request, response, metrics, token));
   }
   app.all(new RegExp(`^${GRAPHQL_PATH}$`), graphql);
-  // Express would answer by itself which methods there are.
-  app.options(/.*/, (_request, response) => sendError(response, new NotFoundError()));
-  app.use(createRestRouter({ schema, prepare: createPrepare(schema, execute), open, settle, fail }));
   app.get(/^\/openapi\.json$/, answerOpenApi(schema, publicUrl));
   app.get(DOCS_PATHS, answerDocs());
   app.use((_request, response) => sendError(response, new NotFoundError()));
