@@ -40,27 +40,29 @@ function aliased(name: string): string {
   return field === name ? name : `${name}: ${field}`;
 }
 
-/** Writes out a selected result. */
+/** Turns a selected result into what stands on the wire. Objects are changed in place: nobody else holds them. */
 type Writer = (value: unknown) => unknown;
+
+const asItIs: Writer = (value) => value;
 
 /**
  * What writes out results of a shape, made once for thousands of records: enum words in lower case, null where the
- * shape has it, left out where it is optional.
+ * shape has it, undefined where it is optional.
  */
 export function writerOf(shape: z.core.$ZodType): Writer {
-  const absent = shape instanceof z.ZodNullable ? null : undefined;
   const write = writerOfPresent(unwrap(shape));
-  return (value) => (value === null || value === undefined ? absent : write(value));
+  if (shape instanceof z.ZodOptional) return (value) => (value === null ? undefined : write(value));
+  return write === asItIs ? asItIs : (value) => (value === null ? null : write(value));
 }
 
 function writerOfPresent(shape: z.core.$ZodType): Writer {
   if (shape instanceof z.ZodArray) {
     const write = writerOf(shape.element);
-    return (value) => (Array.isArray(value) ? value.map(write) : value);
+    return write === asItIs ? asItIs : (value) => (Array.isArray(value) ? value.map(write) : value);
   }
   if (shape instanceof z.ZodEnum || shape instanceof z.ZodLiteral) return wordWriter(shape);
   if (isUnion(shape)) return unionWriter(shape);
-  return isStrictObject(shape) ? objectWriter(shape) : (value) => value;
+  return isStrictObject(shape) ? objectWriter(shape, []) : asItIs;
 }
 
 function wordWriter(shape: z.core.$ZodType): Writer {
@@ -68,27 +70,30 @@ function wordWriter(shape: z.core.$ZodType): Writer {
   return (value) => words.get(value) ?? String(value).toLowerCase();
 }
 
-function objectWriter(object: z.ZodObject): Writer {
-  const fields = Object.entries(object.shape).map(([name, shape]) => ({ name, write: writerOf(shape) }));
+/** Writes an object; `others` are fields that were selected for another variant of it. */
+function objectWriter({ shape }: z.ZodObject, others: readonly string[]): Writer {
+  const fields = Object.keys(shape)
+    .map((name) => ({ name, write: writerOf(shape[name]) }))
+    .filter(({ write }) => write !== asItIs);
+  if (fields.length === 0 && others.length === 0) return asItIs;
   return (value) => {
     if (!isRecord(value)) return value;
-    const written: Record<string, unknown> = {};
-    for (const { name, write } of fields) {
-      const item = write(value[name]);
-      if (item !== undefined) written[name] = item;
-    }
-    return written;
+    for (const { name, write } of fields) value[name] = write(value[name]);
+    for (const name of others) value[name] = undefined;
+    return value;
   };
 }
 
 function unionWriter({ def: { discriminator }, options }: Union): Writer {
+  // Variants that are types of GraphQL have a selection each.
+  const common = options
+    .filter((option) => !typeNames.has(option))
+    .flatMap(({ shape }) => Object.keys(shape));
   const writers = new Map(
     options.flatMap((option) => {
-      const write = objectWriter(option);
-      return wordsOf(option.shape[discriminator]).map((word): [string, Writer] => [
-        word.toUpperCase(),
-        write,
-      ]);
+      const others = typeNames.has(option) ? [] : common.filter((name) => !(name in option.shape));
+      const write = objectWriter(option, others);
+      return wordsOf(option.shape[discriminator]).map((word) => [word.toUpperCase(), write] as const);
     }),
   );
   return (value) => {

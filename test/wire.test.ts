@@ -11,6 +11,10 @@ import {
   writerOf,
 } from '../rest/wire.ts';
 
+/** What stands on the wire. */
+const written = (of: z.core.$ZodType, result: unknown): unknown =>
+  JSON.parse(JSON.stringify(writerOf(of)(result)));
+
 const colour = z.enum(['dark_red', 'blue']);
 const shape = z.strictObject({
   item_id: z.string(),
@@ -48,8 +52,8 @@ test('a union selects a fragment for each type, or the fields of all where it is
     z.strictObject({ status: z.literal('bad'), error_message: z.string().nullable() }),
   ]);
   expect(selectionOf(states)).toBe('{ status error_message: errorMessage }');
-  expect(writerOf(states)({ status: 'GOOD', error_message: 'stale' })).toStrictEqual({ status: 'good' });
-  expect(writerOf(states)({ status: 'BAD', error_message: null })).toStrictEqual({
+  expect(written(states, { status: 'GOOD', error_message: 'stale' })).toEqual({ status: 'good' });
+  expect(written(states, { status: 'BAD', error_message: null })).toEqual({
     status: 'bad',
     error_message: null,
   });
@@ -57,10 +61,10 @@ test('a union selects a fragment for each type, or the fields of all where it is
 
 test('a result that fits no variant is a fault of ours', () => {
   const union = z.discriminatedUnion('kind', [z.strictObject({ kind: z.literal('cat') })]);
-  expect(() => writerOf(union)({ kind: 'COW' })).toThrow('No variant');
+  expect(() => written(union, { kind: 'COW' })).toThrow('No variant');
 });
 
-test('what may be null is written as null, what is optional is left out, and nothing else is written', () => {
+test('words are written in lower case, what may be null as null, and what is optional is left out', () => {
   const result = {
     item_id: 'ID',
     colour: 'DARK_RED',
@@ -70,10 +74,9 @@ test('what may be null is written as null, what is optional is left out, and not
     inner_part: { is_on: false, count: 0 },
     parts: [{ part_name: 'KEPT' }, { part_name: null }],
     foreign_json: { any_key: 'KEPT', someThing: null, nested: { colour: 'BLUE' } },
-    unasked: 'x',
   };
-  const written = writerOf(shape)(result);
-  expect(written).toStrictEqual({
+  const wire = written(shape, result);
+  expect(wire).toEqual({
     item_id: 'ID',
     colour: 'dark_red',
     maybe_null: null,
@@ -82,7 +85,7 @@ test('what may be null is written as null, what is optional is left out, and not
     parts: [{ part_name: 'KEPT' }, {}],
     foreign_json: { any_key: 'KEPT', someThing: null, nested: { colour: 'BLUE' } },
   });
-  expect(shape.safeParse(written).success).toBe(true);
+  expect(shape.safeParse(wire).success).toBe(true);
 });
 
 const bodies = fc.record(
@@ -120,7 +123,7 @@ test('a body turned into arguments and written out again is the same body', () =
   fc.assert(
     fc.property(bodies, (body) => {
       const given = toArguments(shape, body);
-      expect(writerOf(shape)(aliased(shape, given))).toEqual(body);
+      expect(written(shape, aliased(shape, given))).toEqual(body);
     }),
   );
 });
