@@ -5,6 +5,7 @@ import { openDatabase } from '../src/database/database.ts';
 import { removeBatch } from '../src/notifications/retention.ts';
 import { timeOf } from '../src/time.ts';
 import { rest } from './support/client.ts';
+import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { dismiss } from './support/inbox.ts';
@@ -174,12 +175,7 @@ test('a change in the middle of a read never leaves a client with the old list u
     await locker.query('begin');
     await locker.query('lock table user_revision');
     const reading = get(user, INBOX);
-    await eventually(async () => {
-      const waiting = await gateway.database.sql(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      );
-      expect(waiting).toHaveLength(1);
-    });
+    await eventually(async () => expect(await waitingSessions(gateway.database)).toBe(1));
     await locker.query(`update notification set status = 'dismissed', revision = 2 where user_id = $1`, [
       user,
     ]);

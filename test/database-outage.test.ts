@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { graphql, rest } from './support/client.ts';
+import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { startProxy, type TestProxy } from './support/proxy.ts';
@@ -126,12 +127,7 @@ test('transactions that were under way when the connections were cut cost the po
     await locker.query('begin');
     await locker.query('lock table notification_preference');
     const cut = [change(), change()];
-    await eventually(async () => {
-      const waiting = await owner.database.sql(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      );
-      expect(waiting).toHaveLength(2);
-    });
+    await eventually(async () => expect(await waitingSessions(owner.database)).toBe(2));
     await proxy.become('refuse');
     expect((await Promise.all(cut)).map(({ status }) => status)).toEqual([500, 500]);
     await locker.query('rollback');

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { Pipeline } from '../src/database/pipeline.ts';
 import { poolOptions } from '../src/database/pool.ts';
 import { rest } from './support/client.ts';
-import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { publish } from './support/records.ts';
@@ -22,19 +22,12 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** How many sessions wait for a lock. */
-async function blocked(): Promise<number> {
-  const rows = await database.sql(
-    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-  );
-  return rows.length;
-}
-
 describe('a pipeline', () => {
-  const TIMEOUT_MS = 1000;
+  const open = (timeoutMs: number) =>
+    new Pipeline(poolOptions({ url: database.url, poolSize: 1, timeoutMs }));
   let pipeline: Pipeline;
   beforeEach(() => {
-    pipeline = new Pipeline(poolOptions({ url: database.url, poolSize: 1, timeoutMs: TIMEOUT_MS }));
+    pipeline = open(60_000);
   });
   afterEach(() => pipeline.pool.end());
 
@@ -69,7 +62,7 @@ describe('a pipeline', () => {
   test('puts nothing behind a statement that takes long', async () => {
     await locker.query('select pg_advisory_lock(1)');
     const first = pipeline.query(stuck);
-    await eventually(async () => expect(await blocked()).toBe(1));
+    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
     const sent = performance.now();
     await eventually(() => expect(performance.now() - sent).toBeGreaterThan(20));
     expect(await pipeline.query(echo(7))).toEqual([{ value: 7 }]);
@@ -79,22 +72,21 @@ describe('a pipeline', () => {
 
   test('gives up what is behind a statement that timed out, and serves on', async () => {
     await locker.query('select pg_advisory_lock(1)');
-    const ends = await Promise.allSettled([
-      pipeline.query(stuck),
-      ...[1, 2, 3].map(() => pipeline.query(stuck)),
-    ]);
+    const impatient = open(1000);
+    const ends = await Promise.allSettled([1, 2, 3, 4].map(() => impatient.query(stuck)));
     expect(ends.map((end) => end.status === 'rejected' && end.reason.message)).toEqual([
       expect.stringMatching(/timeout/),
       ...Array(3).fill('Connection terminated unexpectedly'),
     ]);
     await locker.query('select pg_advisory_unlock(1)');
-    expect(await pipeline.query(echo(7))).toEqual([{ value: 7 }]);
+    expect(await impatient.query(echo(7))).toEqual([{ value: 7 }]);
+    await impatient.pool.end();
   });
 
   test('serves on after its connections were ended, in use or idle', async () => {
     await locker.query('select pg_advisory_lock(1)');
     const ended = expect(pipeline.query(stuck)).rejects.toThrow();
-    await eventually(async () => expect(await blocked()).toBe(1));
+    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
     await endOthers();
     await ended;
     await locker.query('select pg_advisory_unlock(1)');
@@ -135,7 +127,7 @@ describe('a read', () => {
     await locker.query('begin');
     await locker.query(lock);
     const waiting = held();
-    await eventually(async () => expect(await blocked()).toBeGreaterThanOrEqual(sessions));
+    await eventually(async () => expect(await waitingSessions(database)).toBeGreaterThanOrEqual(sessions));
     const meanwhile = await Promise.all(asked.map((path) => statusOf('GET', path)));
     await locker.query('rollback');
     return { meanwhile, after: await Promise.all(waiting) };

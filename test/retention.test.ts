@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { removeBatch } from '../src/notifications/retention.ts';
 import { timeOf } from '../src/time.ts';
-import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway } from './support/gateway.ts';
 
@@ -127,12 +127,7 @@ test('a user who is deleted meanwhile is not brought back', async () => {
   await whileLocked(`delete from user_revision where user_id = 'leaving'`, async (locker) => {
     await locker.query(`delete from notification where user_id = 'leaving'`);
     batch = remove();
-    await eventually(async () => {
-      const waiting = await database.sql(
-        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-      );
-      expect(waiting).toHaveLength(1);
-    });
+    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
     await locker.query('commit');
   });
 

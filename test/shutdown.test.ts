@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rest } from './support/client.ts';
-import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { settingsFor } from './support/gateway.ts';
 import { nextEvent, watchEvents } from './support/inbox.ts';
@@ -36,12 +36,7 @@ async function lock(...tables: string[]): Promise<{ release(): Promise<void> }> 
 }
 
 const waiting = (count: number) =>
-  eventually(async () => {
-    const rows = await database.sql(
-      `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    );
-    expect(rows).toHaveLength(count);
-  });
+  eventually(async () => expect(await waitingSessions(database)).toBe(count));
 
 async function readiness({ address }: GatewayProcess) {
   const response = await fetch(`${address}/readyz`);

@@ -1,11 +1,6 @@
-import {
-  DatabaseError,
-  Pool,
-  type PoolClient,
-  type PoolConfig,
-  type QueryConfig,
-  type QueryResultRow,
-} from 'pg';
+import type { Duplex } from 'node:stream';
+import { Pool, type PoolClient, type PoolConfig, type QueryConfig, type QueryResultRow } from 'pg';
+import { codeOf } from './embedded-postgres-error.ts';
 
 /** One keeps up with all that a process can ask; the second is for when something slow runs on it. */
 const CONNECTIONS = 2;
@@ -17,7 +12,7 @@ const SLOW_MS = 20;
 const TOGETHER = 8;
 
 /** PostgreSQL's `query_canceled`, which a statement's timeout is, and `lock_not_available`. */
-const TIMED_OUT = ['57014', '55P03'];
+const TIMED_OUT = new Set<string | undefined>(['57014', '55P03']);
 
 /**
  * Runs statements that only read. Those that come at once are sent one behind another on the same connection, before
@@ -44,7 +39,7 @@ export class Pipeline {
       return rows;
     } catch (error) {
       this.#leave(lease);
-      if (isTimeout(error)) await giveUp(lease);
+      if (TIMED_OUT.has(codeOf(error))) await giveUp(lease);
       throw error;
     } finally {
       lease.progressAt = performance.now();
@@ -79,22 +74,19 @@ type Lease = { client: Promise<PoolClient>; running: number; unsent: number; pro
 /** Statements of one turn of the event loop are written together: a write costs more than what it writes. */
 function send<Row extends QueryResultRow>(lease: Lease, client: PoolClient, statement: QueryConfig) {
   const { stream } = client.connection;
-  const flush = () => {
-    if (lease.unsent > 0) stream.uncork();
-    lease.unsent = 0;
-  };
   if (lease.unsent === 0) {
     stream.cork();
-    setImmediate(flush);
+    setImmediate(flush, lease, stream);
   }
   lease.unsent += 1;
   const result = client.query<Row>(statement);
-  if (lease.unsent === TOGETHER) flush();
+  if (lease.unsent === TOGETHER) flush(lease, stream);
   return result;
 }
 
-function isTimeout(error: unknown): boolean {
-  return error instanceof DatabaseError && error.code !== undefined && TIMED_OUT.includes(error.code);
+function flush(lease: Lease, stream: Duplex): void {
+  if (lease.unsent > 0) stream.uncork();
+  lease.unsent = 0;
 }
 
 /** Whatever is behind a statement that timed out has waited as long, and would have to wait as long again. */

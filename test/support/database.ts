@@ -20,6 +20,14 @@ export function createEmptyDatabase(): Promise<TestDatabase> {
   return createDatabase('template0');
 }
 
+/** How many sessions of a database wait for a lock. */
+export async function waitingSessions({ sql }: Pick<TestDatabase, 'sql'>): Promise<number> {
+  const rows = await sql(
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rows.length;
+}
+
 /** A database that stands elsewhere and stays there. */
 export function existingDatabase(url: string): TestDatabase {
   return { url, sql: (text, values) => once(url, text, values), drop: async () => undefined };
