@@ -2,8 +2,11 @@ import { deepStrictEqual } from 'node:assert/strict';
 import type { Bench } from './bench.ts';
 import type { Caller } from './callers.ts';
 import type { LoadRequest } from './load-process.ts';
-import type { Doer } from './throughput.ts';
+import type { ServerProcess } from './server-process.ts';
 import type { Way, Work } from './works.ts';
+
+/** Somebody who does a work. */
+export type Doer = { title: string; way: Way; server: ServerProcess };
 
 /** Callers whose replies are compared; records of every kind and status are among them. */
 const COMPARED = 3;

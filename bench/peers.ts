@@ -41,7 +41,10 @@ import { works } from './works.ts';
 const PARTS = ['growth', 'processes', 'memory', 'start'];
 
 async function main(): Promise<void> {
-  const options = readOptions(process.argv.slice(2), [...Object.keys(works), ...PARTS]);
+  const options = readOptions(process.argv.slice(2), [...Object.keys(works), ...PARTS], {
+    usual: { rounds: 9, seconds: 3 },
+    quick: { rounds: 2, seconds: 1 },
+  });
   const postgres = await startPostgres();
   const load = startLoad();
   // Without its load the bench ends, and stops all that it started.

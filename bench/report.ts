@@ -2,6 +2,7 @@ import type { EntrantStanding, Standing } from './comparison.ts';
 import { CROWDING_TARGET, type Crowding } from './memory.ts';
 import { say } from './say.ts';
 import type { Rest, StartUp } from './start-up.ts';
+import { sayTable } from './table.ts';
 
 const HEAD = ['', 'requests/s', 'all rounds', 'p50', 'p99', 'CPU/request', 'ratio', 'interval', 'target'];
 
@@ -9,7 +10,7 @@ const HEAD = ['', 'requests/s', 'all rounds', 'p50', 'p99', 'CPU/request', 'rati
 export function sayStanding({ title, entrants }: Standing): void {
   say('');
   say(title);
-  sayTable([HEAD, ...entrants.map(rowOf)]);
+  sayTable([HEAD, ...entrants.map(rowOf)], [HEAD.indexOf('target')]);
 }
 
 function rowOf({ title, perSecond, p50, p99, cpuMicros, ratio, target, verdict }: EntrantStanding): string[] {
@@ -68,14 +69,3 @@ export function sayStartUp(starts: readonly StartUp[]): void {
 }
 
 const mib = (kib: number) => `${(kib / 1024).toFixed(0)} MiB`;
-
-/** The first and the target's column to the left, numbers to the right. */
-function sayTable(rows: readonly (readonly string[])[]): void {
-  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
-  for (const row of rows) {
-    const cells = row.map((cell, column) =>
-      column === 0 || HEAD[column] === 'target' ? cell.padEnd(width(column)) : cell.padStart(width(column)),
-    );
-    say(`  ${cells.join('  ')}`.trimEnd());
-  }
-}

@@ -1,12 +1,12 @@
 import type { Bench } from './bench.ts';
 import { type Standing, standingsOf } from './comparison.ts';
 import { type Contender, contenders, contenderTitles, startContender } from './contenders.ts';
-import { checkEquality } from './equality.ts';
+import { checkEquality, type Doer } from './equality.ts';
 import { type Contest, type Entrant, playRounds } from './rounds.ts';
 import { sampleOf } from './sample.ts';
 import { tell } from './say.ts';
 import type { ServerProcess } from './server-process.ts';
-import { deal, type Way, type Work, waysOf } from './works.ts';
+import { deal, type Work, waysOf } from './works.ts';
 
 /** The contenders' servers. */
 type Servers = ReadonlyMap<Contender, ServerProcess>;
@@ -41,9 +41,6 @@ async function prepareContest(bench: Bench, work: Work, servers: Servers): Promi
   await checkEquality(bench, work, doers);
   return { title: work.title, entrants: doers.map((doer) => entrantOf(bench, work, doer)) };
 }
-
-/** Somebody who does a work. */
-export type Doer = { title: string; way: Way; server: ServerProcess };
 
 function entrantOf(bench: Bench, work: Work, { title, way, server }: Doer): Entrant {
   const { client, callers } = bench;
