@@ -42,7 +42,7 @@ const payloads: Readonly<Record<string, object>> = {
   taskResponseReady: { taskStatus: 'ERRORED' },
 };
 
-const noChange = { startedAt: 0, revision: 0 };
+const noChange = { epoch: '', revision: 0 };
 
 /** The good arguments of a root field with one value put in. */
 function argumentsWith({ field, path }: Place, value: unknown): Record<string, unknown> {
