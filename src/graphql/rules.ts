@@ -4,13 +4,49 @@ import { faultsOf } from '../faults.ts';
 import { Secret } from '../secret.ts';
 import { ID_RULE, isId, isStorableText, TEXT_RULE } from '../text.ts';
 
+const numberFormat = new Intl.NumberFormat('en');
+
 /** Rules of arguments for `validate`; a broken one becomes a fault with its path and these words. */
 
 /** An opaque id. The default of every `ID` argument. */
 export const idRule = { schema: z.string().refine(isId, ID_RULE) };
 
 /** Text that can be stored. The default of every `String` argument. */
-export const textRule = { schema: z.string().refine(isStorableText, TEXT_RULE) };
+export const textRule = { schema: z.string().refine(isStorableText, { error: TEXT_RULE, abort: true }) };
+
+/** Maximum lengths of texts, in characters. */
+export const MAX_LENGTH = {
+  name: 255,
+  title: 500,
+  gitRef: 1024,
+  url: 2048,
+  token: 4096,
+  preview: 10_000,
+  errorMessage: 10_000,
+  message: 100_000,
+};
+
+/** The description and the rule of a text with a maximum length. */
+export function boundedText(description: string, max: number) {
+  const isWithin = (text: string) => text.length <= max || [...text.slice(0, 2 * max + 1)].length <= max;
+  const error = `must have at most ${max} characters`;
+  const schema = textRule.schema.refine(isWithin, { error, abort: true });
+  return {
+    description: `${description} At most ${numberFormat.format(max)} characters.`,
+    validate: { schema },
+  };
+}
+
+/** The description and the rule of a URL that people may follow: a page that links another scheme may run it. */
+export function linkUrl(description: string) {
+  const { validate, ...field } = boundedText(`${description} An \`http\` or \`https\` URL.`, MAX_LENGTH.url);
+  const schema = validate.schema.refine(isLinkUrl, 'must be an http or https URL');
+  return { ...field, validate: { schema } };
+}
+
+function isLinkUrl(text: string): boolean {
+  return /^https?:\/\/[^\s\p{Cc}]+$/iu.test(text) && URL.canParse(text);
+}
 
 /** A credential: 1 to 16,384 printable ASCII characters without spaces. The default of every `Secret` argument. */
 export const secretRule = {
