@@ -17,14 +17,15 @@ export function createLog(level: string, destination: DestinationStream): Log {
   );
 }
 
-/** What is done with the credentials of users. */
+/** Changes and reads of credentials, and deletions of users. */
 export type AuditedEvent =
   | 'editor_credential.stored'
   | 'editor_credential.read'
   | 'editor_credential.refreshed'
-  | 'editor_credential.deleted';
+  | 'editor_credential.deleted'
+  | 'user.deleted';
 
-/** Writes down who did what with whose credential, whatever the log's level is. */
+/** Logs who did what to which user, whatever the log's level is. */
 export function audit(log: Log, event: AuditedEvent, by: string, user: string): void {
   log.child({}, { level: 'info' }).info({ audit: event, by, user }, 'audit');
 }

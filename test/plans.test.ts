@@ -39,7 +39,9 @@ afterAll(() => gateway.close());
 
 type Plan = { 'Node Type': string; 'Relation Name'?: string; Plans?: Plan[] };
 
+/** Without the scan of the epoch, which is a table of one row. */
 function nodesOf(plan: Plan): Plan[] {
+  if (plan['Relation Name'] === 'database_epoch') return [];
   return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Fault, MAX_ERROR_ITEMS } from '../errors.ts';
 import { faultsOf } from '../faults.ts';
 import { Secret } from '../secret.ts';
 import { ID_RULE, isId, isStorableText, TEXT_RULE } from '../text.ts';
@@ -62,18 +63,13 @@ export function wholeNumberRule(least: number, most = 2_147_483_647) {
 /** A UUID in any case of letters. */
 export const uuidRule = { schema: z.guid('must be a UUID') };
 
-/** A list of at most so many items; written as a refinement, so that faults inside it are told too. */
-export function atMost(most: number) {
-  const isWithin = (items: readonly unknown[]) => items.length <= most;
-  const refine: [typeof isWithin, { message: string }] = [
-    isWithin,
-    { message: `must have at most ${most} items` },
-  ];
-  return { refine };
+/** A list of at most so many items. A longer one is refused before its items are looked at. */
+export function atMost(maximum: number) {
+  return { maxLength: maximum };
 }
 
 /** Deeper JSON than anybody writes, and far less than what exhausts a stack. */
-const DEEPEST = 64;
+const MAX_JSON_DEPTH = 64;
 
 /**
  * JSON of a shape that can be stored and comes back equal: no U+0000 or lone surrogate in a key or text, no
@@ -82,9 +78,9 @@ const DEEPEST = 64;
  */
 export function jsonOf(shape: z.ZodType) {
   const schema = z.unknown().superRefine((value, context) => {
-    const hostile = [...unstorable(value, [])];
-    const misshapen = () => faultsOf(shape.safeParse(value), value);
-    for (const { path, message } of hostile.length > 0 ? hostile : misshapen()) {
+    const unstorable = [...unstorableParts(value, []).take(MAX_ERROR_ITEMS)];
+    const broken = unstorable.length > 0 ? unstorable.values() : faultsOf(shape.safeParse(value), value);
+    for (const { path, message } of broken.take(MAX_ERROR_ITEMS)) {
       context.addIssue({ code: 'custom', path: [...path], message });
     }
   });
@@ -94,22 +90,32 @@ export function jsonOf(shape: z.ZodType) {
 /** Any JSON. The default of every `JSON` argument. */
 export const jsonRule = jsonOf(z.unknown());
 
-function* unstorable(
+function* unstorableParts(
   value: unknown,
   path: (string | number)[],
-): Generator<{ path: (string | number)[]; message: string }> {
-  if (typeof value === 'string' && !isStorableText(value)) yield { path, message: TEXT_RULE };
-  if (typeof value === 'number' && !Number.isFinite(value))
-    yield { path, message: 'must be a finite number' };
-  if (typeof value !== 'object' || value === null) return;
-  if (path.length >= DEEPEST) {
-    yield { path, message: `must not be nested deeper than ${DEEPEST} levels` };
+): Generator<Pick<Fault, 'path' | 'message'>> {
+  if (typeof value !== 'object' || value === null) {
+    const message = unstorableRule(value);
+    if (message !== undefined) yield { path, message };
+    return;
+  }
+  if (path.length >= MAX_JSON_DEPTH) {
+    yield { path, message: `must not be nested deeper than ${MAX_JSON_DEPTH} levels` };
     return;
   }
   for (const [key, item] of Object.entries(value)) {
     const step = Array.isArray(value) ? Number(key) : key;
     if (key === '__proto__') yield { path, message: 'must not have a key "__proto__"' };
-    else if (!isStorableText(key)) yield { path, message: `must not have a key that ${TEXT_RULE.slice(5)}` };
-    else yield* unstorable(item, [...path, step]);
+    else if (!isStorableText(key))
+      yield { path, message: 'must not have a key with U+0000 or a lone surrogate' };
+    // Most values are fine and have nothing inside.
+    else if (typeof item === 'object' || unstorableRule(item) !== undefined)
+      yield* unstorableParts(item, [...path, step]);
   }
+}
+
+/** The rule that a text or number breaks, if it breaks one. */
+function unstorableRule(value: unknown): string | undefined {
+  if (typeof value === 'string' && !isStorableText(value)) return TEXT_RULE;
+  return typeof value === 'number' && !Number.isFinite(value) ? 'must be a finite number' : undefined;
 }

@@ -30,7 +30,7 @@ export function watchNotifications(
       seen = after === undefined ? cursorOf(state).revision : revisionOf(after, state);
     },
     async read(state) {
-      const { startedAt, revision: reached } = cursorOf(state);
+      const { epoch, revision: reached } = cursorOf(state);
       if (reached <= seen) return { events: [], hasMore: false };
       const changed = await changedNotifications(em, userId, seen, BATCH);
       const hasMore = changed.length === BATCH;
@@ -40,7 +40,7 @@ export function watchNotifications(
       if (counts === undefined) return { events: [], hasMore };
       const events = changed.map((notification) => {
         const { revision } = notification;
-        return { notification, counts, cursor: writeCursor({ startedAt, revision }) };
+        return { notification, counts, cursor: writeCursor({ epoch, revision }) };
       });
       return { events, hasMore };
     },

@@ -7,22 +7,30 @@ import type { NotificationContent, TaskResultPayload } from './payload.ts';
 
 const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });
 
+/** Far more than any agent asks at once. A list without a limit would be read to its end before its errors are cut. */
+const MAX_QUESTIONS = 50;
+const MAX_OPTIONS = 50;
+
 const QuestionInput = z.looseObject({
-  questions: z.array(
-    z.strictObject({
-      question: z.string(),
-      options: z.array(
-        z.strictObject({
-          label: z.string(),
-          description: z.string().optional(),
-          preview: z.string().optional(),
-        }),
-      ),
-      header: z.string().optional(),
-      id: z.string().optional(),
-      multiSelect: z.boolean().nullish(),
-    }),
-  ),
+  questions: z
+    .array(
+      z.strictObject({
+        question: z.string(),
+        options: z
+          .array(
+            z.strictObject({
+              label: z.string(),
+              description: z.string().optional(),
+              preview: z.string().optional(),
+            }),
+          )
+          .max(MAX_OPTIONS),
+        header: z.string().optional(),
+        id: z.string().optional(),
+        multiSelect: z.boolean().nullish(),
+      }),
+    )
+    .max(MAX_QUESTIONS),
 });
 
 const PlanRequestedInput = builder.inputType('PlanRequestedInput', {
@@ -46,8 +54,7 @@ const QuestionRequestedInput = builder.inputType('QuestionRequestedInput', {
     input: t.field({
       type: 'JSON',
       required: true,
-      description:
-        'An object with `questions`, a list of `AskUserQuestion`; further properties are kept. Limited by the size of a request, 1 MiB.',
+      description: `An object with \`questions\`, a list of at most ${MAX_QUESTIONS} \`AskUserQuestion\` with at most ${MAX_OPTIONS} options each. Further properties are kept. Limited by the size of a request, 1 MiB.`,
       validate: jsonOf(QuestionInput),
     }),
   }),

@@ -42,13 +42,18 @@ async function readSlowly(socket: Socket, bytes: number, pauseMs: number): Promi
     setTimeout(() => socket.resume(), pauseMs);
   });
   socket.resume();
-  await once(socket, 'close');
+  await closed(socket);
   return length;
 }
 
 async function readToEnd(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk) => chunks.push(chunk)).resume();
-  if (!socket.closed) await once(socket, 'close');
+  await closed(socket);
   return Buffer.concat(chunks).toString('latin1');
+}
+
+/** Unlike `once`, does not fail if the gateway resets the connection. */
+async function closed(socket: Socket): Promise<void> {
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
 }
