@@ -45,7 +45,7 @@ export async function measureGrowth(bench: Bench): Promise<Standing[]> {
         after?: string,
       ): Entrant => ({
         title,
-        target: TARGET,
+        targets: { rate: TARGET },
         run: () => sampleOf(bench, server, deal(callers, CONNECTIONS, askForInbox(after))),
       });
       const one = Array.from({ length: CONNECTIONS }, () => veteran);

@@ -30,7 +30,8 @@ import { works } from './works.ts';
  * - A ratio is the gateway's requests a second divided by the peer's of the same round, the median of all rounds; its
  *   interval holds the true median with 95 % where there are six rounds or more. A target within the interval is
  *   neither surely reached nor surely missed.
- * - CPU/request is the server's own processor time; PostgreSQL's and the load's are not in it.
+ * - CPU is processor time for a request: the server's own, and that of all processes of PostgreSQL. The second ratio is
+ *   of both together; the load's is not in it.
  *
  * `--quick` is for a glance, two minutes where nothing else runs; `--only <name>` runs a work or a part, `--rounds` and
  * `--seconds` set their number and length, `--profile <folder>` writes a profile of the gateway's processor time. A bad

@@ -47,7 +47,7 @@ function entrantOf(bench: Bench, work: Work, { title, way, server }: Doer): Entr
   const lanes = deal(work.callers(callers), work.connections, way.requests);
   return {
     title,
-    ...(way.target !== undefined && { target: way.target }),
+    ...(way.targets !== undefined && { targets: way.targets }),
     async run() {
       await work.prepare?.(client);
       const sample = await sampleOf(bench, server, lanes, work.ends);

@@ -4,6 +4,7 @@ import { type Contender, contenders } from './contenders.ts';
 import { type Content, dismissedNow, graphqlInbox, plainInbox, whole } from './content.ts';
 import { dismissAll, effectOfDismissal, expectDismissed, restoreAll } from './dismissals.ts';
 import type { LoadRequest } from './load-process.ts';
+import type { Targets } from './rounds.ts';
 
 /** How a contender does a work. */
 export type Way = {
@@ -11,8 +12,8 @@ export type Way = {
   requests: (caller: Caller) => LoadRequest[];
   /** What of a reply has to be equal with all contenders. */
   content: Content;
-  /** The least that the gateway's requests a second may be of this contender's. */
-  target?: number;
+  /** What the gateway is to reach against this contender. */
+  targets?: Targets;
 };
 
 /** Something that several contenders do. */
@@ -101,9 +102,9 @@ export const works: Readonly<Record<string, Work>> = {
     ends: 'by time',
     ways: {
       gateway: inbox,
-      mercurius: { ...inbox, target: 1.25 },
-      apollo: { ...inbox, target: 4 },
-      'node-http': { requests: get('/inbox?first=20'), content: plainInbox, target: 0.9 },
+      mercurius: { ...inbox, targets: { rate: 1.25 } },
+      apollo: { ...inbox, targets: { rate: 4 } },
+      'node-http': { requests: get('/inbox?first=20'), content: plainInbox, targets: { rate: 0.9 } },
     },
   },
   workspaces: {
@@ -111,21 +112,21 @@ export const works: Readonly<Record<string, Work>> = {
     callers: ({ readers }) => readers,
     connections: 32,
     ends: 'by time',
-    ways: { gateway: workspaces, fastify: { ...workspaces, target: 1 } },
+    ways: { gateway: workspaces, fastify: { ...workspaces, targets: { rate: 1 } } },
   },
   'editor-auth': {
     title: 'GET /editor/auth',
     callers: ({ readers }) => readers,
     connections: 32,
     ends: 'by time',
-    ways: { gateway: editorAuth, 'node-http': { ...editorAuth, target: 0.7 } },
+    ways: { gateway: editorAuth, 'node-http': { ...editorAuth, targets: { rate: 0.7 } } },
   },
   dismiss: {
     title: 'POST /user/notifications/{id}/dismiss, of active ones',
     callers: ({ writers }) => writers,
     connections: 32,
     ends: 'when all is asked',
-    ways: { gateway: dismissal, 'node-http': { ...dismissal, target: 0.8 } },
+    ways: { gateway: dismissal, 'node-http': { ...dismissal, targets: { rate: 0.8 } } },
     prepare: restoreAll,
     effect: effectOfDismissal,
     verify: expectDismissed,
@@ -143,7 +144,7 @@ export const works: Readonly<Record<string, Work>> = {
     callers: ({ collectors }) => Array.from({ length: LARGE_CALLERS }, () => collectors).flat(),
     connections: LARGE_CALLERS,
     ends: 'when all is asked',
-    ways: { gateway: largeList, 'node-http': { ...largeList, target: 0.7 } },
+    ways: { gateway: largeList, 'node-http': { ...largeList, targets: { rate: 0.7 } } },
   },
 };
 
