@@ -3,7 +3,7 @@ import { rateLimitDirective } from 'graphql-rate-limit-directive';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import type { Bucket, Charges, Context } from '../context.ts';
 import { RateLimitedError } from '../errors.ts';
-import { accessOf } from './access.ts';
+import { type Access, accessOf } from './access.ts';
 import { type Counters, type Limits, WINDOW_SECONDS } from './rate-limit-counters.ts';
 
 /** What `schema.graphql` shows; configured numbers never change the printed text. */
@@ -32,18 +32,19 @@ export type RateLimiter = {
 export function createRateLimiter(limits: Limits, counters: Counters): RateLimiter {
   /** The directive makes a limiter for every pair of printed numbers; ours goes by the bucket in the key. */
   class ByBucket extends RateLimiterMemory {
-    override consume(key: string | number): Promise<RateLimiterRes> {
+    override consume(key: string | number, points?: number): Promise<RateLimiterRes> {
       const [bucket, userId] = splitKey(String(key));
-      return counters[bucket].consume(userId);
+      return counters[bucket].consume(userId, points);
     }
   }
 
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Context, never>({
     limiterClass: ByBucket,
     keyGenerator: (_directive, _source, _args, { viewer }, info) => `${bucketOf(info)}:${viewer.userId}`,
-    pointsCalculator: (_directive, _source, _args, { charges }, info) => {
+    pointsCalculator: (_directive, _source, args, { charges }, info) => {
       charges.counted = true;
-      return limits[bucketOf(info)] === 0 ? 0 : 1;
+      const { bucket, points } = accessOfField(info);
+      return limits[bucket] === 0 ? 0 : (points?.(args) ?? 1);
     },
     setState: (response, _directive, _source, _args, { charges }, info) => {
       noteQuota(charges, limits[bucketOf(info)], response);
@@ -75,8 +76,12 @@ export function quotaHeaders({ quota }: Charges): [name: string, value: string][
   ];
 }
 
-function bucketOf({ parentType, fieldName }: GraphQLResolveInfo): Bucket {
-  return accessOf(fieldName, parentType.getFields()[fieldName]?.extensions).bucket;
+function bucketOf(info: GraphQLResolveInfo): Bucket {
+  return accessOfField(info).bucket;
+}
+
+function accessOfField({ parentType, fieldName }: GraphQLResolveInfo): Access {
+  return accessOf(fieldName, parentType.getFields()[fieldName]?.extensions);
 }
 
 function splitKey(key: string): [Bucket, string] {
