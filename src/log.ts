@@ -4,19 +4,8 @@ import type { InternalError } from './errors.ts';
 /** JSON lines on standard output. */
 export type Log = Logger;
 
-/**
- * Lines are written together, those of the last quarter of a second at the latest, and at the end of the process: a
- * write for each would take as long as a tenth of a request.
- */
-function standardOutput(): DestinationStream {
-  const output = pino.destination({ dest: 1, sync: true, minLength: 4096, periodicFlush: 250 });
-  // Not `flushSync`, which tries for ever where nobody reads any more.
-  process.once('exit', () => output.flush());
-  return output;
-}
-
-/** The log of the process, on standard output unless told; `level` is one of pino's. */
-export function createLog(level: string, destination: DestinationStream = standardOutput()): Log {
+/** A log; `level` is one of pino's. */
+export function createLog(level: string, destination: DestinationStream): Log {
   return pino(
     {
       level,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeCursor } from '../src/revisions/change-cursor.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { documentOf, goodArguments, rootFields } from './support/root-fields.ts';
+import { documentOf, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
 import { signToken } from './support/tokens.ts';
 
 type Step = string | number;
@@ -83,7 +83,8 @@ afterAll(() => gateway.close());
 
 async function send(place: Place, value: unknown) {
   const given = argumentsWith(place, value);
-  const { data, errors } = await graphql(gateway, documentOf(place.field, given), given, { token });
+  const headers = isSubscription(place.field) ? { Accept: 'text/event-stream, application/json' } : {};
+  const { data, errors } = await graphql(gateway, documentOf(place.field, given), given, { token, headers });
   return {
     data,
     items: errors.flatMap(({ extensions }) => extensions.errors ?? [{ location: extensions.code }]),

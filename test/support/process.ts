@@ -8,11 +8,15 @@ export type Ended = { status: number | null; stdout: string; stderr: string };
 
 /** A program of the gateway in a process of its own. */
 export type Process = {
+  pid: number;
   stdout(): string;
   /** Waits until standard output matches, and answers the first group; fails when the program ends before. */
   printed(pattern: RegExp): Promise<string>;
   /** Reads no more of what it writes. */
   ignore(): void;
+  /** Leaves what it writes to standard output unread until {@link resume}. */
+  pause(): void;
+  resume(): void;
   /** Sends a signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<Ended>;
   ended: Promise<Ended>;
@@ -45,9 +49,12 @@ export function follow(child: ChildProcessByStdio<null, Readable, Readable>, pro
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${program} cannot be started.`);
   const ended = once(child, 'close').then(([status]): Ended => ({ status, stdout, stderr }));
 
   return {
+    pid,
     stdout: () => stdout,
     async printed(pattern) {
       for (;;) {
@@ -63,6 +70,8 @@ export function follow(child: ChildProcessByStdio<null, Readable, Readable>, pro
       child.stdout.destroy();
       child.stderr.destroy();
     },
+    pause: () => void child.stdout.pause(),
+    resume: () => void child.stdout.resume(),
     stop(signal = 'SIGTERM') {
       child.kill(signal);
       return ended;
