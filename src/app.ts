@@ -122,6 +122,7 @@ export async function createApp(
       failures: record.failures,
       cipher,
       hub,
+      announce: () => undefined,
       onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
       charges: { counted: viewer === anonymous, paid: { reads: 0, writes: 0, platform: 0 } },
     };

@@ -3,6 +3,7 @@ import type { EntityManager } from './database/database.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './editor-auth/credential-cipher.ts';
 import type { ErrorCode } from './errors.ts';
+import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { Time } from './time.ts';
@@ -47,6 +48,8 @@ export type Context = {
   readonly failures: Failure[];
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
+  /** Announces a committed change to subscribers. */
+  readonly announce: Announce;
   /** Has something done when the caller leaves, at once where they already have. */
   onLeave(leave: () => void): void;
   readonly charges: Charges;

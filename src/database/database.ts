@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
 import { type InferKyselyDB, MikroORM } from '@mikro-orm/postgresql';
 import type { Kysely } from 'kysely';
-import type { Pool } from 'pg';
+import { Pool, type PoolConfig } from 'pg';
 import { entities } from './entities.ts';
 import { NamedColumns } from './named-columns.ts';
 import { Pipeline } from './pipeline.ts';
@@ -20,7 +20,11 @@ export async function openDatabase(options: PoolOptions) {
     extensions: [Migrator],
     dbName: decodeURIComponent(new URL(options.url).pathname.slice(1)),
     clientUrl: options.url,
-    driverOptions: { ...settings, onPoolCreated: (pool: Pool) => pools.begin('main', pool) },
+    driverOptions: {
+      ...settings,
+      max: Math.ceil(options.poolSize / 2),
+      onPoolCreated: (pool: Pool) => pools.begin('main', pool),
+    },
     debug: false,
     migrations: {
       path: migrationsFolder,
@@ -35,6 +39,9 @@ export async function openDatabase(options: PoolOptions) {
   pools.begin('short_reads', reads.short.pool);
   pools.begin('long_reads', reads.long.pool);
   pipelines.set(orm.getMetadata(), reads);
+  const forChanges = openChanges(settings);
+  pools.begin('changes', forChanges);
+  changes.set(orm.getMetadata(), forChanges);
   const closePool = orm.close.bind(orm);
   return Object.assign(orm, {
     /** The connections of each pool by state. */
@@ -43,7 +50,7 @@ export async function openDatabase(options: PoolOptions) {
     abandonQueries: pools.breakUsed,
     /** Ends the connections once nothing runs on them. */
     async close() {
-      await Promise.all([closePool(), reads.short.pool.end(), reads.long.pool.end()]);
+      await Promise.all([closePool(), forChanges.end(), reads.short.pool.end(), reads.long.pool.end()]);
     },
   });
 }
@@ -80,6 +87,24 @@ export function pipelinesOf(em: EntityManager): Pipelines {
   const found = pipelines.get(em.getMetadata());
   if (found === undefined) throw new Error('The database was not opened by `openDatabase`.');
   return found;
+}
+
+/** The pool of connections that changes run on, the same for all managers of a database. */
+export function changesOf(em: EntityManager): Pool {
+  const found = changes.get(em.getMetadata());
+  if (found === undefined) throw new Error('The database was not opened by `openDatabase`.');
+  return found;
+}
+
+const changes = new WeakMap<object, Pool>();
+
+/** The statements of a change are sent one behind another. */
+function openChanges(settings: PoolConfig): Pool {
+  const pool = new Pool({ ...settings, pipeline: true });
+  // Statements under way fail by themselves; unheard, the events would end the process.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
 }
 
 type Pipelines = { short: Pipeline; long: Pipeline };
