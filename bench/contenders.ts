@@ -34,6 +34,7 @@ function settingsOf({ databaseUrl, issuer }: Place): Record<string, string> {
     NODE_ENV: 'production',
     DATABASE_URL: databaseUrl,
     DATABASE_POOL_SIZE: String(POOL_SIZE),
+    ENCRYPTION_KEYS: `${ENCRYPTION_KEY_ID}:${randomBytes(32).toString('base64')}`,
   };
 }
 
@@ -41,7 +42,6 @@ function settingsOf({ databaseUrl, issuer }: Place): Record<string, string> {
 export function gatewaySettings(place: Place): Record<string, string> {
   return {
     ...settingsOf(place),
-    ENCRYPTION_KEYS: `${ENCRYPTION_KEY_ID}:${randomBytes(32).toString('base64')}`,
     RATE_LIMIT_READS_PER_MINUTE: HIGH_LIMIT,
     RATE_LIMIT_WRITES_PER_MINUTE: HIGH_LIMIT,
     MAX_SUBSCRIBERS: '10000',

@@ -118,13 +118,15 @@ export async function insertCredentials(client: pg.Client, population: Populatio
   await client.query(CREDENTIALS, [...valuesOf({ ...population, each: 1 }), keyId]);
 }
 
+const TABLES = ['notification', 'notification_preference', 'user_revision', 'workspace', 'editor_credential'];
+
 /**
  * To be called when all records are in. From now on the bench tidies up itself, between timed runs, so that
  * PostgreSQL does not during one.
  */
 export async function finishDataSet(client: pg.Client) {
   await client.query(REVISIONS);
-  for (const table of ['notification', 'user_revision', 'workspace', 'editor_credential']) {
+  for (const table of TABLES) {
     await client.query(`alter table ${table} set (autovacuum_enabled = false)`);
   }
   await client.query('vacuum analyze');

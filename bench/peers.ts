@@ -1,8 +1,6 @@
-import type pg from 'pg';
 import type { Bench } from './bench.ts';
-import { collectors, readers, signCallers, writers } from './callers.ts';
-import { ENCRYPTION_KEY_ID } from './contenders.ts';
-import { finishDataSet, insertCredentials, insertNotifications, insertWorkspaces } from './data-set.ts';
+import { signCallers } from './callers.ts';
+import { fill } from './fill.ts';
 import { measureGrowth } from './growth.ts';
 import { createIssuer } from './issuer.ts';
 import { startLoad } from './load.ts';
@@ -96,16 +94,6 @@ async function measure(bench: Bench): Promise<Results> {
     sayStartUp(results.startUp);
   }
   return results;
-}
-
-/** 50 users of 400 notifications and 100 workspaces, 32 with notifications to dismiss, one of 10,000 workspaces. */
-async function fill(client: pg.Client): Promise<void> {
-  await insertNotifications(client, readers);
-  await insertNotifications(client, writers, 'active');
-  await insertWorkspaces(client, { ...readers, each: 100 });
-  await insertWorkspaces(client, collectors);
-  await insertCredentials(client, readers, ENCRYPTION_KEY_ID);
-  await finishDataSet(client);
 }
 
 main().catch((error: unknown) => {

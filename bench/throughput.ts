@@ -6,7 +6,7 @@ import { type Contest, type Entrant, playRounds } from './rounds.ts';
 import { sampleOf } from './sample.ts';
 import { tell } from './say.ts';
 import type { ServerProcess } from './server-process.ts';
-import { deal, type Work, waysOf } from './works.ts';
+import { deal, type Work, waysOf } from './work.ts';
 
 /** The contenders' servers. */
 type Servers = ReadonlyMap<Contender, ServerProcess>;
