@@ -74,8 +74,8 @@ async function publish({
   const cpuBefore = process.cpuUsage();
   const publisher = createPublisher({ address, token, userIds }, fail);
   for (let index = 0; index < count; index += 1) {
-    const due = started + (index * 1000) / perSecond;
-    if (due > performance.now()) await pause(due - performance.now());
+    const early = started + (index * 1000) / perSecond - performance.now();
+    if (early > 0) await pause(early);
     sentAt[first + index] = performance.now();
     publisher.send(first + index);
   }

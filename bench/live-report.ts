@@ -16,7 +16,7 @@ const HEAD = ['events/s', 'p50', 'p99', 'p99 of all runs', 'max', 'gateway', 'Po
 export function sayLive({ subscribers, rates, memory }: LiveResults): void {
   say('');
   say(`${subscribers} subscribers: from sending the request to publish until the event is read`);
-  say('Processor time for each event, and the share of a core that the load itself used');
+  say('Processor time for each event with its publishing, and the share of a core that the load itself used');
   sayTable([HEAD, ...rates.map(rowOf)]);
   for (const rate of rates) sayFaults(rate);
   const highest = highestRate(rates);
