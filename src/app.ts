@@ -24,6 +24,7 @@ import { createRateLimiter, quotaHeaders } from './graphql/rate-limit.ts';
 import { createCounters } from './graphql/rate-limit-counters.ts';
 import { createRun } from './graphql/run.ts';
 import { createSchema } from './graphql/schema.ts';
+import { Turns } from './graphql/turns.ts';
 import { allowOrigins } from './http/cors.ts';
 import { answerDocs, DOCS_PATHS } from './http/docs.ts';
 import { answerHealth, answerReadiness } from './http/health.ts';
@@ -53,6 +54,9 @@ const PATHS = [
   '/docs/assets/{file}',
   METRICS_PATH,
 ];
+
+/** Account reads of one user that run at once. */
+const READS_AT_ONCE = 4;
 
 /** What all requests share. */
 export type Shared = {
@@ -98,6 +102,7 @@ export async function createApp(
   // One for all requests: nothing is ever loaded into it, and a transaction forks its own.
   const em = database.em.fork();
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
+  const readTurns = new Turns(READS_AT_ONCE);
   const records = new WeakMap<ServerResponse, RequestRecord>();
 
   const recordOf = (response: ServerResponse): RequestRecord => {
@@ -123,6 +128,7 @@ export async function createApp(
       failures: record.failures,
       cipher,
       hub,
+      readTurns,
       onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
       charges: { counted: viewer === anonymous },
     };

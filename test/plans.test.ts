@@ -1,8 +1,10 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
+import { readPoolOptions } from '../src/database/pool.ts';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { fillTables, hoardNotifications, hoardWorkspaces } from './support/hoard.ts';
 import { asMember, asPlatform, payloads } from './support/records.ts';
 import { type Statement, statementsOf } from './support/statements.ts';
 import { member } from './support/tokens.ts';
@@ -18,41 +20,31 @@ const HOARD = 500_000;
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway();
-  const { sql } = gateway.database;
-  // Indexes are built faster than they are kept up to date.
-  const indexes = await sql(
-    `select indexname, indexdef from pg_indexes where schemaname = 'public'
-        and tablename in ('notification', 'workspace') and indexname not like '%_pkey'`,
-  );
-  await sql(`drop index ${indexes.map(({ indexname }) => indexname).join(', ')}`);
-  await sql(
-    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
-                               occurred_at, created_at, updated_at)
-     select 'user-' || n % 4, 'n-' || n, n,
-            (array['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'])[n / 4 % 4 + 1],
-            (array['active', 'resolved', 'dismissed'])[n / 4 % 3 + 1],
-            'task-' || n, 'p', 'A title', '{"taskStatus":"errored"}'::json, now(), now() - n * interval '1 min', now()
-       from generate_series(1, 20000) n
-     union all
-     select 'hoarder', 'n-' || n, n, 'plan_requested', 'dismissed', 'task-' || n, 'p', 'A title',
-            '{"toolId":"t"}'::json, now(), now() - n * interval '1 min', now()
-       from generate_series(1, ${HOARD}) n`,
-  );
-  await sql(
-    `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
-                            keep_active, created_at, updated_at)
-     select 'user-' || n % 4, gen_random_uuid(), n, 'p-' || n / 4 % 5,
-            (array['creating', 'starting', 'running', 'stopping', 'stopped', 'error'])[n / 4 % 6 + 1],
-            'shared', 1, 1, 1, false, now() - n * interval '1 min', now()
-       from generate_series(1, 20000) n
-     union all
-     select 'hoarder', gen_random_uuid(), n, 'p-0', 'stopped', 'shared', 1, 1, 1, false,
-            now() - n * interval '1 min', now()
-       from generate_series(1, ${HOARD}) n`,
-  );
-  await sql(`insert into user_revision (user_id) select 'user-' || n from generate_series(0, 7999) n`);
-  await Promise.all(indexes.map(({ indexdef }) => sql(String(indexdef))));
-  await sql('vacuum analyze');
+  const { database } = gateway;
+  await fillTables(database, ['notification', 'workspace'], async () => {
+    await database.sql(
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
+                                 occurred_at, created_at, updated_at)
+       select 'user-' || n % 4, 'n-' || n, n,
+              (array['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'])[n / 4 % 4 + 1],
+              (array['active', 'resolved', 'dismissed'])[n / 4 % 3 + 1],
+              'task-' || n, 'p', 'A title', '{"taskStatus":"errored"}', now(), now() - n * interval '1 min', now()
+         from generate_series(1, 20000) n`,
+    );
+    await database.sql(
+      `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
+                              keep_active, created_at, updated_at)
+       select 'user-' || n % 4, gen_random_uuid(), n, 'p-' || n / 4 % 5,
+              (array['creating', 'starting', 'running', 'stopping', 'stopped', 'error'])[n / 4 % 6 + 1],
+              'shared', 1, 1, 1, false, now() - n * interval '1 min', now()
+         from generate_series(1, 20000) n`,
+    );
+    await Promise.all([
+      hoardNotifications(database, 'hoarder', HOARD),
+      hoardWorkspaces(database, 'hoarder', HOARD),
+      database.sql(`insert into user_revision (user_id) select 'user-' || n from generate_series(0, 7999) n`),
+    ]);
+  });
 });
 afterAll(() => gateway.close());
 
@@ -75,7 +67,9 @@ function nodesOf(plan: Plan): Plan[] {
 
 /** The plans for these values and for whatever values, which a prepared statement may come to. */
 async function plansFor({ text, values }: Statement, explain: string): Promise<Plan[]> {
-  const client = new pg.Client({ connectionString: gateway.database.url });
+  const client = new pg.Client(
+    readPoolOptions({ url: gateway.database.url, poolSize: 1, timeoutMs: 30_000 }),
+  );
   await client.connect();
   const plans: Plan[] = [];
   try {
