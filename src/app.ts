@@ -7,7 +7,7 @@ import { answerOpenApi } from '../rest/openapi.ts';
 import { createRestRouter, routes } from '../rest/router.ts';
 import { createAuthenticate, openTokens } from './auth/authenticate.ts';
 import { developmentEncryptionKeys } from './auth/development-key.ts';
-import { openKeySet } from './auth/key-set.ts';
+import type { KeySet } from './auth/key-set.ts';
 import { anonymous } from './auth/viewer.ts';
 import type { Config } from './config.ts';
 import type { Context } from './context.ts';
@@ -62,6 +62,7 @@ const READS_AT_ONCE = 4;
 export type Shared = {
   redis: Redis | undefined;
   hub: Hub;
+  keySet: KeySet;
   metrics: Registry;
   events: EventMetrics;
   /** The address that callers see, once it is known. */
@@ -77,8 +78,7 @@ export async function createApp(
   log: Log,
   shared: Shared,
 ): Promise<RequestListener> {
-  const { redis, hub, metrics, events, publicUrl, isListening, isStopping } = shared;
-  const keySet = await openKeySet(config.keySet, config.dataDir);
+  const { redis, hub, keySet, metrics, events, publicUrl, isListening, isStopping } = shared;
   const { issuer, audience, orgClaim } = config;
   const tokens = openTokens({ keySet, issuer, audience, orgClaim });
   const authenticate = createAuthenticate(tokens);
