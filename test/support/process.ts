@@ -8,6 +8,7 @@ export type Ended = { status: number | null; stdout: string; stderr: string };
 
 /** A program of the gateway in a process of its own. */
 export type Process = {
+  pid: number;
   stdout(): string;
   /** Waits until standard output matches, and answers the first group; fails when the program ends before. */
   printed(pattern: RegExp): Promise<string>;
@@ -48,6 +49,7 @@ export function follow(child: ChildProcessByStdio<null, Readable, Readable>, pro
   const ended = once(child, 'close').then(([status]): Ended => ({ status, stdout, stderr }));
 
   return {
+    pid: child.pid ?? 0,
     stdout: () => stdout,
     async printed(pattern) {
       for (;;) {
