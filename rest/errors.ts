@@ -1,18 +1,19 @@
 import type { ServerResponse } from 'node:http';
-import { challengeOf, type GatewayError, itemsOf, RateLimitedError, statusOf } from '../src/errors.ts';
+import { createItemWriter, type ErrorItem } from '../src/error-items.ts';
+import { challengeOf, type GatewayError, RateLimitedError, statusOf } from '../src/errors.ts';
 import { sendText } from '../src/http/reply.ts';
 
 /** ErrorResponse of the specification. */
 type ErrorResponse = {
   error: string;
   code: string;
-  errors?: { location: string; message: string; value: unknown }[];
+  errors?: ErrorItem[];
 };
 
 /** The body of an error; without membership it has no `errors`, as the specification shows it. */
 export function errorResponse(error: GatewayError): ErrorResponse {
   const body = { error: error.message, code: error.code.toLowerCase() };
-  return error.code === 'ORG_MEMBERSHIP_REQUIRED' ? body : { ...body, errors: itemsOf(error) };
+  return error.code === 'ORG_MEMBERSHIP_REQUIRED' ? body : { ...body, errors: createItemWriter()(error) };
 }
 
 /** Answers an error: its status, its body, and the headers that go with it. */

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import type { Access } from '../src/graphql/access.ts';
-import { sendJson } from './errors.ts';
+import { sendText } from '../src/http/reply.ts';
 import { errorShapes } from './openapi/errors.ts';
 import { headers } from './openapi/headers.ts';
 import { errorComponentsOf, notModified, operationOf, shapesOf } from './openapi/operation.ts';
@@ -64,10 +64,10 @@ function accessOf({ field }: Route, schema: GraphQLSchema): Access {
 
 /** Answers the document, to anybody. It is made when it is first asked for: the address is known only then. */
 export function answerOpenApi(schema: GraphQLSchema, address: () => string): RequestListener {
-  let document: Json | undefined;
+  let text: string | undefined;
   return (_request, response) => {
-    document ??= createOpenApiDocument(schema, address());
+    text ??= JSON.stringify(createOpenApiDocument(schema, address()));
     response.setHeader('Cache-Control', 'no-cache');
-    sendJson(response, 200, document);
+    sendText(response, 200, 'application/json', text);
   };
 }

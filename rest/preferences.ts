@@ -63,7 +63,7 @@ export const preferences = [
       'changes. Preferences decide channels, never whether a notification stands in the inbox.',
     body: z
       .strictObject({
-        preferences: z.array(change).describe('The changes, at most 100.'),
+        preferences: z.array(change).max(100).describe('The changes, at most 100.'),
       })
       .meta({ id: 'NotificationPreferencesUpdate', description: 'Changes of preferences.' }),
     bind: { input: { preferences: body('preferences') } },

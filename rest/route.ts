@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Context, Listing } from '../src/context.ts';
 import { BadRequestError, type Fault, REDACTED, ValidationError } from '../src/errors.ts';
 import { faultsOf, valueAt } from '../src/faults.ts';
-import type { Operation, Prepare } from '../src/graphql/execute.ts';
+import type { Engine, PreparedOperation } from '../src/graphql/execution/engine.ts';
 import { pathOf, searchOf } from '../src/http/address.ts';
 import { readJson } from '../src/http/body.ts';
 import { matches } from '../src/http/conditional.ts';
@@ -68,12 +68,13 @@ export type Handle = (
  * Binds a route to the schema.
  * @throws {Error} where its document does not fit the schema
  */
-export function bindRoute(definition: Route, schema: GraphQLSchema, prepare: Prepare): Handle {
-  const operation = prepare(documentOf(definition, schema));
+export function bindRoute(definition: Route, schema: GraphQLSchema, engine: Pick<Engine, 'prepare'>): Handle {
+  const operation = engine.prepare(documentOf(definition, schema));
   const answer = answererOf(definition);
   return async (request, response, context) => {
     context.operations.add(definition.field);
     operation.authorize(context.viewer);
+    await operation.charge(context);
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
     if (!definition.paged) return answer(await runAt(definition, operation, parts, context));
@@ -81,6 +82,7 @@ export function bindRoute(definition: Route, schema: GraphQLSchema, prepare: Pre
     const has = known === undefined ? undefined : (etag: string) => matches(known, etag);
     const listing: Listing = { page: pageOf(parts.query), has };
     const data = await runAt(definition, operation, parts, { ...context, listing });
+    operation.chargeRecords(context, recordsOf(data, definition));
     if (listing.etag !== undefined) response.setHeader('ETag', listing.etag);
     response.setHeader('Cache-Control', 'private, no-cache').appendHeader('Vary', 'Authorization');
     const isKnown = listing.etag !== undefined && has?.(listing.etag);
@@ -116,12 +118,18 @@ async function readParts(
 
 function checkShape({ body: shape }: Route, { body }: Parts): void {
   if (shape === undefined) return;
-  const faults = faultsOf(shape.safeParse(body), body, ['body'], () => holdsSecret(shape));
-  if (faults.length > 0) throw new ValidationError(faults);
+  const checked = shape.safeParse(body);
+  if (!checked.success)
+    throw new ValidationError(faultsOf(checked, body, ['body'], () => holdsSecret(shape)));
 }
 
 /** Runs the operation; what it finds wrong with an argument is told at the place that the argument came from. */
-async function runAt({ bind, body, field }: Route, operation: Operation, parts: Parts, context: Context) {
+async function runAt(
+  { bind, body, field }: Route,
+  operation: PreparedOperation,
+  parts: Parts,
+  context: Context,
+) {
   try {
     const data = await operation.run(argumentsOf(bind, parts, body), context);
     return data[field];
@@ -134,6 +142,11 @@ async function runAt({ bind, body, field }: Route, operation: Operation, parts: 
       }),
     );
   }
+}
+
+function recordsOf(data: unknown, { reply: { from } }: Route): number {
+  const records = from === undefined ? data : valueAt(data, [from]);
+  return Array.isArray(records) ? records.length : 0;
 }
 
 /** What makes a route's answer of the root field's result. */

@@ -3,7 +3,7 @@ import express, { type Router } from 'express';
 import type { GraphQLSchema } from 'graphql';
 import type { Context } from '../src/context.ts';
 import type { GatewayError } from '../src/errors.ts';
-import type { Prepare } from '../src/graphql/execute.ts';
+import type { Engine } from '../src/graphql/execution/engine.ts';
 import { editorAuth } from './editor-auth.ts';
 import { sendError, sendJson } from './errors.ts';
 import { notifications } from './notifications.ts';
@@ -18,7 +18,7 @@ export const routes: readonly Route[] = [...notifications, ...preferences, ...ed
 /** What the REST face needs of the gateway. */
 export type RestOptions = {
   schema: GraphQLSchema;
-  prepare: Prepare;
+  engine: Pick<Engine, 'prepare'>;
   /** Authenticates a request and opens its context. */
   open(request: IncomingMessage, response: ServerResponse): Promise<Context>;
   /** Settles the charges of a request, and says in headers what is left. */
@@ -36,8 +36,8 @@ export function createRestRouter(options: RestOptions): Router {
   return router;
 }
 
-function createHandler(route: Route, { schema, prepare, open, settle, fail }: RestOptions) {
-  const handle = bindRoute(route, schema, prepare);
+function createHandler(route: Route, { schema, engine, open, settle, fail }: RestOptions) {
+  const handle = bindRoute(route, schema, engine);
   return async (request: IncomingMessage, response: ServerResponse) => {
     let context: Context | undefined;
     try {

@@ -14,16 +14,15 @@ import type { Context } from './context.ts';
 import type { Database } from './database/database.ts';
 import { createCredentialCipher } from './editor-auth/credential-cipher.ts';
 import { type GatewayError, InternalError, NotFoundError, UnauthenticatedError } from './errors.ts';
-import { createExecute } from './graphql/compiled.ts';
-import { createPrepare } from './graphql/execute.ts';
-import { asGatewayError } from './graphql/gateway-error.ts';
+import { createEngine } from './graphql/execution/engine.ts';
 import { createGraphiql } from './graphql/graphiql.ts';
 import { createPageToken } from './graphql/graphiql-token.ts';
-import { createGraphQLHandler, GRAPHQL_PATH } from './graphql/handler.ts';
+import { asGatewayError } from './graphql/mask.ts';
 import { createRateLimiter, quotaHeaders } from './graphql/rate-limit.ts';
 import { createCounters } from './graphql/rate-limit-counters.ts';
-import { createRun } from './graphql/run.ts';
 import { createSchema } from './graphql/schema.ts';
+import { createGraphQLEndpoint } from './graphql/server/endpoint.ts';
+import { GRAPHQL_PATH } from './graphql/server/graphql-path.ts';
 import { Turns } from './graphql/turns.ts';
 import { allowOrigins } from './http/cors.ts';
 import { answerDocs, DOCS_PATHS } from './http/docs.ts';
@@ -89,7 +88,7 @@ export async function createApp(
     createCounters(config.limits, redis, events.countedInMemory),
   );
   const schema = createSchema(rateLimiter);
-  const execute = createExecute(schema);
+  const engine = createEngine(schema, rateLimiter);
   const openRecord = createRequestLog(log, createRequestMetrics(metrics, PATHS, schema));
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
@@ -130,7 +129,7 @@ export async function createApp(
       hub,
       readTurns,
       onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
-      charges: { counted: viewer === anonymous },
+      charges: { counted: viewer === anonymous, paid: { reads: 0, writes: 0, platform: 0 } },
     };
   };
 
@@ -148,21 +147,27 @@ export async function createApp(
     return known;
   };
 
-  const run = createRun(schema, execute);
   // Loading Yoga takes as long as a sixth of the start.
-  const openYoga = whenAsked(async () => {
-    const { createGraphQLServer } = await import('./graphql/yoga.ts');
-    return createGraphQLServer(schema, rateLimiter);
+  const openResponder = whenAsked(async () => {
+    const { createResponder } = await import('./graphql/server/yoga.ts');
+    return createResponder(schema);
   });
-  const openIntrospection = config.graphiql;
-  const graphql = createGraphQLHandler({ run, openYoga, openIntrospection, open, settle, fail });
+  const graphql = createGraphQLEndpoint({
+    engine,
+    rateLimiter,
+    openResponder,
+    openIntrospection: config.graphiql,
+    open,
+    settle,
+    fail,
+  });
 
   const app = express().disable('x-powered-by');
   // Express would give requests and replies other prototypes, which makes all that is done with them slower.
   Object.assign(app, { request: IncomingMessage.prototype, response: ServerResponse.prototype });
   // Express would answer by itself which methods there are.
   app.options(/.*/, (_request, response) => sendError(response, new NotFoundError()));
-  app.use(createRestRouter({ schema, prepare: createPrepare(schema, execute), open, settle, fail }));
+  app.use(createRestRouter({ schema, engine, open, settle, fail }));
   if (config.graphiql) app.use(createGraphiql(createPageToken(config)));
   app.get(/^\/healthz$/, (_request, response) => answerHealth(response));
   const readiness = { database, isStopping, isListening };

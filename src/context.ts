@@ -18,8 +18,10 @@ export type Quota = { limit: number; remaining: number; resetSeconds: number };
 export type Charges = {
   /** The tightest of the buckets that were charged; absent where they are off. */
   quota?: Quota;
-  /** Whether an operation was counted, so that a refused request is charged no second time. */
+  /** Whether an operation was charged, so that a refused request is charged no second time. */
   counted: boolean;
+  /** Points that were charged for root fields and not yet used by one. */
+  readonly paid: Record<Bucket, number>;
 };
 
 /** An error that a caller is told: of a root field, or without one of the whole request. */

@@ -95,20 +95,17 @@ export class ConflictError extends GatewayError {
   readonly code = 'CONFLICT';
 }
 
-/** Faults that are listed at most: a body of 1 MiB can hold a million, and the reply would be 90 times its size. */
-const MOST_FAULTS = 1000;
+/** The maximum number of error items in one reply. Validation stops when it has found so many. */
+export const MAX_ERROR_ITEMS = 100;
 
-/** A well-formed request that breaks rules; every fault of the stage that failed is listed, up to a bound. */
+/** A well-formed request that breaks rules. Lists the errors of the stage that failed, at most {@link MAX_ERROR_ITEMS}. */
 export class ValidationError extends GatewayError {
   readonly code = 'VALIDATION_FAILED';
 
-  constructor(faults: readonly Fault[]) {
-    super(
-      faults.length === 1
-        ? `Invalid request: ${describe(faults[0])}.`
-        : `Invalid request: ${faults.length} faults, the first: ${describe(faults[0])}.`,
-      faults.slice(0, MOST_FAULTS),
-    );
+  /** Takes no more from `faults` than it lists, so that a lazy check does no more work than is reported. */
+  constructor(faults: Iterable<Fault>) {
+    const listed = [...Iterator.from(faults).take(MAX_ERROR_ITEMS)];
+    super(`Invalid request: ${summarize(listed)}.`, listed);
   }
 }
 
@@ -149,18 +146,24 @@ export function challengeOf(error: GatewayError): string | undefined {
   return error instanceof ForbiddenError ? 'Bearer error="insufficient_scope"' : undefined;
 }
 
+/** Keys in a location are cut to so many characters: a caller can send a key of any length. */
+const MAX_KEY_CHARACTERS = 100;
+
 /** Writes a path as clients read it: `body.preferences[0].email_enabled`. */
 export function locationOf(path: Path): string {
   return path
-    .map((step, index) => (typeof step === 'number' ? `[${step}]` : index === 0 ? step : `.${step}`))
+    .map((step, index) =>
+      typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${cutKey(step)}`,
+    )
     .join('');
 }
 
-/** The items of `errors`, the same on both faces. */
-export function itemsOf({ faults }: Pick<GatewayError, 'faults'>) {
-  return faults.map(({ path, message, value }) => ({ location: locationOf(path), message, value }));
+function cutKey(key: string): string {
+  return key.length <= MAX_KEY_CHARACTERS ? key : `${key.slice(0, MAX_KEY_CHARACTERS).toWellFormed()}…`;
 }
 
-function describe(fault: Fault | undefined): string {
-  return fault === undefined ? 'no fault given' : `${locationOf(fault.path)} ${fault.message}`;
+function summarize([first, ...others]: readonly Fault[]): string {
+  if (first === undefined) throw new Error('A validation error needs at least one broken rule.');
+  const description = `${locationOf(first.path)} ${first.message}`;
+  return others.length === 0 ? description : `${others.length + 1} errors, the first: ${description}`;
 }

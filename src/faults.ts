@@ -2,28 +2,28 @@ import type { z } from 'zod';
 import { type Fault, type Path, REDACTED } from './errors.ts';
 
 /**
- * Every broken rule of a zod check as a fault below `root`. Messages are made here from path and rule:
- * a library's own may repeat the value.
+ * The broken rules of a zod check as faults below `root`. Messages are made here from path and rule: a library's own
+ * may repeat the value.
  */
-export function faultsOf(
+export function* faultsOf(
   { error }: Pick<z.ZodSafeParseResult<unknown>, 'error'>,
   value: unknown,
   root: Path = [],
-  redacted: (path: Path) => boolean = () => false,
-): Fault[] {
-  return (error?.issues ?? []).flatMap((issue) => faultPaths(issue).map((path) => fault(issue, path)));
-
-  function fault(issue: z.core.$ZodIssue, path: Path): Fault {
-    const sent = valueAt(value, path);
-    return {
-      path: [...root, ...path],
-      message: messageOf(issue, sent),
-      value: sent === undefined ? null : redacted(path) ? REDACTED : sent,
-    };
+  isSecret: (path: Path) => boolean = () => false,
+): Generator<Fault> {
+  for (const issue of error?.issues ?? []) {
+    for (const path of pathsOf(issue)) {
+      const sent = valueAt(value, path);
+      yield {
+        path: [...root, ...path],
+        message: messageOf(issue, sent),
+        value: sent === undefined ? null : isSecret(path) ? REDACTED : sent,
+      };
+    }
   }
 }
 
-/** What lies at a path of a JSON value; undefined where nothing does. */
+/** The value at a path of a JSON value; undefined if there is none. */
 export function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((parent, step) => {
     if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, step)) return undefined;
@@ -31,9 +31,10 @@ export function valueAt(value: unknown, path: Path): unknown {
   }, value);
 }
 
-function faultPaths(issue: z.core.$ZodIssue): Path[] {
+function* pathsOf(issue: z.core.$ZodIssue): Generator<Path> {
   const path = issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step));
-  return issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...path, key]) : [path];
+  if (issue.code !== 'unrecognized_keys') yield path;
+  else for (const key of issue.keys) yield [...path, key];
 }
 
 function messageOf(issue: z.core.$ZodIssue, sent: unknown): string {
@@ -47,12 +48,17 @@ function messageOf(issue: z.core.$ZodIssue, sent: unknown): string {
     case 'too_small':
       return `must be at least ${issue.minimum}`;
     case 'too_big':
-      return `must be at most ${issue.maximum}`;
+      return issue.origin === 'array' ? tooManyItems(issue.maximum) : `must be at most ${issue.maximum}`;
     case 'custom':
       return issue.message;
     default:
       return 'is not valid';
   }
+}
+
+/** The message of a list that is too long. */
+export function tooManyItems(maximum: number | bigint): string {
+  return `must have at most ${maximum} items`;
 }
 
 function nounOf(expected: string): string {

@@ -4,19 +4,8 @@ import type { InternalError } from './errors.ts';
 /** JSON lines on standard output. */
 export type Log = Logger;
 
-/**
- * Lines are written together, those of the last quarter of a second at the latest, and at the end of the process: a
- * write for each would take as long as a tenth of a request.
- */
-function standardOutput(): DestinationStream {
-  const output = pino.destination({ dest: 1, sync: true, minLength: 4096, periodicFlush: 250 });
-  // Not `flushSync`, which tries for ever where nobody reads any more.
-  process.once('exit', () => output.flush());
-  return output;
-}
-
-/** The log of the process, on standard output unless told; `level` is one of pino's. */
-export function createLog(level: string, destination: DestinationStream = standardOutput()): Log {
+/** A log; `level` is one of pino's. */
+export function createLog(level: string, destination: DestinationStream): Log {
   return pino(
     {
       level,
@@ -28,14 +17,15 @@ export function createLog(level: string, destination: DestinationStream = standa
   );
 }
 
-/** What is done with the credentials of users. */
+/** Changes and reads of credentials, and deletions of users. */
 export type AuditedEvent =
   | 'editor_credential.stored'
   | 'editor_credential.read'
   | 'editor_credential.refreshed'
-  | 'editor_credential.deleted';
+  | 'editor_credential.deleted'
+  | 'user.deleted';
 
-/** Writes down who did what with whose credential, whatever the log's level is. */
+/** Logs who did what to which user, whatever the log's level is. */
 export function audit(log: Log, event: AuditedEvent, by: string, user: string): void {
   log.child({}, { level: 'info' }).info({ audit: event, by, user }, 'audit');
 }

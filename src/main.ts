@@ -3,6 +3,8 @@ import { openDatabase } from './database/database.ts';
 import { migrate, pendingMigrations, requireMigrations } from './database/migrate.ts';
 import { startDatabaseServer } from './database/start.ts';
 import { createLog } from './log.ts';
+import { openLogOutput } from './log-output.ts';
+import { addLogMetrics } from './metrics/log-metrics.ts';
 import { addProcessMetrics } from './metrics/process-metrics.ts';
 import { describeFailure } from './operator-error.ts';
 import { startServer } from './server.ts';
@@ -12,14 +14,13 @@ const REST_OF_STOP_MS = 3000;
 
 async function main(): Promise<void> {
   const config = readConfig();
-  const log = createLog(config.logLevel);
+  const output = openLogOutput();
+  const log = createLog(config.logLevel, output);
   const say = (line: string) => {
-    if (!config.production) process.stdout.write(`${line}\n`);
-    else {
-      log.info(line);
-      // Whoever starts it waits for these lines.
-      log.flush();
-    }
+    if (config.production) log.info(line);
+    else output.write(`${line}\n`);
+    // Whoever starts it waits for these lines.
+    output.flush();
   };
 
   const stopping = stopSignal(config.shutdownDelayMs + config.shutdownGraceMs + REST_OF_STOP_MS);
@@ -36,7 +37,10 @@ async function main(): Promise<void> {
       const gateway = await startServer(config, database, log);
       // Loading all this made some 50 MiB of room that V8 would keep. It takes a tenth of a second.
       globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-      if (config.metrics.kind !== 'off') addProcessMetrics(gateway.metrics);
+      if (config.metrics.kind !== 'off') {
+        addProcessMetrics(gateway.metrics);
+        addLogMetrics(gateway.metrics, output);
+      }
       const address = config.publicUrl ?? gateway.address;
       say(`Listening on ${gateway.address}`);
       if (!config.production) {

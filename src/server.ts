@@ -10,6 +10,8 @@ import { addressOf, type Database } from './database/database.ts';
 import { createDraining } from './http/draining.ts';
 import { listen } from './http/listen.ts';
 import { answerMalformed } from './http/malformed.ts';
+import { limitPipelining } from './http/pipelining.ts';
+import { destroyStalledSockets } from './http/stalled-writes.ts';
 import { type Timeouts, timeouts } from './http/timeouts.ts';
 import { createHub } from './live/hub.ts';
 import { type Listener, startListener } from './live/listener.ts';
@@ -46,7 +48,8 @@ export async function startServer(
   const events = createEventMetrics(metrics);
   const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers }, events.delivered);
   const keySet = await openKeySet(config.keySet, config.dataDir);
-  const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...patience });
+  const { stalledWriteTimeout, ...parsing } = patience;
+  const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...parsing });
   const draining = createDraining(server);
   let listener: Listener | undefined;
   answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
@@ -57,9 +60,11 @@ export async function startServer(
     const isStopping = () => draining.isOn;
     const shared = { redis, hub, keySet, metrics, events, publicUrl, isListening, isStopping };
     const app = await createApp(config, database, log, shared);
-    server.on('request', app);
+    const { listener: serve, isServing } = limitPipelining(app);
+    server.on('request', serve);
     // Any other expectation than 100-continue would be answered 417.
-    server.on('checkExpectation', app);
+    server.on('checkExpectation', serve);
+    destroyStalledSockets(server, isServing, stalledWriteTimeout);
     address = await listen(server, config);
   } catch (error) {
     redis?.disconnect();

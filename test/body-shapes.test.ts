@@ -90,12 +90,21 @@ test.each(misshapen)('a body that is %s is a 422 that tells every fault', async 
   expect(body.errors).toEqual(items.map(([location, message, value]) => ({ location, message, value })));
 });
 
-test('of more faults than 1000 the first ones are told and all are counted', async () => {
-  const raw = `{"preferences":[${Array(20_000).fill('1').join()}]}`;
+test('lists at most 100 errors', async () => {
+  const { body } = await put(`{"preferences":[${Array(100).fill('{}').join()}]}`);
 
-  const { body } = await put(raw);
+  expect(body.error).toBe(
+    'Invalid request: 100 errors, the first: body.preferences[0].email_enabled is required.',
+  );
+  expect(body.errors).toHaveLength(100);
+  expect(body.errors.at(-1).location).toBe('body.preferences[33].email_enabled');
+});
 
-  expect(body.error).toBe('Invalid request: 20000 faults, the first: body.preferences[0] must be an object.');
-  expect(body.errors).toHaveLength(1000);
-  expect(body.errors.at(-1).location).toBe('body.preferences[999]');
+test('refuses a list that is too long before it looks at the items', async () => {
+  const { body } = await put(`{"preferences":[${Array(20_000).fill('1').join()}]}`);
+
+  expect(body.error).toBe('Invalid request: body.preferences must have at most 100 items.');
+  expect(body.errors).toEqual([
+    { location: 'body.preferences', message: 'must have at most 100 items', value: '[array of 20000 items]' },
+  ]);
 });

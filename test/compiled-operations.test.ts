@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { INTERPRETED_FIRST } from '../src/graphql/compiled.ts';
+import { INTERPRETED_FIRST } from '../src/graphql/execution/executor.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asPlatform, payloads, publish } from './support/records.ts';

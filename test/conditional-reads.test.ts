@@ -9,7 +9,15 @@ import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { dismiss } from './support/inbox.ts';
-import { asMember, asPlatform, publish, putWorkspaces, resolve, workspaceInput } from './support/records.ts';
+import {
+  asMember,
+  asPlatform,
+  deleteUser as deleteUserAt,
+  publish,
+  putWorkspaces,
+  resolve,
+  workspaceInput,
+} from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 const INBOX = '/user/notifications';
@@ -42,10 +50,7 @@ const remove = (userId: string, deletedAt = '2026-01-02T00:00:00.000Z') =>
     'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
     { input: { userId, id: workspace.id, deletedAt } },
   );
-const deleteUser = (userId: string) =>
-  asPlatform(gateway, 'mutation ($userId: ID!) { deleteUser(input: { userId: $userId }) { deleted } }', {
-    userId,
-  });
+const deleteUser = (userId: string) => deleteUserAt(gateway, userId);
 const dismissOne = (user: string) =>
   asMember(gateway, user, 'mutation { dismissNotification(input: { id: "n" }) { __typename } }');
 

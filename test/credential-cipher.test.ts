@@ -15,7 +15,7 @@ const rotated = createCredentialCipher(
   ]),
 );
 
-const owner = { userId: 'alice', version: 3 };
+const owner = { userId: 'alice', version: '0199a000-0000-7000-8000-000000000003' };
 const pairOf = (accessToken: string, refreshToken: string) => ({
   accessToken: new Secret(accessToken),
   refreshToken: new Secret(refreshToken),
@@ -31,7 +31,7 @@ test('any pair of any owner opens as it was', async () => {
   const token = fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 2000 });
   const owners = fc.record({
     userId: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 255 }),
-    version: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
+    version: fc.uuid({ version: 7 }),
   });
   await fc.assert(
     fc.asyncProperty(token, token, owners, async (access, refresh, owner) => {
@@ -54,10 +54,23 @@ test('the same pair never looks the same, and shows neither token', async () => 
 test.each([
   ['another user', { ...owner, userId: 'bob' }],
   ['a user of another case', { ...owner, userId: 'Alice' }],
-  ['another version', { ...owner, version: 4 }],
+  ['another version', { ...owner, version: '0199a000-0000-7000-8000-000000000004' }],
 ])('a ciphertext does not open for %s', async (_what, other) => {
   const ciphertext = await cipher.encrypt(pair, owner);
   await expect(open(ciphertext, other)).rejects.toThrow('another user or version');
+});
+
+test('a ciphertext whose header has a number opens for the same number as text, and for no other', async () => {
+  const content = new TextEncoder().encode(
+    JSON.stringify({ accessToken: 'access', refreshToken: 'refresh' }),
+  );
+  const ciphertext = await new CompactEncrypt(content)
+    .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: 'first', user: 'alice', version: 3 })
+    .encrypt(first);
+  expect(await open(ciphertext, { userId: 'alice', version: '3' })).toEqual(['access', 'refresh']);
+  await expect(open(ciphertext, { userId: 'alice', version: '03' })).rejects.toThrow(
+    'another user or version',
+  );
 });
 
 test('changing any character of a ciphertext keeps it from opening', async () => {

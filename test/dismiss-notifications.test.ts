@@ -92,13 +92,9 @@ test('by filter: of some kinds and of one project', async () => {
   expect(await dismissBy(gateway, user, { filter: { upTo, kinds: ['PLAN_REQUESTED'] } })).toEqual(['plan-p']);
 });
 
-test('by filter: a cursor of another user’s time or none at all dismisses nothing', async () => {
+test('by filter: a cursor of another user or none at all dismisses nothing', async () => {
   await fill('cursor', ['n']);
-  await new Promise(setImmediate);
   await fill('stranger', ['a', 'b', 'c']);
-  await gateway.database.sql(
-    `update user_revision set started_at = started_at + interval '1 h' where user_id = 'stranger'`,
-  );
   const upTo = await presentCursor(gateway, 'stranger');
 
   expect(await dismissBy(gateway, 'cursor', { filter: { upTo } })).toEqual([]);

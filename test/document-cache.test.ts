@@ -1,31 +1,42 @@
-import { parse } from 'graphql';
 import { expect, test } from 'vitest';
-import { rememberDocuments } from '../src/graphql/document-cache.ts';
+import { createDocuments } from '../src/graphql/execution/documents.ts';
+import { assembleSchema } from '../src/graphql/schema.ts';
 
-const parsed = parse('{ __typename }');
-/** A document that parses as `{ __typename }` and is as large as a body may be. */
-const large = (index: number) => `{ __typename } # ${index}${' '.repeat(1_000_000)}`;
+const schema = assembleSchema();
+
+/** Valid documents of about a kilobyte, and of the maximum length. */
 const small = (index: number) => `query Q${index} { workspaces { totalCount } } # ${' '.repeat(1000)}`;
+const large = (index: number) => `query Q${index} { workspaces { totalCount } } # `.padEnd(65_536);
 
-test('a document is remembered by its whole text', () => {
-  const documents = rememberDocuments();
-  documents.set('{ __typename }', parsed);
+function open() {
+  const read = createDocuments(schema);
+  return (text: string) => {
+    const found = read(text);
+    if ('errors' in found) throw new Error(found.errors[0]?.message);
+    return found.document;
+  };
+}
 
-  expect(documents.get('{ __typename }')).toBe(parsed);
-  expect(documents.get('{ __typename } ')).toBeUndefined();
+test('caches a document by its whole text', () => {
+  const read = open();
+  const first = read('{ __typename }');
+
+  expect(read('{ __typename }')).toBe(first);
+  expect(read('{ __typename } ')).not.toBe(first);
 });
 
-test('of large documents none is kept', () => {
-  const documents = rememberDocuments();
-  for (let index = 0; index < 10; index += 1) documents.set(large(index), parsed);
+test('keeps only the latest of many unique documents', () => {
+  const read = open();
+  const documents = Array.from({ length: 300 }, (_none, index) => read(small(index)));
 
-  expect(documents.size).toBe(0);
+  expect(read(small(299))).toBe(documents[299]);
+  expect(read(small(0))).not.toBe(documents[0]);
 });
 
-test('of ever new documents only the latest are kept', () => {
-  const documents = rememberDocuments();
-  for (let index = 0; index < 2000; index += 1) documents.set(small(index), parsed);
+test('keeps only as many large documents as fit', () => {
+  const read = open();
+  const first = read(large(0));
+  for (let index = 1; index < 4; index += 1) read(large(index));
 
-  expect(documents.size).toBeLessThan(300);
-  expect(documents.get(small(1999))).toBe(parsed);
+  expect(read(large(0))).not.toBe(first);
 });

@@ -1,7 +1,9 @@
+import { randomUUIDv7 } from 'node:crypto';
+import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { asPlatform } from './support/records.ts';
+import { asPlatform, deleteUser } from './support/records.ts';
 import { member, platform, signToken } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -19,10 +21,12 @@ const REFRESH = `mutation ($input: RefreshEditorCredentialInput!) {
   refreshEditorCredential(input: $input) { version }
 }`;
 
-async function store(userId: string, pair = first) {
+/** Stores a pair and returns its version. */
+async function store(userId: string, pair = first): Promise<string> {
   const token = await member(userId);
   const reply = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body: pair });
   expect(reply.status).toBe(200);
+  return (await credential(userId)).version;
 }
 
 async function remove(userId: string) {
@@ -33,7 +37,7 @@ async function credential(userId: string) {
   return (await asPlatform(gateway, CREDENTIAL, { userId })).editorCredential;
 }
 
-async function report(userId: string, version: number, reason = 'TOKEN_EXPIRED') {
+async function report(userId: string, version: string, reason = 'TOKEN_EXPIRED') {
   const data = await asPlatform(
     gateway,
     `mutation ($input: ReportEditorAuthFailureInput!) {
@@ -44,12 +48,12 @@ async function report(userId: string, version: number, reason = 'TOKEN_EXPIRED')
   return data.reportEditorAuthFailure;
 }
 
-async function refresh(userId: string, version: number, pair = second): Promise<number> {
+async function refresh(userId: string, version: string, pair = second): Promise<string> {
   const data = await asPlatform(gateway, REFRESH, { input: { userId, version, ...pair } });
   return data.refreshEditorCredential.version;
 }
 
-async function refusedRefresh(userId: string, version: number) {
+async function refusedRefresh(userId: string, version: string) {
   const input = { userId, version, ...second };
   const { data, errors } = await graphql(gateway, REFRESH, { input }, { token: await platform() });
   expect(data).toEqual({ refreshEditorCredential: null });
@@ -64,32 +68,32 @@ const row = (userId: string) =>
   gateway.database.sql('select * from editor_credential where user_id = $1', [userId]);
 
 test('a failure of the current version is noted, and the answer is the new state', async () => {
-  await store('failed');
-  expect(await report('failed', 1, 'REFRESH_FAILED')).toEqual({
+  const version = await store('failed');
+  expect(await report('failed', version, 'REFRESH_FAILED')).toEqual({
     applied: true,
     editorAuth: { auth: { type: 'SUBSCRIPTION' }, needsReauth: true, reauthReason: 'REFRESH_FAILED' },
   });
-  expect(await credential('failed')).toEqual({ version: 1, ...first });
+  expect(await credential('failed')).toEqual({ version, ...first });
 });
 
 test('a later report replaces the reason', async () => {
-  await store('twice');
-  await report('twice', 1, 'REFRESH_FAILED');
-  expect(await report('twice', 1, 'TOKEN_REVOKED')).toMatchObject({
+  const version = await store('twice');
+  await report('twice', version, 'REFRESH_FAILED');
+  expect(await report('twice', version, 'TOKEN_REVOKED')).toMatchObject({
     applied: true,
     editorAuth: { reauthReason: 'TOKEN_REVOKED' },
   });
 });
 
-test.each<[what: string, version: number]>([
-  ['an earlier version', 1],
-  ['a version that is still to come', 3],
-])('a failure of %s changes nothing, and the answer says so', async (what, version) => {
-  await store(what);
+test.each<[what: string, other: string | undefined]>([
+  ['an earlier version', undefined],
+  ['a version that never was', randomUUIDv7()],
+])('a failure of %s changes nothing, and the answer says so', async (what, other) => {
+  const earlier = await store(what);
   await store(what, second);
   const before = await row(what);
 
-  expect(await report(what, version)).toEqual({
+  expect(await report(what, other ?? earlier)).toEqual({
     applied: false,
     editorAuth: { auth: { type: 'SUBSCRIPTION' }, needsReauth: false, reauthReason: null },
   });
@@ -101,46 +105,95 @@ test('a failure where nothing is stored, or no longer, changes nothing', async (
     applied: false,
     editorAuth: { auth: { type: 'NONE' }, needsReauth: false, reauthReason: null },
   };
-  expect(await report('never', 1)).toEqual(nothing);
-  await store('gone');
+  expect(await report('never', randomUUIDv7())).toEqual(nothing);
+  const version = await store('gone');
   await remove('gone');
-  expect(await report('gone', 1)).toEqual(nothing);
+  expect(await report('gone', version)).toEqual(nothing);
 });
 
-test('a refreshed pair takes the next version and clears needs_reauth', async () => {
-  await store('refreshed');
-  await report('refreshed', 1);
+test('a refreshed pair takes a new version and clears needs_reauth', async () => {
+  const version = await store('refreshed');
+  await report('refreshed', version);
 
-  expect(await refresh('refreshed', 1)).toBe(2);
+  const next = await refresh('refreshed', version);
 
-  expect(await credential('refreshed')).toEqual({ version: 2, ...second });
+  expect(next).not.toBe(version);
+  expect(await credential('refreshed')).toEqual({ version: next, ...second });
   const { body } = await rest(gateway, 'GET', '/editor/auth', { token: await member('refreshed') });
   expect(body).toStrictEqual({ auth: { type: 'subscription' }, needs_reauth: false });
 });
 
+const third = { accessToken: 'third-access', refreshToken: 'third-refresh' };
+
 test('a refresh of a version that is no longer current is a conflict and changes nothing', async () => {
-  await store('stale');
-  await refresh('stale', 1);
+  const version = await store('stale');
+  await refresh('stale', version, third);
   const before = await row('stale');
-  await refusedRefresh('stale', 1);
-  await refusedRefresh('stale', 3);
+  await refusedRefresh('stale', version);
+  await refusedRefresh('stale', randomUUIDv7());
   expect(await row('stale')).toEqual(before);
 });
 
+test('the same refreshed pair sent again returns its version and changes nothing', async () => {
+  const version = await store('again');
+  const next = await refresh('again', version);
+  const before = await row('again');
+  expect(await refresh('again', version)).toBe(next);
+  expect(await row('again')).toEqual(before);
+});
+
 test('a refresh never brings a deleted pair back', async () => {
-  await store('deleted');
+  const version = await store('deleted');
   await remove('deleted');
-  await refusedRefresh('deleted', 1);
-  await refusedRefresh('never-stored', 1);
+  await refusedRefresh('deleted', version);
+  await refusedRefresh('never-stored', version);
   expect(await credential('deleted')).toBeNull();
 });
 
+test('a refresh from before the user was deleted does not replace the pair stored since', async () => {
+  const version = await store('back');
+  await deleteUser(gateway, 'back');
+  const next = await store('back', third);
+  expect(next).not.toBe(version);
+  await refusedRefresh('back', version);
+  expect(await credential('back')).toEqual({ version: next, ...third });
+});
+
+type Step = 'store' | 'refresh' | 'remove' | 'deleteUser';
+
+test('over any sequence of changes a version never repeats, and no earlier one is accepted', async () => {
+  let runs = 0;
+  const steps = fc.array(fc.constantFrom<Step>('store', 'refresh', 'remove', 'deleteUser'), {
+    maxLength: 12,
+  });
+  await fc.assert(
+    fc.asyncProperty(steps, async (sequence) => {
+      const user = `sequence-${++runs}`;
+      const versions: string[] = [];
+      for (const [index, step] of sequence.entries()) {
+        const pair = { accessToken: `access-${index}`, refreshToken: `refresh-${index}` };
+        if (step === 'store') versions.push(await store(user, pair));
+        else if (step === 'remove') await remove(user);
+        else if (step === 'deleteUser') await deleteUser(gateway, user);
+        else {
+          const current = (await credential(user))?.version;
+          if (current !== undefined) versions.push(await refresh(user, current, pair));
+        }
+      }
+      const current = (await credential(user))?.version;
+      expect(new Set(versions).size).toBe(versions.length);
+      for (const version of versions) if (version !== current) await refusedRefresh(user, version);
+    }),
+    { numRuns: 15 },
+  );
+});
+
 test('of many refreshes of one version at once one is stored and the others are conflicts', async () => {
-  await store('race');
+  const version = await store('race');
   const token = await platform();
   const replies = await Promise.all(
     Array.from({ length: 8 }, (_, n) => {
-      const input = { userId: 'race', version: 1, accessToken: `a-${n}`, refreshToken: `r-${n}` };
+      const input = { userId: 'race', version, accessToken: `a-${n}`, refreshToken: `r-${n}` };
       return graphql(gateway, REFRESH, { input }, { token });
     }),
   );
@@ -148,7 +201,7 @@ test('of many refreshes of one version at once one is stored and the others are 
   const winners = replies.flatMap(({ data }, n) => (data.refreshEditorCredential ? [n] : []));
   expect(winners).toHaveLength(1);
   expect(await credential('race')).toEqual({
-    version: 2,
+    version: replies[winners[0] ?? 0]?.data.refreshEditorCredential.version,
     accessToken: `a-${winners[0]}`,
     refreshToken: `r-${winners[0]}`,
   });
@@ -173,18 +226,26 @@ test('every read of a pair writes an audit line with who and for whom, and witho
   expect(auditLines().join('\n')).not.toMatch(/first-access|first-refresh/);
 });
 
-test('changes of a pair are audited too', async () => {
-  await store('changed');
-  await refresh('changed', 1);
+const READ = 'editor_credential.read';
+
+test('changes of a pair are audited too, and the deletion of its user', async () => {
+  await refresh('changed', await store('changed'));
   await remove('changed');
+  await store('changed');
+  await deleteUser(gateway, 'changed');
+  await deleteUser(gateway, 'changed');
   const audits = gateway
     .logLines()
     .map((line) => JSON.parse(line))
-    .filter(({ audit, user }) => audit !== undefined && user === 'changed')
+    .filter(({ audit, user }) => audit !== undefined && user === 'changed' && audit !== READ)
     .map(({ audit, by }) => ({ audit, by }));
   expect(audits).toEqual([
     { audit: 'editor_credential.stored', by: 'changed' },
     { audit: 'editor_credential.refreshed', by: 'platform-service' },
     { audit: 'editor_credential.deleted', by: 'changed' },
+    { audit: 'editor_credential.stored', by: 'changed' },
+    { audit: 'editor_credential.deleted', by: 'platform-service' },
+    { audit: 'user.deleted', by: 'platform-service' },
+    { audit: 'user.deleted', by: 'platform-service' },
   ]);
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeCursor } from '../src/revisions/change-cursor.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { documentOf, goodArguments, rootFields } from './support/root-fields.ts';
+import { documentOf, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
 import { signToken } from './support/tokens.ts';
 
 type Step = string | number;
@@ -42,7 +42,7 @@ const payloads: Readonly<Record<string, object>> = {
   taskResponseReady: { taskStatus: 'ERRORED' },
 };
 
-const noChange = { startedAt: 0, revision: 0 };
+const noChange = { epoch: '', revision: 0 };
 
 /** The good arguments of a root field with one value put in. */
 function argumentsWith({ field, path }: Place, value: unknown): Record<string, unknown> {
@@ -75,7 +75,8 @@ afterAll(() => gateway.close());
 
 async function send(place: Place, value: unknown) {
   const given = argumentsWith(place, value);
-  const { data, errors } = await graphql(gateway, documentOf(place.field, given), given, { token });
+  const headers = isSubscription(place.field) ? { Accept: 'text/event-stream, application/json' } : {};
+  const { data, errors } = await graphql(gateway, documentOf(place.field, given), given, { token, headers });
   return {
     data,
     items: errors.flatMap(({ extensions }) => extensions.errors ?? [{ location: extensions.code }]),

@@ -35,10 +35,11 @@ const viewer = {
 const change = { user: 'alice', topic: 'notifications' } as const;
 
 const noLeaving = () => undefined;
+const silent = createLog('silent', { write: () => undefined });
 
 function open(source: Partial<Source<number>> & Pick<Source<number>, 'read'>) {
   return openStream(
-    { em: opened.em.fork(), viewer, hub, log: createLog('silent'), onLeave: noLeaving },
+    { em: opened.em.fork(), viewer, hub, log: silent, onLeave: noLeaving },
     { topic: 'notifications', ...source },
   );
 }
@@ -146,7 +147,7 @@ test('after the end of the hub a stream ends as soon as it is opened', async () 
   const closed = createHub({ perUser: 1, inAll: 1 });
   closed.close();
   const stream = await openStream(
-    { em: opened.em.fork(), viewer, hub: closed, log: createLog('silent'), onLeave: noLeaving },
+    { em: opened.em.fork(), viewer, hub: closed, log: silent, onLeave: noLeaving },
     { topic: 'notifications', ...listSource([1]) },
   );
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { resultTypeOf } from '../src/graphql/media-type.ts';
+import { resultTypeOf } from '../src/graphql/server/media-type.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { member } from './support/tokens.ts';
 

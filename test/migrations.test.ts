@@ -1,7 +1,13 @@
+import { createSecretKey, randomBytes } from 'node:crypto';
+import { CompactEncrypt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { entities } from '../src/database/entities.ts';
 import { migrate, pendingMigrations } from '../src/database/migrate.ts';
+import { createCredentialCipher } from '../src/editor-auth/credential-cipher.ts';
+import { readCredential, refreshCredential } from '../src/editor-auth/editor-auth.ts';
+import { Secret } from '../src/secret.ts';
+import { timeOf } from '../src/time.ts';
 import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
 
 let schema: TestDatabase;
@@ -30,13 +36,16 @@ test('the migrated schema is the one that the entities describe', async () => {
   expect(await database.schema.getUpdateSchemaSQL({ wrap: false })).toBe('');
 });
 
-test('every table has a primary key that begins with the user', async () => {
+test('every table of records has a primary key that begins with the user', async () => {
   const keys = await schema.sql(`
     select conrelid::regclass::text as name, attname as first
     from pg_constraint join pg_attribute on attrelid = conrelid and attnum = conkey[1]
-    where contype = 'p' and connamespace = 'public'::regnamespace and conrelid <> 'mikro_orm_migrations'::regclass
+    where contype = 'p' and connamespace = 'public'::regnamespace and conrelid not in ('mikro_orm_migrations'::regclass, 'database_epoch'::regclass)
     order by 1`);
-  const names = tables.map(({ tableName }) => tableName).sort();
+  const names = tables
+    .map(({ tableName }) => tableName)
+    .filter((name) => name !== 'database_epoch')
+    .sort();
   expect(keys).toEqual(names.map((name) => ({ name, first: 'user_id' })));
 });
 
@@ -80,5 +89,41 @@ test('every column of a closed list of words refuses any other word', async () =
       `select ${rule} as allowed from (select 'other'::text as ${column}) as row`,
     );
     expect({ name, allowed }).toEqual({ name, allowed: [{ allowed: false }] });
+  }
+});
+
+test('a pair stored before versions were opaque can still be read, and refreshed by its number', async () => {
+  const older = await createEmptyDatabase();
+  const opened = await openDatabase({ url: older.url, poolSize: 1, timeoutMs: 5000 });
+  try {
+    await opened.migrator.up({ to: 'Migration20261121212542_initial' });
+    const key = createSecretKey(randomBytes(32));
+    const pair = { accessToken: 'access', refreshToken: 'refresh' };
+    const ciphertext = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(pair)))
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: 'key', user: 'alice', version: 3 })
+      .encrypt(key);
+    await older.sql(
+      `insert into editor_credential (user_id, version, ciphertext, key_id, created_at, updated_at)
+       values ('alice', 3, $1, 'key', now(), now())`,
+      [ciphertext],
+    );
+
+    await migrate(older.url);
+
+    const cipher = createCredentialCipher(new Map([['key', key]]));
+    const read = await readCredential(opened.em.fork(), cipher, 'alice');
+    expect([read?.version, read?.accessToken.reveal(), read?.refreshToken.reveal()]).toEqual([
+      '3',
+      'access',
+      'refresh',
+    ]);
+    const refreshed = { accessToken: new Secret('next-access'), refreshToken: new Secret('next-refresh') };
+    const owner = { userId: 'alice', version: '3' };
+    const now = timeOf(new Date());
+    const version = await refreshCredential(opened.em.fork(), cipher, owner, refreshed, now);
+    expect((await readCredential(opened.em.fork(), cipher, 'alice'))?.version).toBe(version);
+  } finally {
+    await opened.close();
+    await older.drop();
   }
 });

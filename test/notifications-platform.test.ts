@@ -115,9 +115,9 @@ describe('publishing', () => {
     ['kind', { payload: payloads.question_requested }],
     ['payload', { payload: { planRequested: { toolId: 'other', input: { summary: 's', plan: 'p' } } } }],
     ['preview', { previewText: 'P' }],
-    ['pull request', { prUrl: 'P' }],
+    ['pull request', { prUrl: 'https://git.example/pr/1' }],
     ["project's name", { projectName: 'P' }],
-    ["project's repository", { projectRepoUrl: 'P' }],
+    ["project's repository", { projectRepoUrl: 'https://git.example/repo' }],
   ])('the same id with another %s is a conflict and changes nothing', async (what, change) => {
     const user = `conflict ${what}`;
     const input = draft(user, { id: 'taken', occurredAt: '2026-01-31T09:30:00Z' });

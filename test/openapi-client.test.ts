@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as client from './clients/rest-client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { asPlatform, publish, putWorkspaces, workspaceInput } from './support/records.ts';
+import { asPlatform, credentialVersion, publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
 
 let running: TestGateway;
@@ -95,7 +95,9 @@ test("the editor's credential is stored, told of and deleted", async () => {
   await asPlatform(
     running,
     'mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { __typename } }',
-    { input: { userId: 'alice', version: 1, reason: 'TOKEN_EXPIRED' } },
+    {
+      input: { userId: 'alice', version: await credentialVersion(running, 'alice'), reason: 'TOKEN_EXPIRED' },
+    },
   );
   expect(await client.editorStatus(alice)).toEqual({ value: 'subscription, token_expired' });
   expect(await client.disconnectEditor(alice)).toEqual({ value: 204 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { notifications, workspaces } from '../src/commands/seed-records.ts';
 import { type RestReply, type RestRequest, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { asPlatform, putWorkspaces } from './support/records.ts';
+import { asPlatform, credentialVersion, putWorkspaces } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -69,7 +69,9 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
   await asPlatform(
     gateway,
     'mutation ($input: ReportEditorAuthFailureInput!) { reportEditorAuthFailure(input: $input) { __typename } }',
-    { input: { userId: 'alice', version: 1, reason: 'TOKEN_REVOKED' } },
+    {
+      input: { userId: 'alice', version: await credentialVersion(gateway, 'alice'), reason: 'TOKEN_REVOKED' },
+    },
   );
   await reply('editorAuth', 'To be connected again', ask('GET', '/editor/auth'));
 

@@ -4,8 +4,8 @@ import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { member, signToken } from './support/tokens.ts';
 
 /*
- * Route (404), token (401), permission (403), syntax (400), shape (422), rate limit (429), rules (422),
- * record (404): each pair of neighbours broken at once is answered with the earlier one.
+ * Route (404), token (401), permission (403), rate limit (429), syntax (400), shape (422), rules (422), record (404):
+ * a request that breaks two neighbours at once gets the error of the earlier one.
  */
 
 const preferences = '/user/notification-preferences';
@@ -16,7 +16,7 @@ let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway({
     RATE_LIMIT_READS_PER_MINUTE: '1000',
-    RATE_LIMIT_WRITES_PER_MINUTE: '1',
+    RATE_LIMIT_WRITES_PER_MINUTE: '4',
   });
 });
 afterAll(() => gateway.close());
@@ -27,7 +27,8 @@ const withoutMembership = () => signToken({ sub: 'alice' });
 /** A member who has no write left. */
 async function limited(): Promise<string> {
   const token = await member('limited');
-  await rest(gateway, 'PUT', preferences, { token, body: { preferences: [] } });
+  const write = () => rest(gateway, 'PUT', preferences, { token, body: { preferences: [] } });
+  while ((await write()).status !== 429);
   return token;
 }
 
@@ -90,20 +91,23 @@ test.each<Pair>([
     expected: [400, 'bad_request'],
   },
   {
-    pair: 'syntax before rate limit',
+    pair: 'rate limit before syntax',
     method: 'PUT',
     path: preferences,
     token: limited,
     sent: notJson,
-    expected: [400, 'bad_request'],
+    expected: [429, 'rate_limited'],
   },
   {
-    pair: 'shape before rate limit',
+    pair: 'permission before rate limit',
     method: 'PUT',
     path: preferences,
-    token: limited,
-    sent: { body: { preferences: null } },
-    expected: [422, 'validation_failed'],
+    token: async () => {
+      await limited();
+      return signToken({ sub: 'limited', org_id: 'acme', scope: 'account:read' });
+    },
+    sent: notJson,
+    expected: [403, 'forbidden'],
   },
   {
     pair: 'rate limit before rules',
@@ -147,7 +151,8 @@ test.each<[pair: string, token: () => Promise<string>, query: string, input: unk
   ['token before syntax', async () => 'no', 'mutation {', {}, 'UNAUTHENTICATED'],
   ['scope before shape', unpermitted, update, { preferences: 1 }, 'FORBIDDEN'],
   ['membership before shape', withoutMembership, update, { preferences: 1 }, 'ORG_MEMBERSHIP_REQUIRED'],
-  ['shape before rate limit', limited, update, { preferences: 1 }, 'VALIDATION_FAILED'],
+  ['syntax before rate limit', limited, 'mutation {', {}, 'BAD_REQUEST'],
+  ['rate limit before shape', limited, update, { preferences: 1 }, 'RATE_LIMITED'],
   ['rate limit before rules', limited, store, { accessToken: '', refreshToken: '' }, 'RATE_LIMITED'],
   ['rate limit before record', limited, dismiss, { id: 'unknown' }, 'RATE_LIMITED'],
   ['scope before rate limit', unpermitted, update, { preferences: [] }, 'FORBIDDEN'],
@@ -163,4 +168,16 @@ test('the token is checked before a body that is no JSON over GraphQL', async ()
   const response = await fetch(`${gateway.address}/graphql`, { method: 'POST', body: '{', headers: json });
 
   expect(response.status).toBe(401);
+});
+
+test('a caller without any point left is refused before the body is read over GraphQL', async () => {
+  const token = await signToken({ sub: 'exhausted', org_id: 'acme', scope: 'platform:write' });
+  const service = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '1' }, gateway.database);
+  const send = (query: string) => graphql(service, query, {}, { token });
+
+  await send('mutation { deleteUser(input: { userId: "nobody" }) { deleted } }');
+  const { status, errors } = await send('mutation {');
+
+  expect([status, errors[0].extensions.code]).toEqual([429, 'RATE_LIMITED']);
+  await service.close();
 });

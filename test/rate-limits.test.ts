@@ -84,7 +84,6 @@ test.each(['application/json', 'application/graphql-response+json'])(
     expect(JSON.parse(reply.text)).not.toHaveProperty('data');
     expect(reply.errors.map(({ extensions }) => extensions)).toEqual([
       { code: 'RATE_LIMITED', retryAfter: Number(reply.headers.get('retry-after')) },
-      { code: 'RATE_LIMITED', retryAfter: Number(reply.headers.get('retry-after')) },
     ]);
   },
 );

@@ -4,7 +4,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { documentLimits } from '../src/graphql/document-limits.ts';
+import { documentLimits } from '../src/graphql/execution/document-limits.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { type GatewayProcess, runProcess, startGatewayProcess } from './support/process.ts';
 

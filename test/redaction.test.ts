@@ -160,7 +160,7 @@ test('a platform service’s refreshed pair with faults is in no reply and no lo
   const query =
     'mutation ($input: RefreshEditorCredentialInput!) { refreshEditorCredential(input: $input) { version } }';
   const service = { token: await platform() };
-  const input = { userId: 'alice', version: 99, ...good };
+  const input = { userId: 'alice', version: '99', ...good };
 
   for (const faulty of [input, { ...input, version: credential }, { ...input, accessToken: [credential] }]) {
     expectSilence((await graphql(gateway, query, { input: faulty }, service)).text);

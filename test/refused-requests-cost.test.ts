@@ -4,12 +4,13 @@ import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { member, signToken } from './support/tokens.ts';
 
 const READS = 3;
+const WRITES = 2;
 
 let gateway: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway({
     RATE_LIMIT_READS_PER_MINUTE: String(READS),
-    RATE_LIMIT_WRITES_PER_MINUTE: '2',
+    RATE_LIMIT_WRITES_PER_MINUTE: String(WRITES),
   });
 });
 afterAll(() => gateway.close());
@@ -27,32 +28,15 @@ const quotaOf = ({ headers }: { headers: Headers }) =>
 test.each<
   [what: string, refused: (token: string) => Promise<{ status: number; headers: Headers }>, status: number]
 >([
-  [
-    'a body that is not JSON',
-    (token) =>
-      rest(gateway, 'PUT', '/user/notification-preferences', {
-        token,
-        raw: '{',
-        headers: { 'Content-Type': 'application/json' },
-      }),
-    400,
-  ],
-  [
-    'a body of the wrong shape',
-    (token) => rest(gateway, 'PUT', '/user/notification-preferences', { token, body: {} }),
-    422,
-  ],
-  ['a bad query', (token) => rest(gateway, 'GET', '/user/workspaces?limit=0', { token }), 400],
   ['a document that does not parse', (token) => graphql(gateway, '{', {}, { token }), 400],
   ['a document that does not validate', (token) => graphql(gateway, '{ unknown }', {}, { token }), 400],
   [
-    'a variable of the wrong type',
-    (token) =>
-      graphql(gateway, 'query ($n: Int) { workspaces(first: $n) { totalCount } }', { n: 'x' }, { token }),
+    'an unknown operation',
+    (token) => graphql(gateway, 'query A { __typename } query B { __typename }', {}, { token }),
     400,
   ],
-])('%s costs a read, and is told even where none is left', async (_what, refused, status) => {
-  const token = await member(newUser());
+])('%s costs a read, and is reported even if none is left', async (_what, refused, status) => {
+  const token = await signToken({ sub: newUser(), org_id: 'acme' });
 
   const first = await refused(token);
   for (let count = 1; count <= READS; count += 1) await refused(token);
@@ -62,6 +46,65 @@ test.each<
   expect([last.status, ...quotaOf(last)]).toEqual([status, '3', '0']);
   expect((await rest(gateway, 'GET', '/user/workspaces', { token })).status).toBe(429);
 });
+
+test.each<
+  [
+    what: string,
+    refused: (token: string) => Promise<{ status: number; headers: Headers }>,
+    status: number,
+    limit: number,
+  ]
+>([
+  [
+    'a body that is not JSON',
+    (token) =>
+      rest(gateway, 'PUT', '/user/notification-preferences', {
+        token,
+        raw: '{',
+        headers: { 'Content-Type': 'application/json' },
+      }),
+    400,
+    WRITES,
+  ],
+  [
+    'a body of the wrong shape',
+    (token) => rest(gateway, 'PUT', '/user/notification-preferences', { token, body: {} }),
+    422,
+    WRITES,
+  ],
+  ['a bad query', (token) => rest(gateway, 'GET', '/user/workspaces?limit=0', { token }), 400, READS],
+  [
+    'a variable of the wrong type',
+    (token) =>
+      graphql(gateway, 'query ($n: Int) { workspaces(first: $n) { totalCount } }', { n: 'x' }, { token }),
+    400,
+    READS,
+  ],
+  [
+    'a variable of the wrong type for a change',
+    (token) =>
+      graphql(
+        gateway,
+        'mutation ($id: ID!) { dismissNotification(input: { id: $id }) { __typename } }',
+        { id: {} },
+        { token },
+      ),
+    400,
+    WRITES,
+  ],
+])(
+  '%s costs what the operation costs, and a 429 when nothing is left',
+  async (_what, refused, status, limit) => {
+    const token = await member(newUser());
+
+    const first = await refused(token);
+    for (let count = 1; count < limit; count += 1) expect((await refused(token)).status).toBe(status);
+    const last = await refused(token);
+
+    expect([first.status, ...quotaOf(first)]).toEqual([status, String(limit), String(limit - 1)]);
+    expect([last.status, ...quotaOf(last)]).toEqual([429, String(limit), '0']);
+  },
+);
 
 test('a missing scope costs a read on both faces', async () => {
   const token = await signToken({ sub: newUser(), scope: 'account:read' });

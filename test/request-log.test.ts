@@ -140,8 +140,9 @@ describe('audit lines', () => {
       const own = { token: await member(user) };
       await graphql(other, STORE, { input: pair }, own);
       await rest(other, 'PUT', '/editor/auth/subscription', { ...own, body: pair });
-      await graphql(other, READ, { id: user }, service);
-      await graphql(other, REFRESH, { input: { userId: user, version: 2, ...pair } }, service);
+      const { data } = await graphql(other, READ, { id: user }, service);
+      const { version } = data.editorCredential;
+      await graphql(other, REFRESH, { input: { userId: user, version, ...pair } }, service);
       await rest(other, 'DELETE', '/editor/auth', own);
       await graphql(other, READ, { id: 'nobody' }, service);
       await other.close();

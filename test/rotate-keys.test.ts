@@ -47,11 +47,11 @@ async function fill(count: number, keyId = 'old', key = old, first = 0): Promise
   const ciphertexts = users.map((userId) => {
     const { accessToken, refreshToken } = pairOf(userId);
     const pair = { accessToken: new Secret(accessToken), refreshToken: new Secret(refreshToken) };
-    return cipher.encrypt(pair, { userId, version: 3 });
+    return cipher.encrypt(pair, { userId, version: '3' });
   });
   await database.sql(
     `insert into editor_credential (user_id, version, ciphertext, key_id, created_at, updated_at)
-     select u, 3, c, $3, now(), now() from unnest($1::text[], $2::text[]) as t (u, c)`,
+     select u, '3', c, $3, now(), now() from unnest($1::text[], $2::text[]) as t (u, c)`,
     [users, await Promise.all(ciphertexts), keyId],
   );
 }
@@ -97,7 +97,7 @@ test('what lies under older keys is encrypted anew, told as it goes; then the ol
   const withoutOld = await serve(`new:${fresh}`);
   for (const user of [0, 100, 249, 250, 254, 259].map(userOf)) {
     expect(await status(withoutOld, user)).toMatchObject({ needs_reauth: false });
-    expect(await read(withoutOld, user)).toEqual({ version: 3, ...pairOf(user) });
+    expect(await read(withoutOld, user)).toEqual({ version: '3', ...pairOf(user) });
   }
   expect((await rotate(`new:${fresh}`)).status).toBe(0);
 });
@@ -113,13 +113,14 @@ test('reads, stores, refreshes and deletions while it rotates lose nothing', asy
   const traffic = async (first: number) => {
     for (let index = first; index < count && !rotation.isOver; index += 4) {
       const userId = userOf(index);
-      expect(await read(another, userId)).toEqual({ version: 3, ...pairOf(userId) });
+      expect(await read(another, userId)).toEqual({ version: '3', ...pairOf(userId) });
       const input = pairOf(userId, 1);
       if (first === 0) await asMember(gateway, userId, STORE, { input });
-      else if (first === 1) await asPlatform(gateway, REFRESH, { input: { userId, version: 3, ...input } });
+      else if (first === 1) await asPlatform(gateway, REFRESH, { input: { userId, version: '3', ...input } });
       else if (first === 2) await asMember(gateway, userId, 'mutation { deleteEditorAuth { __typename } }');
-      const stays = { version: 3, ...pairOf(userId) };
-      expected.set(userId, [{ version: 4, ...input }, { version: 4, ...input }, null, stays][first]);
+      const stays = { version: '3', ...pairOf(userId) };
+      const replaced = { version: expect.not.stringMatching(/^3$/), ...input };
+      expected.set(userId, [replaced, replaced, null, stays][first]);
       expect(await read(another, userId)).toEqual(expected.get(userId));
     }
   };
@@ -135,7 +136,7 @@ test('reads, stores, refreshes and deletions while it rotates lose nothing', asy
   const pairs = await Promise.all(users.map((user) => read(withoutOld, user)));
   expect(expected.size).toBeGreaterThan(0);
   expect(pairs).toEqual(
-    users.map((user) => (expected.has(user) ? expected.get(user) : { version: 3, ...pairOf(user) })),
+    users.map((user) => (expected.has(user) ? expected.get(user) : { version: '3', ...pairOf(user) })),
   );
 });
 
@@ -184,7 +185,7 @@ test('a missing key: status 1 with its name and what to do, nothing overwritten,
     reauth_reason: 'credential_unreadable',
   });
   const withLost = `${BOTH},lost:${lost}`;
-  expect(await read(await serve(withLost), userOf(3))).toEqual({ version: 3, ...pairOf(userOf(3)) });
+  expect(await read(await serve(withLost), userOf(3))).toEqual({ version: '3', ...pairOf(userOf(3)) });
   expect((await rotate(withLost)).status).toBe(0);
   expect(await countByKey()).toEqual({ new: 5 });
 });

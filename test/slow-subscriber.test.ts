@@ -8,7 +8,7 @@ import { member } from './support/tokens.ts';
 
 /** Together far more than the sockets of a connection hold. */
 const NOTIFICATIONS = 50;
-const LENGTH = 300_000;
+const MESSAGE = '\u{1F600}'.repeat(75_000);
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -36,12 +36,11 @@ async function subscribeUnread(user: string): Promise<IncomingMessage> {
 
 test('for a client that does not read nothing piles up: it gets the newest states once it reads', async () => {
   const response = await subscribeUnread('slow');
-  const message = 'x'.repeat(LENGTH);
   const ids = Array.from({ length: NOTIFICATIONS }, (_none, number) => `n-${number}`);
   for (const id of ids) {
     await publish(gateway, 'slow', 'task_failed', {
       id,
-      payload: { taskFailed: { taskStatus: 'ERRORED', message } },
+      payload: { taskFailed: { taskStatus: 'ERRORED', message: MESSAGE } },
     });
   }
   await dismiss(gateway, 'slow', ids);

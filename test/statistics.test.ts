@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { asPlatform, publish, putWorkspaces, resolve, workspaceInput } from './support/records.ts';
+import {
+  asPlatform,
+  credentialVersion,
+  publish,
+  putWorkspaces,
+  resolve,
+  workspaceInput,
+} from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 /* Counts go over all users, so each test has a gateway on a database of its own. */
@@ -53,7 +60,10 @@ test('notifications count by kind and status, workspaces by status, credentials 
   await rest(filled, 'DELETE', '/editor/auth', { token: await member('d') });
   await asPlatform(
     filled,
-    `mutation { reportEditorAuthFailure(input: { userId: "c", version: 1, reason: TOKEN_EXPIRED }) { applied } }`,
+    `mutation ($version: ID!) {
+      reportEditorAuthFailure(input: { userId: "c", version: $version, reason: TOKEN_EXPIRED }) { applied }
+    }`,
+    { version: await credentialVersion(filled, 'c') },
   );
 
   const { statistics } = await asPlatform(filled, all);

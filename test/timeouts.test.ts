@@ -11,6 +11,7 @@ const patience = {
   requestTimeout: 1000,
   keepAliveTimeout: 500,
   connectionsCheckingInterval: 50,
+  stalledWriteTimeout: 500,
 };
 
 let gateway: TestGateway;

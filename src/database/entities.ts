@@ -1,6 +1,7 @@
 import { EditorCredentialSchema } from '../editor-auth/editor-credential.entity.ts';
 import { NotificationSchema } from '../notifications/notification.entity.ts';
 import { PreferenceSchema } from '../preferences/preference.entity.ts';
+import { DatabaseEpochSchema } from '../revisions/database-epoch.entity.ts';
 import { UserRevisionSchema } from '../revisions/user-revision.entity.ts';
 import { WorkspaceDeletionSchema, WorkspaceSchema } from '../workspaces/workspace.entity.ts';
 
@@ -12,4 +13,5 @@ export const entities = [
   EditorCredentialSchema,
   WorkspaceSchema,
   WorkspaceDeletionSchema,
+  DatabaseEpochSchema,
 ];

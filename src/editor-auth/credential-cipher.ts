@@ -7,7 +7,7 @@ import { Secret } from '../secret.ts';
 export type TokenPair = { accessToken: Secret; refreshToken: Secret };
 
 /** Whose pair it is and which of theirs; a ciphertext opens for no other. */
-export type CredentialOwner = { userId: string; version: number };
+export type CredentialOwner = { userId: string; version: string };
 
 /** Encrypts pairs for the database and opens them again. */
 export type CredentialCipher = {
@@ -51,7 +51,8 @@ export function createCredentialCipher(keys: EncryptionKeys): CredentialCipher {
         keyManagementAlgorithms: [ALGORITHM],
         contentEncryptionAlgorithms: [ENCRYPTION],
       });
-      if (protectedHeader.user !== userId || protectedHeader.version !== version) {
+      // Pairs stored before versions were UUIDs have a number in the header.
+      if (protectedHeader.user !== userId || String(protectedHeader.version) !== version) {
         throw new Error('The credential was encrypted for another user or version.');
       }
       const pair = Pair.parse(JSON.parse(new TextDecoder().decode(plaintext)));

@@ -1,8 +1,9 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { type EntityManager, query } from '../database/database.ts';
 import { prepared } from '../database/prepared.ts';
-import { ConflictError, InternalError } from '../errors.ts';
+import { ConflictError, InternalError, REDACTED } from '../errors.ts';
 import type { Time } from '../time.ts';
-import type { CredentialCipher, TokenPair } from './credential-cipher.ts';
+import type { CredentialCipher, CredentialOwner, TokenPair } from './credential-cipher.ts';
 import type { EditorCredential, ReportableReason } from './editor-credential.entity.ts';
 
 /** Why the user must connect again; closed. */
@@ -22,7 +23,7 @@ export type EditorAuth = {
 };
 
 /** The pair and the version that a refreshed one must name. */
-export type VersionedPair = TokenPair & { version: number };
+export type VersionedPair = TokenPair & { version: string };
 
 /** The state of a user's credential. */
 export async function readEditorAuth(
@@ -41,7 +42,7 @@ function statusOf(cipher: CredentialCipher, stored: EditorCredential | undefined
   return { type: 'subscription', needsReauth: reauthReason !== null, reauthReason };
 }
 
-/** Stores a pair in place of the one before, under the user's next version. */
+/** Stores a pair in place of the one before, under a new version. */
 export async function storeSubscription(
   em: EntityManager,
   cipher: CredentialCipher,
@@ -49,47 +50,30 @@ export async function storeSubscription(
   pair: TokenPair,
   now: Time,
 ): Promise<EditorAuth> {
-  return em.transactional(async (em) => {
-    const { version } = await query(em)
-      .insertInto('EditorCredential')
-      .values({ userId, version: 1, createdAt: now, updatedAt: now })
-      .onConflict((conflict) =>
-        conflict.column('userId').doUpdateSet((eb) => ({ version: eb('EditorCredential.version', '+', 1) })),
-      )
-      .returning('version')
-      .executeTakeFirstOrThrow();
-    return statusOf(cipher, await writePair(em, cipher, { userId, version }, pair, now));
-  });
+  const [stored] = await store(em, await encryptNew(cipher, userId, pair, now));
+  return statusOf(cipher, stored);
 }
 
 /**
- * Stores a refreshed pair if `version` is still the current one.
- * @throws {ConflictError} where it is not, or nothing is stored
+ * Stores a refreshed pair if `version` is still the current one. The same pair sent again returns its version.
+ * @throws {ConflictError} if `version` is no longer current, or nothing is stored
  */
 export async function refreshCredential(
   em: EntityManager,
   cipher: CredentialCipher,
-  owner: { userId: string; version: number },
+  owner: CredentialOwner,
   pair: TokenPair,
   now: Time,
-): Promise<number> {
-  const { userId, version } = owner;
-  return em.transactional(async (em) => {
-    const next = await query(em)
-      .updateTable('EditorCredential')
-      .set((eb) => ({ version: eb('version', '+', 1) }))
-      .where('userId', '=', userId)
-      .where('version', '=', version)
-      .where('ciphertext', 'is not', null)
-      .returning('version')
-      .executeTakeFirst();
-    if (next === undefined) throw staleVersion(version);
-    await writePair(em, cipher, { userId, version: next.version }, pair, now);
-    return next.version;
-  });
+): Promise<string> {
+  const { userId, version: refreshed } = owner;
+  const [stored] = await refresh(em, { refreshed, ...(await encryptNew(cipher, userId, pair, now)) });
+  if (stored !== undefined) return stored.version;
+  const current = await find(em, userId);
+  if (current !== undefined && (await holds(cipher, current, pair))) return current.version;
+  throw staleVersion(refreshed);
 }
 
-/** Wipes the pair; the version stays, so that it never means another pair. */
+/** Deletes the pair. */
 export async function deleteCredential(em: EntityManager, userId: string, now: Time): Promise<void> {
   await query(em)
     .updateTable('EditorCredential')
@@ -103,7 +87,7 @@ export async function deleteCredential(em: EntityManager, userId: string, now: T
 export async function reportFailure(
   em: EntityManager,
   cipher: CredentialCipher,
-  failure: { userId: string; version: number; reason: ReportableReason },
+  failure: CredentialOwner & { reason: ReportableReason },
   now: Time,
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
   const changed = await query(em)
@@ -136,32 +120,83 @@ export async function readCredential(
   }
 }
 
-const stored = prepared<{ userId: string }, EditorCredential>((db, { slot }) =>
+const read = prepared<{ userId: string }, EditorCredential>((db, { slot }) =>
   db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')).limit(1),
 );
 
 async function find(em: EntityManager, userId: string): Promise<EditorCredential | undefined> {
-  const [credential] = await stored(em, { userId });
+  const [credential] = await read(em, { userId });
   return credential;
 }
 
-async function writePair(
-  em: EntityManager,
+/** A pair as it is written. */
+type Encrypted = CredentialOwner & { ciphertext: string; keyId: string; now: Time };
+
+const store = prepared<Encrypted, EditorCredential>((db, { slot }) =>
+  db
+    .insertInto('EditorCredential')
+    .values({
+      userId: slot('userId'),
+      version: slot('version'),
+      ciphertext: slot('ciphertext'),
+      keyId: slot('keyId'),
+      reauthReason: null,
+      createdAt: slot('now'),
+      updatedAt: slot('now'),
+    })
+    .onConflict((conflict) =>
+      conflict.column('userId').doUpdateSet((eb) => ({
+        version: eb.ref('excluded.version'),
+        ciphertext: eb.ref('excluded.ciphertext'),
+        keyId: eb.ref('excluded.keyId'),
+        reauthReason: null,
+        updatedAt: eb.ref('excluded.updatedAt'),
+      })),
+    )
+    .returningAll(),
+);
+
+const refresh = prepared<Encrypted & { refreshed: string }, EditorCredential>((db, { slot }) =>
+  db
+    .updateTable('EditorCredential')
+    .set({
+      version: slot('version'),
+      ciphertext: slot('ciphertext'),
+      keyId: slot('keyId'),
+      reauthReason: null,
+      updatedAt: slot('now'),
+    })
+    .where('userId', '=', slot('userId'))
+    .where('version', '=', slot('refreshed'))
+    .where('ciphertext', 'is not', null)
+    .returningAll(),
+);
+
+/** The version is part of what is encrypted, so it is known before. */
+async function encryptNew(
   cipher: CredentialCipher,
-  owner: { userId: string; version: number },
+  userId: string,
   pair: TokenPair,
   now: Time,
-): Promise<EditorCredential> {
-  const ciphertext = await cipher.encrypt(pair, owner);
-  return query(em)
-    .updateTable('EditorCredential')
-    .set({ ciphertext, keyId: cipher.currentKeyId, reauthReason: null, updatedAt: now })
-    .where('userId', '=', owner.userId)
-    .returningAll()
-    .executeTakeFirstOrThrow();
+): Promise<Encrypted> {
+  const owner = { userId, version: randomUUIDv7() };
+  return { ...owner, ciphertext: await cipher.encrypt(pair, owner), keyId: cipher.currentKeyId, now };
 }
 
-function staleVersion(version: number): ConflictError {
-  const fault = { path: ['input', 'version'], message: 'is not the current version', value: version };
+/** Whether a stored pair is this one; false if it cannot be decrypted. */
+async function holds(cipher: CredentialCipher, stored: EditorCredential, pair: TokenPair): Promise<boolean> {
+  if (stored.ciphertext === null) return false;
+  const { accessToken, refreshToken } = pair;
+  const found = await cipher.decrypt(stored.ciphertext, stored).catch(() => undefined);
+  return (
+    found?.accessToken.reveal() === accessToken.reveal() &&
+    found.refreshToken.reveal() === refreshToken.reveal()
+  );
+}
+
+/** Shows the version only if it has the form of one: a caller may have put a token in its place. */
+function staleVersion(version: string): ConflictError {
+  const value = /^([\da-f-]{36}|\d{1,10})$/.test(version) ? version : REDACTED;
+  const fault = { path: ['input', 'version'], message: 'is not the current version', value };
   return new ConflictError('The credential has changed since: read it again.', [fault]);
 }

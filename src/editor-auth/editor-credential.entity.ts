@@ -1,4 +1,4 @@
-import { defineEntity, p } from '@mikro-orm/core';
+import { defineEntity } from '@mikro-orm/core';
 import { announce } from '../database/announcements.ts';
 import { idColumn, textColumn, timeColumn, wordColumn } from '../database/columns.ts';
 
@@ -11,8 +11,8 @@ export const EditorCredentialSchema = defineEntity({
   tableName: 'editor_credential',
   properties: {
     userId: idColumn().primary(),
-    /** Counts the pairs of this user, deleted ones too: a version never means two pairs. */
-    version: p.integer(),
+    /** A UUIDv7 that is new for every stored pair and never repeats; older rows keep a number. */
+    version: idColumn(),
     /** The encrypted pair (JWE compact), null once deleted. */
     ciphertext: textColumn().strictNullable(),
     /** The key that `ciphertext` lies under. */

@@ -1,6 +1,5 @@
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { wholeNumberRule } from '../graphql/rules.ts';
 import { audit } from '../log.ts';
 import { EditorAuthType } from './editor-auth.graphql.ts';
 import {
@@ -14,8 +13,8 @@ import {
 const EditorCredential = builder.objectRef<VersionedPair>('EditorCredential').implement({
   description: 'A decrypted pair of tokens.',
   fields: (t) => ({
-    version: t.exposeInt('version', {
-      description: 'Which of the user’s pairs this is; a refresh must name it.',
+    version: t.exposeID('version', {
+      description: 'The opaque ID of this pair, new whenever a pair is stored. A refresh must name it.',
     }),
     accessToken: t.expose('accessToken', { type: 'Secret', description: 'The access token.' }),
     refreshToken: t.expose('refreshToken', { type: 'Secret', description: 'The refresh token.' }),
@@ -41,21 +40,17 @@ const RefreshEditorCredentialInput = builder.inputType('RefreshEditorCredentialI
   description: 'A refreshed pair.',
   fields: (t) => ({
     userId: t.id({ required: true, description: 'Whose pair.' }),
-    version: t.int({
-      required: true,
-      description: 'The pair it was refreshed from.',
-      validate: wholeNumberRule(1),
-    }),
+    version: t.id({ required: true, description: 'The version of the pair it was refreshed from.' }),
     accessToken: t.field({ type: 'Secret', required: true, description: 'The access token.' }),
     refreshToken: t.field({ type: 'Secret', required: true, description: 'The refresh token.' }),
   }),
 });
 
 const RefreshEditorCredentialPayload = builder
-  .objectRef<{ version: number }>('RefreshEditorCredentialPayload')
+  .objectRef<{ version: string }>('RefreshEditorCredentialPayload')
   .implement({
     description: 'What became of a refreshed pair.',
-    fields: (t) => ({ version: t.exposeInt('version', { description: 'The version it is stored under.' }) }),
+    fields: (t) => ({ version: t.exposeID('version', { description: 'The version it is stored under.' }) }),
   });
 
 const ReportableReasonEnum = builder.enumType('EditorAuthFailureReason', {
@@ -71,7 +66,7 @@ const ReportEditorAuthFailureInput = builder.inputType('ReportEditorAuthFailureI
   description: 'A pair that no longer works for good.',
   fields: (t) => ({
     userId: t.id({ required: true, description: 'Whose pair.' }),
-    version: t.int({ required: true, description: 'Which pair.', validate: wholeNumberRule(1) }),
+    version: t.id({ required: true, description: 'The version of the pair.' }),
     reason: t.field({ type: ReportableReasonEnum, required: true, description: 'Why.' }),
   }),
 });
@@ -93,7 +88,8 @@ builder.mutationFields((t) => ({
     access: platform('platform:credentials'),
     type: RefreshEditorCredentialPayload,
     nullable: true,
-    description: 'Stores a refreshed pair if `version` is still current, otherwise `CONFLICT`.',
+    description:
+      'Stores a refreshed pair if `version` is still current. The same pair again returns its version; anything else is a `CONFLICT`.',
     args: { input: t.arg({ type: RefreshEditorCredentialInput, required: true, description: 'The pair.' }) },
     resolve: async (_root, { input }, { em, cipher, viewer, now, log }) => {
       const version = await refreshCredential(em, cipher, input, input, now);

@@ -1,14 +1,14 @@
 import SchemaBuilder from '@pothos/core';
 import zodPlugin from '@pothos/plugin-zod';
 import type { Context } from '../context.ts';
-import { ValidationError } from '../errors.ts';
+import { type Path, ValidationError } from '../errors.ts';
 import { faultsOf } from '../faults.ts';
 import type { Secret } from '../secret.ts';
 import type { Time } from '../time.ts';
 import { defaultRulePlugin } from './default-rule-plugin.ts';
-import { holdsSecret } from './holds-secret.ts';
 import { rootFieldPlugin } from './root-field-plugin.ts';
 import { DateTime, JSONValue, SecretText } from './scalars.ts';
+import { isSecretAt } from './secret-inputs.ts';
 
 /** Makes the schema. Defines no type of the domain; every feature adds its own. */
 export const builder = new SchemaBuilder<{
@@ -26,8 +26,9 @@ export const builder = new SchemaBuilder<{
   zod: {
     validationError: (error, args, _context, info) => {
       const field = info.parentType.getFields()[info.fieldName];
-      const secret = new Set(field?.args.filter(({ type }) => holdsSecret(type)).map(({ name }) => name));
-      return new ValidationError(faultsOf({ error }, args, [], ([argument]) => secret.has(String(argument))));
+      const isSecret = ([name, ...path]: Path) =>
+        field?.args.some((argument) => argument.name === name && isSecretAt(argument.type, path)) ?? false;
+      return new ValidationError(faultsOf({ error }, args, [], isSecret));
     },
   },
 });

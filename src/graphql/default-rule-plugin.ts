@@ -21,16 +21,33 @@ const rules = new Map<string, object>([
   ['JSON', jsonRule],
 ]);
 
+declare module 'graphql' {
+  interface GraphQLArgumentExtensions {
+    maxItems?: number;
+  }
+  interface GraphQLInputFieldExtensions {
+    /** The maximum length of a list, checked before its items are read. */
+    maxItems?: number;
+  }
+}
+
 /**
- * Gives every argument and input field its type's rule where it states none, so that no text reaches the
- * database unchecked because somebody forgot. Stands after the zod plugin in the builder's list: the last
- * plugin sees a field first.
+ * Gives every argument and input field its type's rule if it states none, so that no text reaches the database
+ * unchecked because somebody forgot, and notes the maximum length that every list has to state. Listed after the zod
+ * plugin: the last plugin sees a field first.
  */
 class DefaultRulePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(field: PothosInputFieldConfig<Types>): PothosInputFieldConfig<Types> {
-    const rule = this.ruleOf(field.type);
-    if (rule === undefined || field.pothosOptions.validate !== undefined) return field;
-    return { ...field, pothosOptions: { ...field.pothosOptions, validate: rule } };
+    const { type, pothosOptions } = field;
+    const rule = this.ruleOf(type);
+    const validate = pothosOptions.validate ?? rule;
+    return {
+      ...field,
+      ...(type.kind === 'List' && {
+        extensions: { ...field.extensions, maxItems: maxItemsOf(field.name, validate) },
+      }),
+      ...(validate !== undefined && { pothosOptions: { ...pothosOptions, validate } }),
+    };
   }
 
   private ruleOf(type: PothosInputFieldType<Types>): object | undefined {
@@ -40,6 +57,15 @@ class DefaultRulePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     }
     return type.kind === 'Scalar' ? rules.get(this.buildCache.getTypeConfig(type.ref).name) : undefined;
   }
+}
+
+/** @throws {Error} if a list states no maximum */
+function maxItemsOf(name: string, validate: unknown): number {
+  if (typeof validate === 'object' && validate !== null && 'maxLength' in validate) {
+    const { maxLength } = validate;
+    if (typeof maxLength === 'number') return maxLength;
+  }
+  throw new Error(`The list "${name}" states no maximum length: give it the rule atMost(…).`);
 }
 
 export const defaultRulePlugin = 'defaultRule';

@@ -20,7 +20,7 @@ const assetsPath = '/graphql/assets/';
 
 /**
  * Serves GraphiQL from this process alone. Its files are prepared when somebody first asks for them, in about half a
- * second and a process of its own; 2.5 MB are kept from then on. The page's header editor holds what `token` makes.
+ * second and a process of its own; about 12 MB are kept from then on. The page's header editor holds what `token` makes.
  */
 export function createGraphiql(token?: PageToken): Graphiql {
   const files = whenAsked(prepare);

@@ -1,12 +1,13 @@
 import type { GraphQLResolveInfo, GraphQLSchema } from 'graphql';
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import type { Bucket, Charges, Context } from '../context.ts';
+import { LRUCache } from 'lru-cache';
+import { RateLimiterRes } from 'rate-limiter-flexible';
+import type { Bucket, Charges, Context, Quota } from '../context.ts';
 import { RateLimitedError } from '../errors.ts';
-import { accessOf } from './access.ts';
+import { type Access, accessOf, bucketsOf } from './access.ts';
 import { type Counters, type Limits, WINDOW_SECONDS } from './rate-limit-counters.ts';
 
-/** What `schema.graphql` shows; configured numbers never change the printed text. */
+/** The limits that `schema.graphql` shows; configured numbers never change the printed text. */
 const defaultLimits: Limits = { reads: 600, writes: 120, platform: 0 };
 
 /** The arguments of `@rateLimit` on a field that counts against a bucket. */
@@ -20,47 +21,113 @@ export const { rateLimitDirectiveTypeDefs } = rateLimitDirective({
   defaultDuration: String(WINDOW_SECONDS),
 });
 
-/** Counts requests by user and bucket, over both faces together. */
+/** Users with an empty bucket that a process remembers, so that it can refuse them without asking Redis. */
+const MAX_REMEMBERED = 10_000;
+
+/** A list costs one point for every so many records. */
+const RECORDS_PER_POINT = 1000;
+
+type Caller = Pick<Context, 'viewer' | 'charges'>;
+
+/** Counts requests by user and bucket, over both APIs together. */
 export type RateLimiter = {
   /** Puts the limit before every root field, so that aliases do not get round it. */
   apply(schema: GraphQLSchema): GraphQLSchema;
-  /** Charges a read to a request that was refused before any operation of it was counted. */
-  chargeRefused(context: Pick<Context, 'viewer' | 'charges'>): Promise<void>;
+  /** @throws {RateLimitedError} if every bucket that the caller's token may use is known to be empty */
+  refuseExhausted(caller: Caller): void;
+  /**
+   * Charges the root fields of an operation, one point each, before any work is done for them. Fields for which no
+   * point is left fail when they are resolved.
+   * @throws {RateLimitedError} if no point is left for any of them
+   */
+  charge(caller: Caller, fields: readonly Access[]): Promise<void>;
+  /** Charges what a served list costs beyond its first point. */
+  chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
+  /** Charges a read to a request that was refused before any operation of it was charged. */
+  chargeRefused(caller: Caller): Promise<void>;
 };
 
 /** Limits that count with these counters. */
 export function createRateLimiter(limits: Limits, counters: Counters): RateLimiter {
-  /** The directive makes a limiter for every pair of printed numbers; ours goes by the bucket in the key. */
-  class ByBucket extends RateLimiterMemory {
-    override consume(key: string | number): Promise<RateLimiterRes> {
-      const [bucket, userId] = splitKey(String(key));
-      return counters[bucket].consume(userId);
-    }
+  const exhausted = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+
+  /** The quota of a bucket that is known to be empty; undefined if it is not. */
+  function emptyQuota(bucket: Bucket, userId: string): Quota | undefined {
+    const msLeft = (exhausted.get(`${bucket}:${userId}`) ?? 0) - Date.now();
+    if (msLeft <= 0) return undefined;
+    return { limit: limits[bucket], remaining: 0, resetSeconds: Math.ceil(msLeft / 1000) };
   }
 
+  function note(charges: Charges, bucket: Bucket, userId: string, response: RateLimiterRes): void {
+    const { remainingPoints: remaining, msBeforeNext } = response;
+    if (remaining <= 0) exhausted.set(`${bucket}:${userId}`, Date.now() + msBeforeNext);
+    const resetSeconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
+    keepTightest(charges, { limit: limits[bucket], remaining: Math.max(0, remaining), resetSeconds });
+  }
+
+  /** Takes points from a bucket and returns how many of them were left. */
+  async function take(
+    bucket: Bucket,
+    { viewer: { userId }, charges }: Caller,
+    points: number,
+  ): Promise<number> {
+    const limit = limits[bucket];
+    if (limit === 0) return points;
+    const empty = emptyQuota(bucket, userId);
+    if (empty !== undefined) {
+      keepTightest(charges, empty);
+      return 0;
+    }
+    const response = await counters[bucket].consume(userId, points).catch((over: unknown) => over);
+    if (!(response instanceof RateLimiterRes)) throw response;
+    note(charges, bucket, userId, response);
+    const left = limit - (response.consumedPoints - points);
+    return Math.min(Math.max(left, 0), points);
+  }
+
+  // The points are taken before the operation runs; the directive only stops the fields that none was left for.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Context, never>({
-    limiterClass: ByBucket,
-    keyGenerator: (_directive, _source, _args, { viewer }, info) => `${bucketOf(info)}:${viewer.userId}`,
     pointsCalculator: (_directive, _source, _args, { charges }, info) => {
-      charges.counted = true;
-      return limits[bucketOf(info)] === 0 ? 0 : 1;
-    },
-    setState: (response, _directive, _source, _args, { charges }, info) => {
-      noteQuota(charges, limits[bucketOf(info)], response);
-    },
-    onLimit: (response) => {
-      throw new RateLimitedError(secondsOf(response));
+      const bucket = bucketOf(info);
+      if (charges.paid[bucket] <= 0) throw limitReached(charges);
+      charges.paid[bucket] -= 1;
+      return 0;
     },
   });
 
   return {
     apply: rateLimitDirectiveTransformer,
-    async chargeRefused({ viewer, charges }) {
-      if (charges.counted || limits.reads === 0) return;
+    refuseExhausted({ viewer, charges }) {
+      const empty = bucketsOf(viewer).map((bucket) => emptyQuota(bucket, viewer.userId));
+      if (empty.length === 0 || empty.includes(undefined)) return;
+      for (const quota of empty) if (quota) keepTightest(charges, quota);
       charges.counted = true;
-      // A refused request is answered with its own fault even where the limit is reached.
-      const response = await counters.reads.consume(viewer.userId).catch((over: unknown) => over);
-      if (response instanceof RateLimiterRes) noteQuota(charges, limits.reads, response);
+      throw limitReached(charges);
+    },
+    async charge(caller, fields) {
+      const { charges } = caller;
+      for (const [bucket, { length }] of Map.groupBy(fields, ({ bucket }) => bucket)) {
+        charges.counted = true;
+        charges.paid[bucket] = await take(bucket, caller, length);
+      }
+      const isRefused = fields.length > 0 && fields.every(({ bucket }) => charges.paid[bucket] === 0);
+      if (isRefused) throw limitReached(charges);
+    },
+    chargeRecords({ viewer: { userId }, charges }, bucket, records) {
+      const points = Math.ceil(records / RECORDS_PER_POINT) - 1;
+      if (points <= 0 || limits[bucket] === 0) return;
+      if (charges.quota) charges.quota.remaining = Math.max(0, charges.quota.remaining - points);
+      // Nobody waits for it: the list is served already.
+      counters[bucket].consume(userId, points).then(
+        (response) => note({ ...charges }, bucket, userId, response),
+        (over: unknown) => over instanceof RateLimiterRes && note({ ...charges }, bucket, userId, over),
+      );
+    },
+    async chargeRefused(caller) {
+      if (caller.charges.counted) return;
+      caller.charges.counted = true;
+      // A refused request is answered with its own error even if the limit is reached.
+      await take('reads', caller, 1);
     },
   };
 }
@@ -79,24 +146,10 @@ function bucketOf({ parentType, fieldName }: GraphQLResolveInfo): Bucket {
   return accessOf(fieldName, parentType.getFields()[fieldName]?.extensions).bucket;
 }
 
-function splitKey(key: string): [Bucket, string] {
-  const [, bucket, userId] = /^(reads|writes|platform):(.*)$/s.exec(key) ?? [];
-  switch (bucket) {
-    case 'reads':
-    case 'writes':
-    case 'platform':
-      return [bucket, userId ?? ''];
-    default:
-      throw new Error('The key of a rate limit names no bucket.');
-  }
+function limitReached({ quota }: Charges): RateLimitedError {
+  return new RateLimitedError(quota?.resetSeconds ?? 1);
 }
 
-/** Keeps the tightest of several buckets. */
-function noteQuota(charges: Charges, limit: number, response: RateLimiterRes): void {
-  if (charges.quota !== undefined && charges.quota.remaining <= response.remainingPoints) return;
-  charges.quota = { limit, remaining: response.remainingPoints, resetSeconds: secondsOf(response) };
-}
-
-function secondsOf({ msBeforeNext }: RateLimiterRes): number {
-  return Math.max(1, Math.ceil(msBeforeNext / 1000));
+function keepTightest(charges: Charges, quota: Quota): void {
+  if (charges.quota === undefined || quota.remaining < charges.quota.remaining) charges.quota = quota;
 }

@@ -9,7 +9,7 @@ import {
 import type { Context } from '../context.ts';
 import { accessOf, checkAccess } from './access.ts';
 import { builder } from './builder.ts';
-import { asGatewayError } from './gateway-error.ts';
+import { asGatewayError } from './mask.ts';
 import { type RateLimiter, rateLimitDirectiveTypeDefs } from './rate-limit.ts';
 import '../editor-auth/editor-auth.graphql.ts';
 import '../editor-auth/platform-editor-auth.graphql.ts';

@@ -16,7 +16,7 @@ export const DOCS_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
 
 /**
  * Answers the reference of the REST face for people: Swagger UI on `openapi.json`, served from this process alone. Its
- * files are read when they are first asked for; about 0.6 MB are kept from then on.
+ * files are read when they are first asked for; about 2.5 MB are kept from then on.
  */
 export function answerDocs(): Answer {
   const open = whenAsked(prepare);

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
-import { gunzip, gzip as gzipWithCallback } from 'node:zlib';
+import { gzip as gzipWithCallback } from 'node:zlib';
 import { weights } from './accept.ts';
 
 const gzip = promisify(gzipWithCallback);
 
-/** One file that a page loads, kept only as gzip. */
-export type Asset = { type: string; gzip: Uint8Array };
+/** One file that a page loads, held plain and compressed, so that no reply needs a copy of its own. */
+export type Asset = { type: string; plain: Uint8Array; gzip: Uint8Array };
 
 /** Files by names that change with their content, so that they may be cached for good. */
 export type Assets = Map<string, Asset>;
@@ -30,9 +30,10 @@ export async function addAsset(
   extension: AssetType,
   content: string | Buffer,
 ): Promise<string> {
-  const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
+  const plain = Buffer.from(content);
+  const hash = createHash('sha256').update(plain).digest('hex').slice(0, 16);
   const name = `${stem}-${hash}.${extension}`;
-  assets.set(name, { type: types[extension], gzip: await gzip(content) });
+  assets.set(name, { type: types[extension], plain, gzip: await gzip(plain) });
   return name;
 }
 
@@ -66,27 +67,19 @@ export function sendPage(response: ServerResponse, page: string, caching: 'no-ca
   response.end(page);
 }
 
-/** Answers a file, unpacked for whoever does not take gzip. */
+/** Answers a file, plain for whoever does not take gzip. */
 export function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {
-  const headers = {
+  const isCompressed = acceptsGzip(request.headers['accept-encoding']);
+  const content = isCompressed ? asset.gzip : asset.plain;
+  response.appendHeader('Vary', 'Accept-Encoding');
+  response.writeHead(200, {
     ...security,
     'Cache-Control': 'public, max-age=31536000, immutable',
     'Content-Type': asset.type,
-  };
-  response.appendHeader('Vary', 'Accept-Encoding');
-  if (acceptsGzip(request.headers['accept-encoding'])) {
-    response.writeHead(200, {
-      ...headers,
-      'Content-Encoding': 'gzip',
-      'Content-Length': asset.gzip.byteLength,
-    });
-    response.end(asset.gzip);
-    return;
-  }
-  gunzip(asset.gzip, (error, content) => {
-    if (error) response.destroy(error);
-    else response.writeHead(200, { ...headers, 'Content-Length': content.byteLength }).end(content);
+    ...(isCompressed && { 'Content-Encoding': 'gzip' }),
+    'Content-Length': content.byteLength,
   });
+  response.end(content);
 }
 
 function acceptsGzip(acceptEncoding: string | string[] | undefined): boolean {

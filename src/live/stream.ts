@@ -3,21 +3,19 @@ import type { Viewer } from '../auth/viewer.ts';
 import type { EntityManager } from '../database/database.ts';
 import { GoingAwayError, UnauthenticatedError } from '../errors.ts';
 import type { Log } from '../log.ts';
-import { findRevision } from '../revisions/revisions.ts';
-import type { UserRevision } from '../revisions/user-revision.entity.ts';
-import type { Time } from '../time.ts';
+import { findRevision, type Revisions } from '../revisions/revisions.ts';
 import type { Announcement, Hub, Subscriber, Topic } from './hub.ts';
 
 /** What a stream shows of a user, and how it finds what is new. */
 export type Source<Event> = {
   topic: Topic;
   /** Fixes where the stream begins; told how far the user's changes have come. */
-  start?(state: UserRevision | undefined): void;
+  start?(state: Revisions | undefined): void;
   /**
    * Answers what is new since it was last called, in order, and whether there is more at once. It is told how far
    * the user's changes have come: all up to there can be read, and later ones are announced.
    */
-  read(state: UserRevision | undefined): Promise<{ events: readonly Event[]; hasMore: boolean }>;
+  read(state: Revisions | undefined): Promise<{ events: readonly Event[]; hasMore: boolean }>;
   /** Whether an announced revision is already shown. */
   isKnown?(revision: number): boolean;
 };
@@ -68,8 +66,8 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   readonly #audience: Audience;
   readonly #source: Source<Event>;
   #expiry: NodeJS.Timeout | undefined;
-  /** When the user's records began, if there are any. Another time is another life. */
-  #startedAt: Time | undefined;
+  /** The epoch of the user's revisions, if there are any. */
+  #epoch: string | undefined;
   #ready: Event[] = [];
   #isStale = true;
   /** When the oldest change that is not read yet was announced; undefined after a gap. */
@@ -96,7 +94,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
 
   async start(): Promise<void> {
     const state = await this.#state();
-    this.#startedAt = state?.startedAt;
+    this.#epoch = state?.epoch;
     this.#source.start?.(state);
   }
 
@@ -205,7 +203,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     try {
       const state = await this.#state();
       // Their end is announced, but not to a gateway that cannot listen just then.
-      if (this.#isAnotherLife(state)) return this.end();
+      if (this.#isAnotherEpoch(state)) return this.end();
       const { events, hasMore } = await this.#source.read(state);
       if (this.#hasEnded) return;
       this.#ready.push(...events);
@@ -228,13 +226,13 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     }
   }
 
-  #state(): Promise<UserRevision | undefined> {
+  #state(): Promise<Revisions | undefined> {
     return findRevision(this.#audience.em, this.#audience.viewer.userId);
   }
 
-  #isAnotherLife(state: UserRevision | undefined): boolean {
-    const earlier = this.#startedAt;
-    this.#startedAt = state?.startedAt;
-    return earlier !== undefined && earlier !== this.#startedAt;
+  #isAnotherEpoch(state: Revisions | undefined): boolean {
+    const earlier = this.#epoch;
+    this.#epoch = state?.epoch;
+    return earlier !== undefined && earlier !== this.#epoch;
   }
 }

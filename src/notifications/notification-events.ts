@@ -29,7 +29,7 @@ export function watchNotifications(
       seen = after === undefined ? cursorOf(state).revision : revisionOf(after, state);
     },
     async read(state) {
-      const { startedAt, revision: reached } = cursorOf(state);
+      const { epoch, revision: reached } = cursorOf(state);
       if (reached <= seen) return { events: [], hasMore: false };
       const changed = await changedNotifications(em, userId, seen, reads);
       const counts = readsCounts && changed.length > 0 ? await countActive(em, userId) : undefined;
@@ -38,7 +38,7 @@ export function watchNotifications(
       const hasMore = seen < reached;
       const events = changed.map((notification) => {
         const { revision } = notification;
-        return { notification, counts, cursor: writeCursor({ startedAt, revision }) };
+        return { notification, counts, cursor: writeCursor({ epoch, revision }) };
       });
       return { events, hasMore };
     },

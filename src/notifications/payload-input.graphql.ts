@@ -1,28 +1,36 @@
 import { z } from 'zod';
 import { ValidationError } from '../errors.ts';
 import { builder } from '../graphql/builder.ts';
-import { jsonOf } from '../graphql/rules.ts';
+import { boundedText, jsonOf, MAX_LENGTH } from '../graphql/rules.ts';
 import { TaskStatusEnum } from './payload.graphql.ts';
 import type { NotificationContent, TaskResultPayload } from './payload.ts';
 
 const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });
 
+/** Far more than any agent asks at once. A list without a limit would be read to its end before its errors are cut. */
+const MAX_QUESTIONS = 50;
+const MAX_OPTIONS = 50;
+
 const QuestionInput = z.looseObject({
-  questions: z.array(
-    z.strictObject({
-      question: z.string(),
-      options: z.array(
-        z.strictObject({
-          label: z.string(),
-          description: z.string().optional(),
-          preview: z.string().optional(),
-        }),
-      ),
-      header: z.string().optional(),
-      id: z.string().optional(),
-      multiSelect: z.boolean().nullish(),
-    }),
-  ),
+  questions: z
+    .array(
+      z.strictObject({
+        question: z.string(),
+        options: z
+          .array(
+            z.strictObject({
+              label: z.string(),
+              description: z.string().optional(),
+              preview: z.string().optional(),
+            }),
+          )
+          .max(MAX_OPTIONS),
+        header: z.string().optional(),
+        id: z.string().optional(),
+        multiSelect: z.boolean().nullish(),
+      }),
+    )
+    .max(MAX_QUESTIONS),
 });
 
 const PlanRequestedInput = builder.inputType('PlanRequestedInput', {
@@ -32,7 +40,8 @@ const PlanRequestedInput = builder.inputType('PlanRequestedInput', {
     input: t.field({
       type: 'JSON',
       required: true,
-      description: 'An object with `summary` and `plan`, texts both; further properties are kept.',
+      description:
+        'An object with `summary` and `plan`, texts both; further properties are kept. Limited by the size of a request, 1 MiB.',
       validate: jsonOf(PlanInput),
     }),
   }),
@@ -45,7 +54,7 @@ const QuestionRequestedInput = builder.inputType('QuestionRequestedInput', {
     input: t.field({
       type: 'JSON',
       required: true,
-      description: 'An object with `questions`, a list of `AskUserQuestion`; further properties are kept.',
+      description: `An object with \`questions\`, a list of at most ${MAX_QUESTIONS} \`AskUserQuestion\` with at most ${MAX_OPTIONS} options each. Further properties are kept. Limited by the size of a request, 1 MiB.`,
       validate: jsonOf(QuestionInput),
     }),
   }),
@@ -55,9 +64,11 @@ const TaskResultInput = builder.inputType('TaskResultInput', {
   description: 'A task failed or has an answer.',
   fields: (t) => ({
     taskStatus: t.field({ type: TaskStatusEnum, required: true, description: 'How the task stands.' }),
-    message: t.string({ description: 'The answer or the error.' }),
-    messageLabel: t.string({ description: 'Who or what speaks.' }),
-    messageTimestamp: t.string({ description: 'When it was said, as the task tells it.' }),
+    message: t.string(boundedText('The answer or the error.', MAX_LENGTH.message)),
+    messageLabel: t.string(boundedText('Who or what speaks.', MAX_LENGTH.name)),
+    messageTimestamp: t.string(
+      boundedText('The time of the message, in a form of the task.', MAX_LENGTH.name),
+    ),
   }),
 });
 

@@ -1,6 +1,6 @@
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost } from '../graphql/rules.ts';
+import { atMost, boundedText, linkUrl, MAX_LENGTH } from '../graphql/rules.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
@@ -13,8 +13,8 @@ const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
   fields: (t) => ({
     id: t.id({ required: true, description: "The task's id." }),
     projectId: t.id({ required: true, description: 'The project it belongs to.' }),
-    name: t.string({ description: 'Its name.' }),
-    workspaceId: t.string({ description: 'The workspace it runs in.' }),
+    name: t.string(boundedText('The name of the task.', MAX_LENGTH.name)),
+    workspaceId: t.string(boundedText('The ID of the workspace that the task runs in.', MAX_LENGTH.name)),
   }),
 });
 
@@ -24,13 +24,13 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     userId: t.id({ required: true, description: 'Whose inbox it goes to.' }),
     id: t.id({ description: 'Its id; given by the caller it makes a retry safe. Made up unless told.' }),
     task: t.field({ type: NotificationTaskInput, required: true, description: 'The task it is about.' }),
-    title: t.string({ required: true, description: 'One line for people.' }),
+    title: t.string({ required: true, ...boundedText('One line for people.', MAX_LENGTH.title) }),
     payload: t.field({ type: NotificationPayloadInput, required: true, description: 'What it tells.' }),
     occurredAt: t.field({ type: 'DateTime', description: 'When it happened; now unless told.' }),
-    previewText: t.string({ description: 'The beginning of its text.' }),
-    prUrl: t.string({ description: "The task's pull request." }),
-    projectName: t.string({ description: "The project's name." }),
-    projectRepoUrl: t.string({ description: "The project's repository." }),
+    previewText: t.string(boundedText('The beginning of its text.', MAX_LENGTH.preview)),
+    prUrl: t.string(linkUrl("The task's pull request.")),
+    projectName: t.string(boundedText("The project's name.", MAX_LENGTH.name)),
+    projectRepoUrl: t.string(linkUrl("The project's repository.")),
   }),
 });
 

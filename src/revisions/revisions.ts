@@ -16,12 +16,22 @@ export async function lockUser(em: EntityManager, userId: string): Promise<UserR
     .executeTakeFirstOrThrow();
 }
 
-const find = prepared<{ userId: string }, UserRevision>((db, { slot }) =>
-  db.selectFrom('UserRevision').selectAll().where('userId', '=', slot('userId')).limit(1),
+/** A user's revisions, which count from 0 in each epoch: a new one begins when the user is deleted or the database is restored. */
+export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces'>;
+
+/** The database's epoch and the user's. */
+const epoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
+
+const find = prepared<{ userId: string }, Revisions>((db, { slot }) =>
+  db
+    .selectFrom('UserRevision')
+    .select(['notifications', 'workspaces', epoch.as('epoch')])
+    .where('userId', '=', slot('userId'))
+    .limit(1),
 );
 
 /** The revisions of a user; undefined while nothing of theirs ever changed. */
-export async function findRevision(em: EntityManager, userId: string): Promise<UserRevision | undefined> {
+export async function findRevision(em: EntityManager, userId: string): Promise<Revisions | undefined> {
   const [revision] = await find(em, { userId });
   return revision;
 }
@@ -43,7 +53,7 @@ export type TaggedList = 'notifications' | 'workspaces';
  * list may select it too: the two are then of one moment.
  */
 export function selectTag(db: Kysely<Tables>, of: TaggedList, userId: RawBuilder<string>) {
-  const tag = sql`extract(epoch from started_at) || '-' || ${sql.ref(of)}`;
+  const tag = sql`${epoch} || '-' || ${sql.ref(of)}`;
   return db
     .selectFrom('UserRevision')
     .where('userId', '=', userId)

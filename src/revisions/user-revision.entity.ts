@@ -1,14 +1,14 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { announce } from '../database/announcements.ts';
-import { idColumn, timeColumn } from '../database/columns.ts';
+import { idColumn } from '../database/columns.ts';
 
 export const UserRevisionSchema = defineEntity({
   name: 'UserRevision',
   tableName: 'user_revision',
   properties: {
     userId: idColumn().primary(),
-    /** Begins anew when the user was deleted and comes back, so that revisions of two lives are never confused. */
-    startedAt: timeColumn().defaultRaw('now()'),
+    /** New when a deleted user's row is created again, so that revisions from before and after never mix. */
+    epoch: p.uuid().defaultRaw('gen_random_uuid()'),
     /** Raised by every change of one of the user's notifications. */
     notifications: p.bigint('number').default(0),
     /** Raised by every change of one of the user's workspaces. */

@@ -1,5 +1,6 @@
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
+import { audit } from '../log.ts';
 import { deleteUser } from './users.ts';
 
 const DeleteUserInput = builder.inputType('DeleteUserInput', {
@@ -21,6 +22,11 @@ builder.mutationField('deleteUser', (t) =>
     nullable: true,
     description: "Removes all of a user's data and ends their subscriptions. It cannot be undone.",
     args: { input: t.arg({ type: DeleteUserInput, required: true, description: 'Which user.' }) },
-    resolve: async (_root, { input }, { em }) => ({ deleted: await deleteUser(em, input.userId) }),
+    resolve: async (_root, { input: { userId } }, { em, viewer, log }) => {
+      const { deleted, hadCredential } = await deleteUser(em, userId);
+      if (hadCredential) audit(log, 'editor_credential.deleted', viewer.userId, userId);
+      audit(log, 'user.deleted', viewer.userId, userId);
+      return { deleted };
+    },
   }),
 );

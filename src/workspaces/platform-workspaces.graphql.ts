@@ -1,7 +1,7 @@
 import { type Fault, ValidationError } from '../errors.ts';
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
+import { atMost, boundedText, MAX_LENGTH, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
 import { Secret } from '../secret.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
@@ -10,11 +10,11 @@ import { deleteWorkspace, putWorkspaces, type WorkspaceState } from './workspace
 const HardwareInput = builder.inputType('HardwareInput', {
   description: 'What a workspace runs on.',
   fields: (t) => ({
-    cpuKind: t.string({ required: true, description: 'Kind of processor.' }),
+    cpuKind: t.string({ required: true, ...boundedText('Kind of processor.', MAX_LENGTH.name) }),
     cpus: t.int({ required: true, description: 'Number of processors.', validate: wholeNumberRule(0) }),
     memoryMb: t.int({ required: true, description: 'Memory in megabytes.', validate: wholeNumberRule(0) }),
     volumeSizeGb: t.int({ required: true, description: 'Disk in gigabytes.', validate: wholeNumberRule(0) }),
-    gpuKind: t.string({ description: 'Kind of graphics processor.' }),
+    gpuKind: t.string(boundedText('Kind of graphics processor.', MAX_LENGTH.name)),
   }),
 });
 
@@ -26,11 +26,11 @@ const WorkspaceInput = builder.inputType('WorkspaceInput', {
     status: t.field({ type: WorkspaceStatusEnum, required: true, description: 'How it stands.' }),
     hardware: t.field({ type: HardwareInput, required: true, description: 'What it runs on.' }),
     keepActive: t.boolean({ required: true, description: 'Whether it stays running when idle.' }),
-    machineId: t.string({ description: 'Given when provisioned.' }),
-    privateIp: t.string({ description: 'Address inside the internal network.' }),
-    gitRef: t.string({ description: 'The current git reference.' }),
-    previewToken: t.string({ description: 'Token for preview addresses.' }),
-    errorMessage: t.string({ description: 'Details of the status `ERROR`.' }),
+    machineId: t.string(boundedText('Given when provisioned.', MAX_LENGTH.name)),
+    privateIp: t.string(boundedText('Address inside the internal network.', MAX_LENGTH.name)),
+    gitRef: t.string(boundedText('The current git reference.', MAX_LENGTH.gitRef)),
+    previewToken: t.string(boundedText('Token for preview URLs.', MAX_LENGTH.token)),
+    errorMessage: t.string(boundedText('Details of the status `ERROR`.', MAX_LENGTH.errorMessage)),
     createdAt: t.field({ type: 'DateTime', required: true, description: 'When it was made.' }),
     updatedAt: t.field({ type: 'DateTime', required: true, description: 'When it came to be as told here.' }),
   }),

@@ -14,6 +14,9 @@ export type Process = {
   printed(pattern: RegExp): Promise<string>;
   /** Reads no more of what it writes. */
   ignore(): void;
+  /** Leaves what it writes to standard output unread until {@link resume}. */
+  pause(): void;
+  resume(): void;
   /** Sends a signal and waits for the end. */
   stop(signal?: NodeJS.Signals): Promise<Ended>;
   ended: Promise<Ended>;
@@ -46,10 +49,12 @@ export function follow(child: ChildProcessByStdio<null, Readable, Readable>, pro
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${program} cannot be started.`);
   const ended = once(child, 'close').then(([status]): Ended => ({ status, stdout, stderr }));
 
   return {
-    pid: child.pid ?? 0,
+    pid,
     stdout: () => stdout,
     async printed(pattern) {
       for (;;) {
@@ -65,6 +70,8 @@ export function follow(child: ChildProcessByStdio<null, Readable, Readable>, pro
       child.stdout.destroy();
       child.stderr.destroy();
     },
+    pause: () => void child.stdout.pause(),
+    resume: () => void child.stdout.resume(),
     stop(signal = 'SIGTERM') {
       child.kill(signal);
       return ended;

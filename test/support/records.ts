@@ -66,6 +66,18 @@ export async function resolve(gateway: Gateway, userId: string, taskId: string, 
   );
 }
 
+/** Deletes a user's data, and returns whether there was any. */
+export async function deleteUser(gateway: Gateway, userId: string): Promise<boolean> {
+  const query = 'mutation ($userId: ID!) { deleteUser(input: { userId: $userId }) { deleted } }';
+  return (await asPlatform(gateway, query, { userId })).deleteUser.deleted;
+}
+
+/** The version of a user's stored pair. */
+export async function credentialVersion(gateway: Gateway, userId: string): Promise<string> {
+  const query = 'query ($userId: ID!) { editorCredential(userId: $userId) { version } }';
+  return (await asPlatform(gateway, query, { userId })).editorCredential.version;
+}
+
 /** A workspace input; running, with everything that is optional left out, unless told. */
 export function workspaceInput(input: Record<string, unknown> = {}) {
   const now = new Date().toISOString();

@@ -33,7 +33,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   editorCredential: (userId) => ({ userId }),
   notification: () => ({ id: 'unknown' }),
   notificationCounts: () => ({}),
-  notificationEvents: () => ({ after: writeCursor({ startedAt: 0, revision: 0 }) }),
+  notificationEvents: () => ({ after: writeCursor({ epoch: '', revision: 0 }) }),
   notificationPreferences: () => ({}),
   notifications: () => ({}),
   publishNotification: (userId) => ({
@@ -46,9 +46,9 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   }),
   putWorkspaces: (userId) => ({ input: { userId, workspaces: [workspaceInput()] } }),
   refreshEditorCredential: (userId) => ({
-    input: { userId, version: 1, accessToken: 'access', refreshToken: 'refresh' },
+    input: { userId, version: '1', accessToken: 'access', refreshToken: 'refresh' },
   }),
-  reportEditorAuthFailure: (userId) => ({ input: { userId, version: 1, reason: 'TOKEN_REVOKED' } }),
+  reportEditorAuthFailure: (userId) => ({ input: { userId, version: '1', reason: 'TOKEN_REVOKED' } }),
   resolveNotifications: (userId) => ({ input: { userId, taskId: 'task-1', reason: 'ANSWERED' } }),
   statistics: () => ({}),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),

@@ -13,11 +13,13 @@ import {
   type SelectionSetNode,
   type ValidationContext,
 } from 'graphql';
-import type { Context } from '../context.ts';
-import { DEFAULT_PAGE, LARGEST_PAGE } from './connection.ts';
+import type { Context } from '../../context.ts';
+import { DEFAULT_PAGE, LARGEST_PAGE } from '../connection.ts';
 
-/** What one document may ask for at most; GraphiQL's introspection and a whole screen are far below. */
+/** Limits of one document. GraphiQL's introspection and a whole screen are far below them. */
 export const documentLimits = {
+  characters: 65_536,
+  nesting: 100,
   tokens: 5000,
   depth: 16,
   rootFields: 20,
@@ -28,23 +30,32 @@ export const documentLimits = {
 
 type Limited = keyof typeof documentLimits;
 
-/** What is told of a document that asks for too much. */
+/** The message for a document that is over a limit. */
 export function overLimit(name: Limited, found: number): string {
   const shown = Number.isSafeInteger(found) ? found : 'beyond counting';
-  return `The document is too costly: ${wordOf[name]} ${shown}, at most ${documentLimits[name]} allowed.`;
+  const word = name === 'rootFields' ? 'root fields' : name;
+  return `The document is too costly: ${word} ${shown}, at most ${documentLimits[name]} allowed.`;
 }
 
-const wordOf: Record<Limited, string> = {
-  tokens: 'tokens',
-  depth: 'depth',
-  rootFields: 'root fields',
-  aliases: 'aliases',
-  directives: 'directives',
-  cost: 'cost',
-};
+/** A string (whose end may be missing), a comment, or a bracket. */
+const NESTING = /"""(?:\\"""|[\s\S])*?(?:"""|$)|"(?:\\.|[^"\\\n\r])*"?|#[^\n\r]*|[{[(]|[}\])]/g;
+
+/** How deep the brackets of a document are nested, found without parsing it: the parser's stack is limited. */
+export function nestingOf(text: string): number {
+  let level = 0;
+  let deepest = 0;
+  for (const [token] of text.matchAll(NESTING)) {
+    if ('{[('.includes(token)) level += 1;
+    else if ('}])'.includes(token)) level -= 1;
+    deepest = Math.max(deepest, level);
+  }
+  return deepest;
+}
 
 /** What a selection asks for with its fragments spread out. */
-type Measure = { readonly [Name in Exclude<Limited, 'tokens'>]: number };
+type Measure = { readonly [Name in (typeof measures)[number]]: number };
+
+const measures = ['depth', 'rootFields', 'aliases', 'directives', 'cost'] as const;
 
 const nothing: Measure = { depth: 0, rootFields: 0, aliases: 0, directives: 0, cost: 0 };
 
@@ -67,7 +78,7 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
       report({ ...found, directives: directives + (operation.directives?.length ?? 0) });
 
       function report(measure: Measure): void {
-        for (const name of ['depth', 'rootFields', 'aliases', 'directives', 'cost'] as const) {
+        for (const name of measures) {
           if (measure[name] > documentLimits[name]) {
             context.reportError(new GraphQLError(overLimit(name, measure[name]), { nodes: operation }));
           }

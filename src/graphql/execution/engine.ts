@@ -1,0 +1,168 @@
+import {
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLSchema,
+  OperationTypeNode,
+  subscribe,
+} from 'graphql';
+import { z } from 'zod';
+import type { Viewer } from '../../auth/viewer.ts';
+import type { Context } from '../../context.ts';
+import {
+  BadRequestError,
+  type GatewayError,
+  InternalError,
+  MAX_ERROR_ITEMS,
+  ValidationError,
+} from '../../errors.ts';
+import { logInternalError } from '../../log.ts';
+import { asGatewayError, maskResult, type Reply, type Result } from '../mask.ts';
+import type { RateLimiter } from '../rate-limit.ts';
+import { createDocuments, type Document, openOwnDocument } from './documents.ts';
+import { createExecute } from './executor.ts';
+import { allowedAccess, type Operation, refusals } from './operation.ts';
+import { faultsOfVariables } from './variables.ts';
+
+/** A request's parameters, as GraphQL over HTTP defines them (section 5.1). */
+export const Parameters = z.strictObject({
+  query: z.string(),
+  operationName: z.string().nullish(),
+  variables: z.record(z.string(), z.unknown()).nullish(),
+  extensions: z.record(z.string(), z.unknown()).nullish(),
+});
+export type Parameters = z.output<typeof Parameters>;
+
+/** The operations that a request may run: changes need `POST`, and subscriptions a client that takes event streams. */
+export type Allowed = { readonly mutation: boolean; readonly subscription: boolean };
+
+/** A subscription that has started: results, one for each event, and what makes a reply of one. */
+export type Subscription = {
+  readonly results: AsyncGenerator<ExecutionResult>;
+  toReply(result: Result): Reply;
+};
+
+/** An operation of the gateway's own that is run again and again, through the same checks as any other. */
+export type PreparedOperation = {
+  /** @throws {GatewayError} if the viewer may not run it */
+  authorize(viewer: Viewer): void;
+  /** @throws {RateLimitedError} if no point is left for it */
+  charge(context: Context): Promise<void>;
+  /** Charges what a list costs beyond its first point, once it is served. */
+  chargeRecords(context: Context, records: number): void;
+  /** Returns the data. @throws {GatewayError} the first error, if there is one */
+  run(
+    variables: Readonly<Record<string, unknown>>,
+    context: Context,
+  ): Promise<Readonly<Record<string, unknown>>>;
+};
+
+/** Runs operations on one schema. */
+export type Engine = {
+  /** Runs the operation of a request. Every error is masked, logged if it is internal, and noted for the metrics. */
+  run(parameters: Parameters, context: Context, allowed: Allowed): Promise<Reply | Subscription>;
+  /** @throws {Error} if the document does not fit the schema */
+  prepare(document: string): PreparedOperation;
+};
+
+/** The order of checks: document, method, permission, rate limit, variables; then each root field its arguments. */
+export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): Engine {
+  const read = createDocuments(schema);
+  const execute = createExecute(schema);
+
+  return {
+    async run({ query, operationName, variables }, context, allowed) {
+      const found = read(query);
+      if ('errors' in found) return report(found, context);
+      try {
+        const operation = findOperation(found.document, operationName ?? undefined);
+        requireAllowed(operation, allowed);
+        await rateLimiter.charge(context, allowedAccess(operation, context.viewer));
+        const given = variables ?? {};
+        const errors = misfits(operation, given, context.viewer);
+        if (errors.length > 0) return report({ errors }, context);
+        const result = await start(operation, given, context);
+        if (!('next' in result)) return report(result, context);
+        return { results: result, toReply: (event) => report(event, context) };
+      } catch (error) {
+        return report({ errors: [error] }, context);
+      }
+    },
+
+    prepare(text) {
+      const operation = findOperation(openOwnDocument(schema, text), undefined);
+      return {
+        authorize(viewer) {
+          // No path of the REST API names another user.
+          const [refusal] = refusals(operation, viewer, {});
+          if (refusal !== undefined) throw refusal;
+        },
+        charge: (context) => rateLimiter.charge(context, operation.rootAccess),
+        chargeRecords(context, records) {
+          for (const { bucket } of operation.rootAccess) rateLimiter.chargeRecords(context, bucket, records);
+        },
+        async run(variables, context) {
+          const { data, errors: [error] = [] } = await execute(operation, variables, context);
+          if (error !== undefined) throw asGatewayError(error);
+          return data ?? {};
+        },
+      };
+    },
+  };
+
+  function start(operation: Operation, variableValues: Readonly<Record<string, unknown>>, context: Context) {
+    const { document, node } = operation;
+    if (node.operation !== OperationTypeNode.SUBSCRIPTION) return execute(operation, variableValues, context);
+    const operationName = node.name?.value;
+    return subscribe({ schema, document, operationName, variableValues, contextValue: context });
+  }
+}
+
+/** @throws {BadRequestError} if the document has no such operation, or several and none is named */
+function findOperation(document: Document, name: string | undefined): Operation {
+  const operation = document.operation(name);
+  if (operation !== undefined) return operation;
+  throw new BadRequestError(
+    'The document has no operation of that name, or several operations and `operationName` names none of them.',
+  );
+}
+
+/** @throws {GraphQLError} with the status that GraphQL over HTTP prescribes */
+function requireAllowed({ node }: Operation, allowed: Allowed): void {
+  if (node.operation === OperationTypeNode.MUTATION && !allowed.mutation) {
+    throw refused(405, 'A mutation needs a POST request.', { Allow: 'POST' });
+  }
+  if (node.operation === OperationTypeNode.SUBSCRIPTION && !allowed.subscription) {
+    throw refused(406, 'A subscription needs a request that accepts text/event-stream.');
+  }
+}
+
+function refused(
+  status: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): GraphQLError {
+  const originalError = new BadRequestError(message);
+  return new GraphQLError(message, { originalError, extensions: { http: { status, headers } } });
+}
+
+/** Errors of variables that do not fit, before anything runs. A caller without permission gets that error first. */
+function misfits(
+  operation: Operation,
+  given: Readonly<Record<string, unknown>>,
+  viewer: Viewer,
+): GatewayError[] {
+  const faults = [...faultsOfVariables(operation.variables, given).take(MAX_ERROR_ITEMS)];
+  if (faults.length === 0) return [];
+  const refused = refusals(operation, viewer);
+  return refused.length > 0 ? refused : [new ValidationError(faults)];
+}
+
+/** Masks the errors of a result, logs those that are internal, and notes the first for the metrics. */
+function report(result: Result, { log, failures }: Context): Reply {
+  const reply = maskResult(result);
+  const errors = reply.errors?.map(({ known }) => known) ?? [];
+  for (const error of errors) if (error instanceof InternalError) logInternalError(log, error);
+  const [first] = errors;
+  if (first !== undefined && failures.length === 0) failures.push({ code: first.code });
+  return reply;
+}

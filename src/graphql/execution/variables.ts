@@ -1,0 +1,173 @@
+import {
+  type DocumentNode,
+  type GraphQLArgument,
+  type GraphQLInputField,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isInputType,
+  isListType,
+  isNonNullType,
+  Kind,
+  type OperationDefinitionNode,
+  TypeInfo,
+  typeFromAST,
+  type ValueNode,
+  visit,
+  visitWithTypeInfo,
+} from 'graphql';
+import { type Fault, type Path, REDACTED } from '../../errors.ts';
+import { tooManyItems } from '../../faults.ts';
+import { isSecretAt } from '../secret-inputs.ts';
+
+/** A variable of an operation. */
+export type Variable = {
+  readonly name: string;
+  readonly type: GraphQLInputType;
+  readonly hasDefault: boolean;
+  /** The path of the first argument or input field that takes it. */
+  readonly path: Path;
+  /** The maximum length that this argument or input field declares for a list. */
+  readonly maxItems: number;
+};
+
+type Place = Pick<Variable, 'path' | 'maxItems'>;
+
+/** The variables that an operation declares, with the places where they are used. */
+export function findVariables(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  { variableDefinitions = [] }: OperationDefinitionNode,
+): Variable[] {
+  const places = variableDefinitions.length === 0 ? new Map<string, Place>() : findPlaces(schema, document);
+  return variableDefinitions.flatMap(({ variable, type: typeNode, defaultValue }) => {
+    const name = variable.name.value;
+    const type = typeFromAST(schema, typeNode);
+    const { path, maxItems } = places.get(name) ?? { path: [name], maxItems: 0 };
+    return isInputType(type) ? [{ name, type, hasDefault: defaultValue !== undefined, path, maxItems }] : [];
+  });
+}
+
+function findPlaces(schema: GraphQLSchema, document: DocumentNode): Map<string, Place> {
+  const places = new Map<string, Place>();
+  const typeInfo = new TypeInfo(schema);
+  const visitor = {
+    Argument({ name, value }: { name: { value: string }; value: ValueNode }) {
+      const argument = typeInfo.getArgument();
+      if (argument) note(argument, value, [name.value]);
+    },
+  };
+  visit(document, visitWithTypeInfo(typeInfo, visitor));
+  return places;
+
+  function note(input: GraphQLArgument | GraphQLInputField, value: ValueNode, path: Path): void {
+    if (value.kind === Kind.VARIABLE && !places.has(value.name.value)) {
+      places.set(value.name.value, { path, maxItems: input.extensions.maxItems ?? 0 });
+    }
+    if (value.kind === Kind.LIST) {
+      for (const [index, item] of value.values.entries()) note(input, item, [...path, index]);
+    }
+    const type = getNamedType(input.type);
+    if (value.kind !== Kind.OBJECT || !isInputObjectType(type)) return;
+    for (const { name, value: member } of value.fields) {
+      note(type.getFields()[name.value] ?? input, member, [...path, name.value]);
+    }
+  }
+}
+
+/**
+ * What is wrong with the variables of a request, at the arguments that take them. Lazy: no more is looked at than is
+ * asked for. graphql-js would refuse them too, after reading all of them, with whole values in its messages.
+ */
+export function* faultsOfVariables(
+  variables: readonly Variable[],
+  given: Readonly<Record<string, unknown>>,
+): Generator<Fault> {
+  for (const { name, type, hasDefault, path: start, maxItems } of variables) {
+    const sent = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (sent === undefined && hasDefault) continue;
+    for (const { path, message, value } of faultsOfInput(type, sent, [], maxItems)) {
+      const isShown = value == null || !isSecretAt(type, path);
+      yield { path: [...start, ...path], message, value: isShown ? (value ?? null) : REDACTED };
+    }
+  }
+}
+
+function* faultsOfInput(
+  type: GraphQLInputType,
+  value: unknown,
+  path: Path,
+  maxItems: number,
+): Generator<Fault> {
+  if (isNonNullType(type)) {
+    if (value === undefined) yield { path, message: 'is required', value };
+    else if (value === null) yield { path, message: 'must not be null', value };
+    else yield* faultsOfInput(type.ofType, value, path, maxItems);
+  } else if (value === undefined || value === null) {
+    return;
+  } else if (isListType(type)) {
+    // A lone value stands for a list of one (GraphQL, section 3.11).
+    if (!Array.isArray(value)) yield* faultsOfInput(type.ofType, value, path, maxItems);
+    else if (value.length > maxItems) yield { path, message: tooManyItems(maxItems), value };
+    else
+      for (const [index, item] of value.entries())
+        yield* faultsOfInput(type.ofType, item, [...path, index], maxItems);
+  } else if (isInputObjectType(type)) {
+    yield* faultsOfFields(type.getFields(), type.isOneOf, value, path);
+  } else {
+    try {
+      type.parseValue(value);
+    } catch {
+      yield { path, message: leafRule(type), value };
+    }
+  }
+}
+
+function* faultsOfFields(
+  fields: Readonly<Record<string, GraphQLInputField>>,
+  isOneOf: boolean,
+  value: unknown,
+  path: Path,
+): Generator<Fault> {
+  if (!isRecord(value)) {
+    yield { path, message: 'must be an object', value };
+    return;
+  }
+  for (const [name, { type, defaultValue, extensions }] of Object.entries(fields)) {
+    const given = Object.hasOwn(value, name) ? value[name] : undefined;
+    if (given === undefined && defaultValue !== undefined) continue;
+    yield* faultsOfInput(type, given, [...path, name], extensions.maxItems ?? 0);
+  }
+  for (const name of Object.keys(value)) {
+    if (!Object.hasOwn(fields, name)) {
+      yield { path: [...path, name], message: 'is not a known field', value: value[name] };
+    }
+  }
+  const given = Object.values(value);
+  if (isOneOf && (given.length !== 1 || given[0] === null)) {
+    yield { path, message: 'must have exactly one field, and that not null', value };
+  }
+}
+
+function leafRule(type: Exclude<GraphQLInputType, { ofType: unknown }>): string {
+  if (isEnumType(type)) {
+    const words = type.getValues().map(({ name }) => name);
+    return `must be one of ${words.join(', ')}`;
+  }
+  switch (type.name) {
+    case 'Int':
+      return 'must be a whole number of at most 32 bits';
+    case 'Boolean':
+      return 'must be a boolean';
+    case 'DateTime':
+      return 'must be an RFC 3339 time, for example 2026-01-31T09:30:00.000Z';
+    default:
+      return 'must be a string';
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,132 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { anonymous } from '../../auth/viewer.ts';
+import type { Context } from '../../context.ts';
+import { BadRequestError, type GatewayError, locationOf, UnauthenticatedError } from '../../errors.ts';
+import { faultsOf } from '../../faults.ts';
+import { accepts } from '../../http/accept.ts';
+import { searchOf } from '../../http/address.ts';
+import { parseJson, readJson } from '../../http/body.ts';
+import { sendText } from '../../http/reply.ts';
+import { whenAsked } from '../../when-asked.ts';
+import { parseDocument } from '../execution/documents.ts';
+import { type Engine, Parameters } from '../execution/engine.ts';
+import { isIntrospection } from '../execution/operation.ts';
+import type { RateLimiter } from '../rate-limit.ts';
+import { EVENT_STREAM, sendEvents } from './event-stream.ts';
+import { resultTypeOf } from './media-type.ts';
+import type { createResponder, Outcome } from './yoga.ts';
+
+/** What the GraphQL API needs of the gateway. */
+export type GraphQLOptions = {
+  engine: Engine;
+  rateLimiter: Pick<RateLimiter, 'refuseExhausted'>;
+  /** Opens what answers everything but plain successes. */
+  openResponder(): Promise<ReturnType<typeof createResponder>>;
+  /** Whether introspection needs no token. */
+  openIntrospection: boolean;
+  /** Authenticates a request and opens its context; for `anonymous` it only opens one. */
+  open(request: IncomingMessage, response: ServerResponse, as?: typeof anonymous): Promise<Context>;
+  settle(context: Context, response: ServerResponse): Promise<void>;
+  fail(error: unknown, response: ServerResponse): GatewayError;
+};
+
+/**
+ * The GraphQL endpoint: the token first, then the parameters, then the operation. Plain successes are written here,
+ * and event streams too, for which Yoga needs twice the memory. Yoga answers everything else.
+ */
+export function createGraphQLEndpoint(options: GraphQLOptions) {
+  const { engine, rateLimiter, openResponder, openIntrospection, open, settle, fail } = options;
+
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    // A reply to a GET may hold a credential, and caches may keep it.
+    if (request.method === 'GET') response.setHeader('Cache-Control', 'no-store');
+    const outcome = await run(request, response);
+    if (outcome === 'sent') return;
+    const respond = await openResponder();
+    await respond(request, response, { outcome });
+  };
+
+  async function run(request: IncomingMessage, response: ServerResponse): Promise<Outcome | 'sent'> {
+    const read = whenAsked(() => readParameters(request, response));
+    let context: Context | undefined;
+    try {
+      context = await openFor(request, response, read);
+      rateLimiter.refuseExhausted(context);
+      return isSupported(request) ? await answer(request, response, await read(), context) : {};
+    } catch (error) {
+      return { refusal: fail(error, response) };
+    } finally {
+      if (context !== undefined && !response.headersSent) await settle(context, response);
+    }
+  }
+
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    parameters: Parameters,
+    context: Context,
+  ): Promise<Outcome | 'sent'> {
+    const { accept } = request.headers;
+    const allowed = { mutation: request.method === 'POST', subscription: accepts(accept, EVENT_STREAM) };
+    const reply = await engine.run(parameters, context, allowed);
+    const type = resultTypeOf(accept);
+    if ('results' in reply) {
+      await settle(context, response);
+      await sendEvents(reply, response);
+    } else if (reply.errors === undefined && type !== undefined) {
+      await settle(context, response);
+      sendText(response, 200, type, JSON.stringify(reply));
+    } else return { query: parameters.query, reply };
+    return 'sent';
+  }
+
+  async function openFor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    read: () => Promise<Parameters>,
+  ): Promise<Context> {
+    try {
+      return await open(request, response);
+    } catch (error) {
+      const isMissing = error instanceof UnauthenticatedError && !error.tokenSent;
+      if (!isMissing || !openIntrospection || !(await asksIntrospection(read))) throw error;
+      return open(request, response, anonymous);
+    }
+  }
+}
+
+/** Without a token everything that is not plainly introspection is refused as such, unreadable requests too. */
+async function asksIntrospection(read: () => Promise<Parameters>): Promise<boolean> {
+  try {
+    const { query } = await read();
+    return isIntrospection(parseDocument(query));
+  } catch {
+    return false;
+  }
+}
+
+/** Yoga refuses other methods. */
+function isSupported({ method }: IncomingMessage): boolean {
+  return method === 'POST' || method === 'GET';
+}
+
+/** @throws {BadRequestError} if the request cannot be read, or has parameters of another shape */
+async function readParameters(request: IncomingMessage, response: ServerResponse): Promise<Parameters> {
+  const sent = request.method === 'POST' ? await readJson(request, response) : parametersOf(request);
+  const parsed = Parameters.safeParse(sent);
+  if (parsed.success) return parsed.data;
+  const [fault] = faultsOf(parsed, sent, ['parameters']);
+  throw new BadRequestError(fault ? `Invalid request: ${locationOf(fault.path)} ${fault.message}.` : '');
+}
+
+/** The parameters of a request without a body. @throws {BadRequestError} if one is not JSON */
+function parametersOf(request: IncomingMessage): Record<string, unknown> {
+  const query = searchOf(request);
+  const entries = [...new Set(query.keys())].map((name) => {
+    const text = query.get(name) ?? '';
+    return [name, JSON_PARAMETERS.has(name) ? parseJson(text, ['query', name]) : text] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+const JSON_PARAMETERS = new Set(['variables', 'extensions']);

@@ -1,0 +1,68 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Subscription } from '../execution/engine.ts';
+import type { Reply } from '../mask.ts';
+
+/** The media type of server-sent events. */
+export const EVENT_STREAM = 'text/event-stream';
+
+/** A comment is sent this often, so that no proxy takes the connection for dead. */
+const HEARTBEAT_MS = 12_000;
+const COMMENT = ':\n\n';
+
+/**
+ * Sends a subscription as server-sent events (GraphQL over SSE, distinct connections mode), until it ends or the client
+ * leaves. The next result is read once the client has taken the last one. Never rejects: what is thrown is sent as the
+ * last result.
+ */
+export async function sendEvents(
+  { results, toReply }: Subscription,
+  response: ServerResponse,
+): Promise<void> {
+  const stop = () => void results.return(undefined).catch(() => undefined);
+  if (response.closed) return stop();
+  response.once('close', stop);
+  begin(response);
+  const heartbeat = setInterval(() => {
+    if (!response.writableNeedDrain) response.write(COMMENT);
+  }, HEARTBEAT_MS);
+  try {
+    for (;;) {
+      const { done, value } = await results.next();
+      if (done || response.closed) break;
+      if (!response.write(eventOf(toReply(value)))) await drained(response);
+    }
+  } catch (error) {
+    response.write(eventOf(toReply({ errors: [error] })));
+  } finally {
+    clearInterval(heartbeat);
+    response.end('event: complete\ndata:\n\n');
+  }
+}
+
+function begin(response: ServerResponse): void {
+  response.socket?.setKeepAlive(true);
+  response.writeHead(200, {
+    'Content-Type': EVENT_STREAM,
+    Connection: 'keep-alive',
+    'Cache-Control': 'no-cache',
+    'Content-Encoding': 'none',
+  });
+  // Written alone, the head is kept as one text for as long as the stream lives, not in its many pieces.
+  response.flushHeaders();
+  response.write(COMMENT);
+}
+
+function eventOf({ errors, data }: Reply): string {
+  return `event: next\ndata: ${JSON.stringify({ errors, data })}\n\n`;
+}
+
+/** Waits until the client has taken what was written, or has left. */
+async function drained(response: ServerResponse): Promise<void> {
+  const waiting = new AbortController();
+  const { signal } = waiting;
+  await Promise.race(['drain', 'close'].map((event) => once(response, event, { signal }))).catch(
+    () => undefined,
+  );
+  waiting.abort();
+}

@@ -1,0 +1,42 @@
+import type { GraphQLSchema } from 'graphql';
+import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
+import { maskError, type Reply } from '../mask.ts';
+import { GRAPHQL_PATH } from './graphql-path.ts';
+
+/** What became of a request: refused with an error, or its document and the reply. Neither for unsupported methods. */
+export type Outcome = { readonly refusal?: unknown; readonly query?: string; readonly reply?: Reply };
+
+type ServerContext = { readonly outcome: Outcome };
+type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
+
+/** GraphQL over HTTP by Yoga: methods, media types, status and headers of requests that have been run already. */
+export function createResponder(schema: GraphQLSchema) {
+  const fromOutcome: YogaPlugin = {
+    onRequestParse({ serverContext: { outcome }, setRequestParser }) {
+      if (outcome.refusal !== undefined) throw outcome.refusal;
+      setRequestParser(() => ({ query: outcome.query ?? '' }));
+    },
+    onParams({ context: { outcome }, setResult }) {
+      if (outcome.reply !== undefined) setResult(withText(outcome.reply));
+    },
+  };
+  return createYoga<ServerContext>({
+    schema,
+    graphqlEndpoint: GRAPHQL_PATH,
+    graphiql: false,
+    landingPage: false,
+    cors: false,
+    multipart: false,
+    logging: false,
+    disposeOnProcessTerminate: false,
+    parserAndValidationCache: false,
+    maxRequestBodySize: false,
+    maskedErrors: { maskError },
+    plugins: [fromOutcome],
+  });
+}
+
+/** Yoga would make every error again, and search the document for its place once more. */
+function withText(reply: Reply) {
+  return { ...reply, stringify: () => JSON.stringify({ errors: reply.errors, data: reply.data }) };
+}

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { dismissBy, nextEvent, presentCursor, watchEvents } from './support/inbox.ts';
+import { runProcess } from './support/process.ts';
+import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
+import { member } from './support/tokens.ts';
+
+let gateway: TestGateway;
+/** On the same database. */
+let second: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  second = await startTestGateway({}, gateway.database);
+});
+afterAll(async () => {
+  await second.close();
+  await gateway.close();
+});
+
+async function get(at: TestGateway, user: string, path: string, tag = '') {
+  return rest(at, 'GET', path, { token: await member(user), headers: { 'If-None-Match': tag } });
+}
+
+const renew = () => runProcess('src/commands/renew-epoch.ts', { DATABASE_URL: gateway.database.url });
+
+const paths = ['/user/notifications', '/user/workspaces'];
+
+test.each(paths)(
+  '%s of users whose records began in the same millisecond have different tags',
+  async (path) => {
+    const users = paths.map((_path, index) => `${path}-${index}`);
+    await gateway.database.sql(
+      'insert into user_revision (user_id, notifications, workspaces) select unnest($1::text[]), 1, 1',
+      [users],
+    );
+    const replies = await Promise.all(users.map((user) => get(gateway, user, path)));
+    const [first, other] = replies.map(({ headers }) => headers.get('etag'));
+    expect(first).not.toBe(other);
+  },
+);
+
+test('after the epoch is renewed every gateway returns 200 for an old entity tag, and 304 for the new one', async () => {
+  await publish(gateway, 'tags');
+  await putWorkspaces(gateway, 'tags', [workspaceInput()]);
+  const tags = new Map<string, string>();
+  for (const path of paths) tags.set(path, (await get(gateway, 'tags', path)).headers.get('etag') ?? '');
+  for (const [path, tag] of tags) expect((await get(second, 'tags', path, tag)).status).toBe(304);
+
+  expect(await renew()).toMatchObject({ status: 0, stderr: '' });
+
+  for (const at of [gateway, second]) {
+    for (const [path, tag] of tags) {
+      const { status, headers } = await get(at, 'tags', path, tag);
+      expect(status).toBe(200);
+      expect((await get(at, 'tags', path, headers.get('etag') ?? '')).status).toBe(304);
+    }
+  }
+});
+
+test('after the epoch is renewed an old cursor starts over, and dismisses nothing', async () => {
+  const { id } = await publish(gateway, 'cursors');
+  const old = await presentCursor(gateway, 'cursors');
+
+  expect(await renew()).toMatchObject({ status: 0, stderr: '' });
+
+  expect(await dismissBy(second, 'cursors', { filter: { upTo: old } })).toEqual([]);
+  const stream = await watchEvents(gateway, 'cursors', old);
+  expect((await nextEvent(stream)).notification.id).toBe(id);
+  stream.close();
+});
+
+test('a stream that was open when the epoch was renewed ends with the next change', async () => {
+  await publish(gateway, 'open');
+  const stream = await watchEvents(gateway, 'open', await presentCursor(gateway, 'open'));
+  await renew();
+  await publish(gateway, 'open');
+  expect(await stream.ended).toBe('complete');
+});
+
+test('renewing restores the row of the epoch where it is missing', async () => {
+  await gateway.database.sql('delete from database_epoch');
+  expect(await renew()).toMatchObject({ status: 0, stderr: '' });
+  expect(await gateway.database.sql('select count(*)::int as rows from database_epoch')).toEqual([
+    { rows: 1 },
+  ]);
+});

@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { settingsFor } from './support/gateway.ts';
+import { scrape } from './support/metrics.ts';
+import { compileCache, type GatewayProcess, startGatewayProcess } from './support/process.ts';
+import { freePort } from './support/redis.ts';
+
+const FAILED = 'gateway_log_write_failures_total';
+const DROPPED = 'gateway_log_lines_dropped_total';
+
+let folder: string;
+let database: TestDatabase;
+beforeAll(async () => {
+  folder = await makeFolder();
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  await database.drop();
+  await removeFolder(folder);
+});
+
+const health = async (gateway: { address: string }) => (await fetch(`${gateway.address}/healthz`)).status;
+
+/** Writes 1.5 MB to the log: every line has the whole path. */
+async function writeMuch(gateway: { address: string }): Promise<void> {
+  for (let count = 0; count < 150; count += 1) {
+    const reply = await fetch(`${gateway.address}/${'x'.repeat(10_000)}`);
+    expect(reply.status).toBe(404);
+    await reply.text();
+  }
+}
+
+test.each([{}, { LOG_LEVEL: 'silent' }])(
+  'a gateway whose standard output is a full disk serves, counts what it cannot write, and stops its PostgreSQL: %o',
+  async (settings) => {
+    const dataDir = join(folder, 'data');
+    const port = await freePort();
+    const child = spawn(process.execPath, [fileURLToPath(new URL('../src/main.ts', import.meta.url))], {
+      env: { NODE_COMPILE_CACHE: compileCache, DATA_DIR: dataDir, PORT: String(port), ...settings },
+      stdio: ['ignore', openSync('/dev/full', 'w'), 'inherit'],
+    });
+    const ended = once(child, 'exit');
+    const gateway = { address: `http://127.0.0.1:${port}` };
+
+    await eventually(async () => expect(await health(gateway)).toBe(200));
+    await eventually(async () => expect((await scrape(gateway)).sum(FAILED)).toBeGreaterThan(0));
+    expect((await scrape(gateway)).sum(DROPPED)).toBe(0);
+    child.kill();
+    expect(await ended).toEqual([0, null]);
+    expect(existsSync(join(dataDir, 'postgresql/cluster/postmaster.pid'))).toBe(false);
+  },
+);
+
+describe.each([
+  ['gone', (gateway: GatewayProcess) => gateway.ignore()],
+  ['stuck', (gateway: GatewayProcess) => gateway.pause()],
+])("a gateway whose log's reader is %s", (_how, lose) => {
+  test('serves, counts what it cannot write, keeps 1 MiB of it, and stops', async () => {
+    const gateway = await startGatewayProcess(settingsFor(database));
+    lose(gateway);
+
+    await writeMuch(gateway);
+    await eventually(async () => {
+      const scraped = await scrape(gateway);
+      expect(scraped.sum(FAILED)).toBeGreaterThan(0);
+      expect(scraped.sum(DROPPED)).toBeGreaterThan(0);
+      // The reader of the pipe and the pipe itself hold less than 256 KiB.
+      expect(scraped.sum(DROPPED)).toBeLessThan(60);
+    });
+    expect(await health(gateway)).toBe(200);
+    gateway.ignore();
+    expect(await gateway.stop()).toMatchObject({ status: 0, stderr: '' });
+  });
+});
+
+test('lines that could not be written for some time are written once they can, in their order', async () => {
+  const gateway = await startGatewayProcess(settingsFor(database));
+  gateway.pause();
+  await writeMuch(gateway);
+  await eventually(async () => expect((await scrape(gateway)).sum(DROPPED)).toBeGreaterThan(0));
+
+  gateway.resume();
+  await eventually(() => expect(gateway.stdout().length).toBeGreaterThan(1_000_000));
+  const lines = gateway
+    .stdout()
+    .split('\n')
+    .filter((line) => line.startsWith('{'));
+  const times = lines.slice(0, -1).map((line) => JSON.parse(line).time);
+  expect(times).toEqual([...times].sort());
+  expect(times.length).toBeGreaterThan(90);
+  await gateway.stop();
+});
