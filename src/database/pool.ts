@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { type Pool, type PoolClient, type PoolConfig, types } from 'pg';
+import { Pool, type PoolClient, type PoolConfig, types } from 'pg';
 import { timeFromPostgres } from '../time.ts';
 
 /** How to reach the database: an address, connections at most, and milliseconds for each wait. */
@@ -11,7 +11,7 @@ const SILENCE_MS = 1000;
 /** Settings of the connections, so that no wait is without end and a pool recovers from any outage by itself. */
 export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConfig {
   return {
-    connectionString: inUtc(url),
+    connectionString: withSetting(url, 'TimeZone=UTC'),
     max: poolSize,
     connectionTimeoutMillis: timeoutMs,
     statement_timeout: timeoutMs,
@@ -23,12 +23,25 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConf
   };
 }
 
-/** Times come in the zone of the connection, and are read as UTC. */
-function inUtc(url: string): string {
+/** Timestamps come in the connection's time zone, and are read as UTC. */
+function withSetting(url: string, setting: string): string {
   const address = new URL(url);
   const given = address.searchParams.get('options');
-  address.searchParams.set('options', [given, '-c TimeZone=UTC'].filter(Boolean).join(' '));
+  address.searchParams.set('options', [given, `-c ${setting}`].filter(Boolean).join(' '));
   return address.href;
+}
+
+/**
+ * A pool for statements that are sent one behind another, all of them prepared. They find their rows by keys, so
+ * PostgreSQL need not plan them for their values again and again.
+ */
+export function openPipelinedPool(options: PoolOptions): Pool {
+  const url = withSetting(options.url, 'plan_cache_mode=force_generic_plan');
+  const pool = new Pool({ ...poolOptions({ ...options, url }), pipeline: true });
+  // Statements under way fail by themselves; unheard, the events would end the process.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
 }
 
 /** How the values of a type are read, by the type's number in PostgreSQL, where not as pg does. */
