@@ -125,6 +125,7 @@ export async function createApp(
       cipher,
       hub,
       readTurns,
+      announce: () => undefined,
       onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
       charges: { counted: viewer === anonymous, paid: { reads: 0, writes: 0, platform: 0 } },
     };

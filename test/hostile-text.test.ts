@@ -47,18 +47,26 @@ const noChange = { epoch: '', revision: 0 };
 /** The good arguments of a root field with one value put in. */
 function argumentsWith({ field, path }: Place, value: unknown): Record<string, unknown> {
   const given = structuredClone(goodArguments[field]?.('alice') ?? {});
-  const member = path[1] === 'payload' ? path[2] : undefined;
-  if (typeof member === 'string')
-    Object.assign(given.input ?? {}, { payload: { [member]: structuredClone(payloads[member]) } });
+  const payload = path.indexOf('payload');
+  const member = path[payload + 1];
+  if (payload >= 0 && typeof member === 'string')
+    Object.assign(at(given, path.slice(0, payload)), {
+      payload: { [member]: structuredClone(payloads[member]) },
+    });
   if (path[1] === 'filter') Object.assign(given, { input: { filter: { upTo: writeCursor(noChange) } } });
-  let parent: object = given;
-  for (const step of path.slice(0, -1)) {
-    const next: unknown = Reflect.get(parent, step);
-    if (typeof next !== 'object' || next === null) throw new Error(`Nothing stands at ${locationOf(path)}.`);
-    parent = next;
-  }
-  Reflect.set(parent, path.at(-1) ?? '', value);
+  Reflect.set(at(given, path.slice(0, -1)), path.at(-1) ?? '', value);
   return given;
+}
+
+/** The object at a path. */
+function at(given: object, path: readonly Step[]): object {
+  let found = given;
+  for (const step of path) {
+    const next: unknown = Reflect.get(found, step);
+    if (typeof next !== 'object' || next === null) throw new Error(`Nothing stands at ${locationOf(path)}.`);
+    found = next;
+  }
+  return found;
 }
 
 let gateway: TestGateway;

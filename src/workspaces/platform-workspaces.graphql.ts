@@ -1,11 +1,19 @@
 import { type Fault, ValidationError } from '../errors.ts';
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost, boundedText, MAX_LENGTH, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
+import {
+  atMost,
+  boundedText,
+  MAX_LENGTH,
+  notAheadRule,
+  uuidRule,
+  wholeNumberRule,
+} from '../graphql/rules.ts';
 import { Secret } from '../secret.ts';
+import { deleteWorkspace } from './delete-workspace.ts';
+import { putWorkspaces, type WorkspaceState } from './put-workspaces.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
-import { deleteWorkspace, putWorkspaces, type WorkspaceState } from './workspaces.ts';
 
 const HardwareInput = builder.inputType('HardwareInput', {
   description: 'What a workspace runs on.',
@@ -32,7 +40,12 @@ const WorkspaceInput = builder.inputType('WorkspaceInput', {
     previewToken: t.string(boundedText('Token for preview URLs.', MAX_LENGTH.token)),
     errorMessage: t.string(boundedText('Details of the status `ERROR`.', MAX_LENGTH.errorMessage)),
     createdAt: t.field({ type: 'DateTime', required: true, description: 'When it was made.' }),
-    updatedAt: t.field({ type: 'DateTime', required: true, description: 'When it came to be as told here.' }),
+    updatedAt: t.field({
+      type: 'DateTime',
+      required: true,
+      description: 'When the workspace got this state; at most five minutes in the future.',
+      validate: notAheadRule,
+    }),
   }),
 });
 
@@ -66,7 +79,12 @@ const DeleteWorkspaceInput = builder.inputType('DeleteWorkspaceInput', {
   fields: (t) => ({
     userId: t.id({ required: true, description: 'Whose workspace.' }),
     id: t.id({ required: true, description: 'Which one, a UUID.', validate: uuidRule }),
-    deletedAt: t.field({ type: 'DateTime', required: true, description: 'When it went.' }),
+    deletedAt: t.field({
+      type: 'DateTime',
+      required: true,
+      description: 'When the workspace was deleted; at most five minutes in the future.',
+      validate: notAheadRule,
+    }),
   }),
 });
 
@@ -86,11 +104,11 @@ builder.mutationFields((t) => ({
     nullable: true,
     description: 'Stores the states that are newer than what is known, all or none.',
     args: { input: t.arg({ type: PutWorkspacesInput, required: true, description: 'The states.' }) },
-    resolve: async (_root, { input }, { em }) => {
+    resolve: async (_root, { input }, context) => {
       const states = input.workspaces.map(stateOf);
       const twice = repeated(states);
       if (twice.length > 0) throw new ValidationError(twice);
-      return { workspaces: await putWorkspaces(em, input.userId, states) };
+      return { workspaces: await putWorkspaces(context, input.userId, states) };
     },
   }),
   deleteWorkspace: t.field({
@@ -99,8 +117,8 @@ builder.mutationFields((t) => ({
     nullable: true,
     description: 'Removes a workspace; states from before `deletedAt` that come later do not bring it back.',
     args: { input: t.arg({ type: DeleteWorkspaceInput, required: true, description: 'Which one.' }) },
-    resolve: async (_root, { input: { userId, id, deletedAt } }, { em }) => ({
-      deleted: await deleteWorkspace(em, userId, id.toLowerCase(), deletedAt),
+    resolve: async (_root, { input: { userId, id, deletedAt } }, context) => ({
+      deleted: await deleteWorkspace(context, userId, id.toLowerCase(), deletedAt),
     }),
   }),
 }));
