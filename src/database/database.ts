@@ -2,11 +2,11 @@ import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
 import { type InferKyselyDB, MikroORM } from '@mikro-orm/postgresql';
 import type { Kysely } from 'kysely';
-import { Pool, type PoolConfig } from 'pg';
+import type { Pool } from 'pg';
 import { entities } from './entities.ts';
 import { NamedColumns } from './named-columns.ts';
 import { Pipeline } from './pipeline.ts';
-import { type PoolOptions, poolOptions, watchPools } from './pool.ts';
+import { openPipelinedPool, type PoolOptions, poolOptions, readPoolOptions, watchPools } from './pool.ts';
 
 /** Where the migrations lie, each file named as its class. */
 export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.url));
@@ -35,11 +35,12 @@ export async function openDatabase(options: PoolOptions) {
     // Without a logger of its own the library prints.
     logger: () => undefined,
   });
-  const reads = { short: new Pipeline(settings), long: new Pipeline(settings) };
+  const readSettings = readPoolOptions(options);
+  const reads = { short: new Pipeline(readSettings), long: new Pipeline(readSettings) };
   pools.begin('short_reads', reads.short.pool);
   pools.begin('long_reads', reads.long.pool);
   pipelines.set(orm.getMetadata(), reads);
-  const forChanges = openChanges(settings);
+  const forChanges = openPipelinedPool(options);
   pools.begin('changes', forChanges);
   changes.set(orm.getMetadata(), forChanges);
   const closePool = orm.close.bind(orm);
@@ -97,15 +98,6 @@ export function changesOf(em: EntityManager): Pool {
 }
 
 const changes = new WeakMap<object, Pool>();
-
-/** The statements of a change are sent one behind another. */
-function openChanges(settings: PoolConfig): Pool {
-  const pool = new Pool({ ...settings, pipeline: true });
-  // Statements under way fail by themselves; unheard, the events would end the process.
-  pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
-  return pool;
-}
 
 type Pipelines = { short: Pipeline; long: Pipeline };
 
