@@ -4,11 +4,12 @@ import type { Bound } from '../../src/database/statement.ts';
 import { lockUsers } from '../../src/revisions/change.ts';
 import { settings } from './settings.ts';
 
-/** As many connections as the gateway's; statements are sent one behind another. */
+/** As many connections as the gateway's, with plans for any values; statements are sent one behind another. */
 const pool = new pg.Pool({
   connectionString: settings.DATABASE_URL,
   max: settings.DATABASE_POOL_SIZE,
   pipeline: true,
+  options: '-c plan_cache_mode=force_generic_plan',
 });
 
 /** What the gateway's statements are built by. Nothing is sent over its connections. */
