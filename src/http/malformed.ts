@@ -49,7 +49,7 @@ function isAnswered(response: ServerResponse | undefined): boolean {
 
 /** Whether a request before the one that fails still waits for its reply, or for the end of it. */
 function isDue(response: ServerResponse | undefined): response is ServerResponse {
-  return response !== undefined && response.req.complete && !response.writableFinished;
+  return response?.req.complete === true && !response.writableFinished;
 }
 
 /**
