@@ -22,6 +22,8 @@ import { works } from './works.ts';
  *   NODE_ENV=production. The peers (bench/peers/, a file each) do the same work with the best settings that their
  *   documentation names, and without what they need not have: limits, a log, audit. All have as many connections to
  *   PostgreSQL.
+ * - What changes records is held against node:http and pg too, which run the gateway's own statements in one pipelined
+ *   transaction and announce nothing, and publishing against a gateway that announces nothing.
  * - Nothing is timed before the replies of all contenders were found equal (bench/equality.ts, bench/content.ts).
  * - The contenders of a work run right after one another, in another order each round (bench/rounds.ts). Read the
  *   ratios: the load and PostgreSQL share the machine with the servers, and other work on it moves all numbers.
