@@ -8,10 +8,24 @@ export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 /** A server that no longer answers at all is given up so much later than one that does. */
 const SILENCE_MS = 1000;
 
+/** Times come in the zone of the connection, and are read as UTC. */
+const UTC = '-c TimeZone=UTC';
+
+/**
+ * Lists are read by indexes in their order. Where a user has most of a table's records, PostgreSQL would rather read
+ * the whole table, also for a filter that matches none of them. No read is worth compiling either.
+ */
+const BY_INDEX = '-c enable_seqscan=off -c enable_bitmapscan=off -c jit=off';
+
+/** Settings of connections that read lists. */
+export function readPoolOptions(options: PoolOptions): PoolConfig {
+  return { ...poolOptions(options), connectionString: withSettings(options.url, UTC, BY_INDEX) };
+}
+
 /** Settings of the connections, so that no wait is without end and a pool recovers from any outage by itself. */
 export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConfig {
   return {
-    connectionString: inUtc(url),
+    connectionString: withSettings(url, UTC),
     max: poolSize,
     connectionTimeoutMillis: timeoutMs,
     statement_timeout: timeoutMs,
@@ -23,11 +37,10 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConf
   };
 }
 
-/** Times come in the zone of the connection, and are read as UTC. */
-function inUtc(url: string): string {
+function withSettings(url: string, ...settings: string[]): string {
   const address = new URL(url);
   const given = address.searchParams.get('options');
-  address.searchParams.set('options', [given, '-c TimeZone=UTC'].filter(Boolean).join(' '));
+  address.searchParams.set('options', [given, ...settings].filter(Boolean).join(' '));
   return address.href;
 }
 
