@@ -7,7 +7,7 @@ import { answerOpenApi } from '../rest/openapi.ts';
 import { createRestRouter, routes } from '../rest/router.ts';
 import { createAuthenticate, openTokens } from './auth/authenticate.ts';
 import { developmentEncryptionKeys } from './auth/development-key.ts';
-import { openKeySet } from './auth/key-set.ts';
+import type { KeySet } from './auth/key-set.ts';
 import { anonymous } from './auth/viewer.ts';
 import type { Config } from './config.ts';
 import type { Context } from './context.ts';
@@ -23,6 +23,7 @@ import { createCounters } from './graphql/rate-limit-counters.ts';
 import { createSchema } from './graphql/schema.ts';
 import { createGraphQLEndpoint } from './graphql/server/endpoint.ts';
 import { GRAPHQL_PATH } from './graphql/server/graphql-path.ts';
+import { ReadTurns } from './graphql/turns.ts';
 import { allowOrigins } from './http/cors.ts';
 import { answerDocs, DOCS_PATHS } from './http/docs.ts';
 import { answerHealth, answerReadiness } from './http/health.ts';
@@ -57,6 +58,7 @@ const PATHS = [
 export type Shared = {
   redis: Redis | undefined;
   hub: Hub;
+  keySet: KeySet;
   metrics: Registry;
   events: EventMetrics;
   /** The address that callers see, once it is known. */
@@ -72,8 +74,7 @@ export async function createApp(
   log: Log,
   shared: Shared,
 ): Promise<RequestListener> {
-  const { redis, hub, metrics, events, publicUrl, isListening, isStopping } = shared;
-  const keySet = await openKeySet(config.keySet, config.dataDir);
+  const { redis, hub, keySet, metrics, events, publicUrl, isListening, isStopping } = shared;
   const { issuer, audience, orgClaim } = config;
   const tokens = openTokens({ keySet, issuer, audience, orgClaim });
   const authenticate = createAuthenticate(tokens);
@@ -97,6 +98,7 @@ export async function createApp(
   // One for all requests: nothing is ever loaded into it, and a transaction forks its own.
   const em = database.em.fork();
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
+  const readTurns = new ReadTurns();
   const records = new WeakMap<ServerResponse, RequestRecord>();
 
   const recordOf = (response: ServerResponse): RequestRecord => {
@@ -122,6 +124,7 @@ export async function createApp(
       failures: record.failures,
       cipher,
       hub,
+      readTurns,
       announce: () => undefined,
       onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
       charges: { counted: viewer === anonymous, paid: { reads: 0, writes: 0, platform: 0 } },

@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import { errorResponse } from '../rest/errors.ts';
 import { createApp } from './app.ts';
+import { openKeySet } from './auth/key-set.ts';
 import type { Config } from './config.ts';
 import { addressOf, type Database } from './database/database.ts';
 import { createDraining } from './http/draining.ts';
@@ -14,6 +15,7 @@ import { destroyStalledSockets } from './http/stalled-writes.ts';
 import { type Timeouts, timeouts } from './http/timeouts.ts';
 import { createHub } from './live/hub.ts';
 import { type Listener, startListener } from './live/listener.ts';
+import { watchKeySet } from './live/withdrawn-keys.ts';
 import type { Log } from './log.ts';
 import { createEventMetrics } from './metrics/event-metrics.ts';
 import { startRetention } from './notifications/retention.ts';
@@ -45,6 +47,7 @@ export async function startServer(
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
   const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers }, events.delivered);
+  const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...parsing } = patience;
   const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...parsing });
   const draining = createDraining(server);
@@ -55,7 +58,7 @@ export async function startServer(
     const publicUrl = () => config.publicUrl ?? address;
     const isListening = () => listener?.isUp ?? false;
     const isStopping = () => draining.isOn;
-    const shared = { redis, hub, metrics, events, publicUrl, isListening, isStopping };
+    const shared = { redis, hub, keySet, metrics, events, publicUrl, isListening, isStopping };
     const app = await createApp(config, database, log, shared);
     const { listener: serve, isServing } = limitPipelining(app);
     server.on('request', serve);
@@ -69,6 +72,7 @@ export async function startServer(
   }
   const listening = startListener(addressOf(database), config.databaseTimeoutMs, hub, log);
   listener = listening;
+  const withdrawals = watchKeySet(keySet, hub);
   const retention = startRetention(database, config.notificationRetentionDays, log);
   return {
     address,
@@ -83,6 +87,7 @@ export async function startServer(
         log.warn({ cut, graceMs }, 'cut the requests that took too long');
         database.abandonQueries();
       }
+      withdrawals.stop();
       await Promise.all([listening.close(), retention.stop()]);
       redis?.disconnect();
     },

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { type Issuer, startIssuer } from './support/issuer.ts';
+import { openStream } from './support/sse.ts';
 import { signToken } from './support/tokens.ts';
 
 let issuer: Issuer;
@@ -72,4 +73,63 @@ test('a key set that was fetched goes on holding while its address does not answ
   expect(await statusFor(await signed(key, 'one'))).toBe(200);
   expect(await statusFor(await signed(key, 'unknown'))).toBe(401);
   expect(issuer.requests()).toBeGreaterThan(1);
+});
+
+/** Lets a minute pass by the clock, with a round trip to the issuer between its steps. */
+async function passMinute(): Promise<void> {
+  for (let step = 0; step < 3; step += 1) {
+    await vi.advanceTimersByTimeAsync(20_000);
+    await (await fetch(issuer.url)).text();
+  }
+}
+
+test('a stream ends within a minute after the key of its token has left the key set, others go on', async () => {
+  vi.useFakeTimers({
+    toFake: ['Date', 'setInterval', 'clearInterval'],
+    now: new Date('2026-01-01T00:00:00Z'),
+  });
+  const watched = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
+  const query = 'subscription { notificationEvents { cursor } }';
+  const open = async (key: CryptoKey, kid: string) =>
+    openStream(watched, query, {}, { token: await signed(key, kid) });
+  try {
+    const [old, key] = [await issuer.add('old'), await issuer.add('new')];
+    const ending = await open(old, 'old');
+    const staying = await open(key, 'new');
+    await passMinute();
+    expect([ending.results, staying.results]).toEqual([[], []]);
+
+    issuer.withdraw('old');
+    await passMinute();
+
+    expect(await ending.ended).toBe('complete');
+    expect(ending.results).toEqual([
+      { data: undefined, errors: [expect.objectContaining({ extensions: { code: 'UNAUTHENTICATED' } })] },
+    ]);
+    expect(staying.results).toEqual([]);
+    staying.close();
+  } finally {
+    await watched.close();
+  }
+});
+
+test('a stream outlives an issuer that does not answer', async () => {
+  vi.useFakeTimers({
+    toFake: ['Date', 'setInterval', 'clearInterval'],
+    now: new Date('2026-01-01T00:00:00Z'),
+  });
+  const watched = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
+  try {
+    const token = await signed(await issuer.add('only'), 'only');
+    const stream = await openStream(watched, 'subscription { notificationEvents { cursor } }', {}, { token });
+    issuer.fail();
+    const requests = issuer.requests();
+    await passMinute();
+    expect(issuer.requests()).toBeGreaterThan(requests + 3);
+    expect(stream.results).toEqual([]);
+    expect(await Promise.race([stream.ended, 'open'])).toBe('open');
+    stream.close();
+  } finally {
+    await watched.close();
+  }
 });

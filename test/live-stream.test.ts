@@ -30,6 +30,7 @@ const viewer = {
   scopes: new Set<never>(),
   isMember: true,
   expiresAt: Date.now() + 3_600_000,
+  signedBy: '',
 };
 const change = { user: 'alice', topic: 'notifications' } as const;
 

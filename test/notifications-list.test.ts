@@ -85,7 +85,7 @@ test('the newest comes first; of one millisecond the greater id by code point', 
   expect((await page('ordered', '')).ids).toEqual(expected);
 
   // An index gives this order by itself; without one it must be asked for.
-  await gateway.database.sql('drop index notification_newest, notification_newest_by_status');
+  await gateway.database.sql('drop index notification_newest, notification_newest_by_kind_and_status');
   expect(idsOf(await inbox('ordered'))).toEqual(expected);
 });
 

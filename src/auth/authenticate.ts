@@ -3,6 +3,7 @@ import { errors, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { InternalError, UnauthenticatedError } from '../errors.ts';
 import { isId } from '../text.ts';
+import { fingerprintOf } from './fingerprint.ts';
 import type { KeySet } from './key-set.ts';
 import { type RememberedTokens, rememberVerified } from './remembered-tokens.ts';
 import { hasRepeatedMembers } from './repeated-members.ts';
@@ -61,7 +62,7 @@ const Organization = z.union([z.string().min(1), z.array(z.string().min(1)).min(
  */
 async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
   try {
-    const { payload, protectedHeader } = await jwtVerify(token, rules.keySet, {
+    const { payload, protectedHeader, key } = await jwtVerify(token, rules.keySet, {
       algorithms: ALGORITHMS,
       clockTolerance: CLOCK_TOLERANCE_SECONDS,
       currentDate: new Date(),
@@ -80,6 +81,7 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
       scopes: scopesOf(claims.scope),
       isMember: Organization.safeParse(claims[rules.orgClaim]).success,
       expiresAt: claims.exp * 1000,
+      signedBy: fingerprintOf(key),
     };
   } catch (error) {
     if (error instanceof InternalError || error instanceof UnauthenticatedError) throw error;

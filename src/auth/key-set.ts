@@ -2,11 +2,14 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors.ts';
 import { developmentPublicKeys } from './development-key.ts';
+import { fingerprintsIn } from './fingerprint.ts';
 
 /** Finds the public key for a token's header; rejects with a jose error where none fits. */
-export type KeySet = JWTVerifyGetKey & {
+export type KeySet = JWTVerifyGetKey<CryptoKey> & {
   /** Seconds since the keys were fetched; undefined where they never were, and for keys that are not fetched. */
   age?(): number | undefined;
+  /** Fingerprints of the keys of the set, fetched again if they are old; undefined for keys that are not fetched. */
+  fingerprints?(): Promise<ReadonlySet<string>>;
 };
 
 /** The key set of the configuration (RFC 7517). */
@@ -38,13 +41,14 @@ const LARGEST_BYTES = 1_048_576;
 /** A fetched key set. The keys that it has go on holding while its address is slow, away or answers nonsense. */
 function remoteKeySet(url: URL): KeySet {
   let keys: KeySet | undefined;
+  let fingerprints: ReadonlySet<string> = new Set();
   let fetchedAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
   let failedAt = Number.NEGATIVE_INFINITY;
   let failure: unknown;
   let pending: Promise<void> | undefined;
 
-  const find: JWTVerifyGetKey = async (header, token) => {
+  const find: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
     const age = Date.now() - fetchedAt;
     if (keys === undefined || (age > STALE_MS && !isAway())) await refresh();
     else if (age > REFRESH_MS) void refresh();
@@ -60,6 +64,10 @@ function remoteKeySet(url: URL): KeySet {
   };
   return Object.assign(find, {
     age: () => (keys === undefined ? undefined : (Date.now() - fetchedAt) / 1000),
+    async fingerprints() {
+      if (Date.now() - fetchedAt > REFRESH_MS) await refresh();
+      return fingerprints;
+    },
   });
 
   /** Whether the address failed of late: then nobody waits for it, it is asked in the background. */
@@ -79,7 +87,9 @@ function remoteKeySet(url: URL): KeySet {
   async function replaceKeys(): Promise<void> {
     triedAt = Date.now();
     try {
-      keys = createLocalJWKSet(await fetchKeys(url));
+      const fetched = await fetchKeys(url);
+      keys = createLocalJWKSet(fetched);
+      fingerprints = fingerprintsIn(fetched);
       fetchedAt = triedAt;
       failedAt = Number.NEGATIVE_INFINITY;
     } catch (error) {

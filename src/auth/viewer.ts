@@ -17,10 +17,18 @@ export type Viewer = {
   readonly isMember: boolean;
   /** When the token expires, in milliseconds since 1970. */
   readonly expiresAt: number;
+  /** The fingerprint of the key that signed the token. */
+  readonly signedBy: string;
 };
 
 /** Nobody: what introspection without a token runs as. It may do nothing. */
-export const anonymous: Viewer = { userId: '', scopes: new Set(), isMember: false, expiresAt: 0 };
+export const anonymous: Viewer = {
+  userId: '',
+  scopes: new Set(),
+  isMember: false,
+  expiresAt: 0,
+  signedBy: '',
+};
 
 /**
  * The scopes of a token. Without the claim it has its user's full account access and nothing more;

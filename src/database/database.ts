@@ -6,7 +6,7 @@ import type { Pool } from 'pg';
 import { entities } from './entities.ts';
 import { NamedColumns } from './named-columns.ts';
 import { Pipeline } from './pipeline.ts';
-import { openPipelinedPool, type PoolOptions, poolOptions, watchPools } from './pool.ts';
+import { openPipelinedPool, type PoolOptions, poolOptions, readPoolOptions, watchPools } from './pool.ts';
 
 /** Where the migrations lie, each file named as its class. */
 export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.url));
@@ -35,7 +35,8 @@ export async function openDatabase(options: PoolOptions) {
     // Without a logger of its own the library prints.
     logger: () => undefined,
   });
-  const reads = { short: new Pipeline(settings), long: new Pipeline(settings) };
+  const readSettings = readPoolOptions(options);
+  const reads = { short: new Pipeline(readSettings), long: new Pipeline(readSettings) };
   pools.begin('short_reads', reads.short.pool);
   pools.begin('long_reads', reads.long.pool);
   pipelines.set(orm.getMetadata(), reads);

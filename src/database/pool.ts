@@ -8,10 +8,21 @@ export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 /** A server that no longer answers at all is given up so much later than one that does. */
 const SILENCE_MS = 1000;
 
+/**
+ * Lists are read by indexes in their order. Where a user has most of a table's records, PostgreSQL would rather read
+ * the whole table, also for a filter that matches none of them. No read is worth compiling either.
+ */
+const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];
+
+/** Settings of connections that read lists. */
+export function readPoolOptions(options: PoolOptions): PoolConfig {
+  return poolOptions({ ...options, url: withSettings(options.url, ...BY_INDEX) });
+}
+
 /** Settings of the connections, so that no wait is without end and a pool recovers from any outage by itself. */
 export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConfig {
   return {
-    connectionString: withSetting(url, 'TimeZone=UTC'),
+    connectionString: withSettings(url, 'TimeZone=UTC'),
     max: poolSize,
     connectionTimeoutMillis: timeoutMs,
     statement_timeout: timeoutMs,
@@ -24,10 +35,11 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConf
 }
 
 /** Timestamps come in the connection's time zone, and are read as UTC. */
-function withSetting(url: string, setting: string): string {
+function withSettings(url: string, ...settings: string[]): string {
   const address = new URL(url);
   const given = address.searchParams.get('options');
-  address.searchParams.set('options', [given, `-c ${setting}`].filter(Boolean).join(' '));
+  const options = [given, ...settings.map((setting) => `-c ${setting}`)];
+  address.searchParams.set('options', options.filter(Boolean).join(' '));
   return address.href;
 }
 
@@ -36,7 +48,7 @@ function withSetting(url: string, setting: string): string {
  * PostgreSQL need not plan them for their values again and again.
  */
 export function openPipelinedPool(options: PoolOptions): Pool {
-  const url = withSetting(options.url, 'plan_cache_mode=force_generic_plan');
+  const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan');
   const pool = new Pool({ ...poolOptions({ ...options, url }), pipeline: true });
   // Statements under way fail by themselves; unheard, the events would end the process.
   pool.on('error', () => undefined);

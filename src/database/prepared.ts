@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import type { QueryConfig, QueryResultRow } from 'pg';
 import { columnsOf, type EntityManager, pipelinesOf, query, type Tables } from './database.ts';
 
@@ -7,8 +8,6 @@ import { columnsOf, type EntityManager, pipelinesOf, query, type Tables } from '
 export type Inputs<Input> = {
   /** The place of an input's value. */
   slot<Name extends string & keyof Input>(name: Name): RawBuilder<NonNullable<Input[Name]>>;
-  /** Any of the values of an input that is a list: one array, so that the length makes no other statement. */
-  any<Name extends string & keyof Input>(name: Name): RawBuilder<ElementOf<NonNullable<Input[Name]>>>;
   /** Whether an input is given; each choice of inputs makes a statement of its own. */
   has(name: string & keyof Input): boolean;
   /** The properties of an entity that are to be read: some always, and those that the caller tells. */
@@ -17,8 +16,6 @@ export type Inputs<Input> = {
     ...always: (string & keyof Tables[Entity])[]
   ): (string & keyof Tables[Entity])[];
 };
-
-type ElementOf<List> = List extends readonly (infer Element)[] ? Element : never;
 
 /**
  * Runs a statement with its inputs; those that are undefined are not given. Only some properties of the records are
@@ -30,8 +27,8 @@ export type Prepared<Input, Row> = (
   reads?: ReadonlySet<string>,
 ) => Promise<Row[]>;
 
-/** Callers choose what is read. Of more choices than these all properties are, so that none can have statements at will. */
-const MOST_STATEMENTS = 100;
+/** Callers choose which properties are read, and every choice is a statement: the least recently used ones are evicted. */
+const MAX_STATEMENTS = 200;
 
 type Statement<Row> = { name: string; compiled: CompiledQuery<Row>; does: Work };
 
@@ -42,7 +39,7 @@ type Statement<Row> = { name: string; compiled: CompiledQuery<Row>; does: Work }
 export function prepared<Input extends object, Row extends QueryResultRow>(
   build: (db: Kysely<Tables>, inputs: Inputs<Input>) => Compilable<Row>,
 ): Prepared<Input, Row> {
-  const statements = new Map<string, Statement<Row>>();
+  const statements = new LRUCache<string, Statement<Row>>({ max: MAX_STATEMENTS });
 
   function statementFor(
     em: EntityManager,
@@ -52,10 +49,8 @@ export function prepared<Input extends object, Row extends QueryResultRow>(
     const key = [...given.keys(), 'reads', ...(reads ?? ['all'])].join(' ');
     const known = statements.get(key);
     if (known !== undefined) return known;
-    if (reads !== undefined && statements.size >= MOST_STATEMENTS) return statementFor(em, given, undefined);
     const compiled = build(query(em), {
       slot: (name) => sql`${new Slot(name)}`,
-      any: (name) => sql`any(${new Slot(name)})`,
       has: (name) => given.has(name),
       read: <Entity extends keyof Tables>(entity: Entity, ...always: (string & keyof Tables[Entity])[]) => {
         const asked = reads && new Set([...always, ...reads]);
@@ -65,7 +60,7 @@ export function prepared<Input extends object, Row extends QueryResultRow>(
       },
     }).compile();
     const name = hash('sha256', compiled.sql, 'base64url');
-    const statement = { name, compiled, does: workOf(compiled) };
+    const statement = { name, compiled, does: workOf(compiled, given) };
     statements.set(key, statement);
     return statement;
   }
@@ -86,9 +81,10 @@ export function prepared<Input extends object, Row extends QueryResultRow>(
 /** What a statement does: a short read has a limit and skips nothing, so that it reads few records by an index. */
 type Work = 'short read' | 'long read' | 'change';
 
-function workOf({ query }: CompiledQuery): Work {
+function workOf({ query }: CompiledQuery, given: ReadonlyMap<string, unknown>): Work {
   if (query.kind !== 'SelectQueryNode') return 'change';
-  return query.limit !== undefined && query.offset === undefined ? 'short read' : 'long read';
+  const hasLimit = query.limit !== undefined || given.has('limit');
+  return hasLimit && !given.has('offset') ? 'short read' : 'long read';
 }
 
 async function run<Row extends QueryResultRow>(em: EntityManager, statement: QueryConfig, does: Work) {

@@ -177,7 +177,7 @@ export function connectionType<Node extends Position>(
       totalCount: t.int({
         description: 'How many records the whole list has; counted only when asked for.',
         extensions: reads(),
-        resolve: ({ totalCount }) => totalCount(),
+        resolve: ({ totalCount }, _args, { readTurns, viewer }) => readTurns.take(viewer.userId, totalCount),
       }),
     }),
   });

@@ -107,10 +107,11 @@ function* unstorableParts(
   value: unknown,
   path: (string | number)[],
 ): Generator<Pick<Fault, 'path' | 'message'>> {
-  if (typeof value === 'string' && !isStorableText(value)) yield { path, message: TEXT_RULE };
-  if (typeof value === 'number' && !Number.isFinite(value))
-    yield { path, message: 'must be a finite number' };
-  if (typeof value !== 'object' || value === null) return;
+  if (typeof value !== 'object' || value === null) {
+    const message = unstorableRule(value);
+    if (message !== undefined) yield { path, message };
+    return;
+  }
   if (path.length >= MAX_JSON_DEPTH) {
     yield { path, message: `must not be nested deeper than ${MAX_JSON_DEPTH} levels` };
     return;
@@ -120,6 +121,14 @@ function* unstorableParts(
     if (key === '__proto__') yield { path, message: 'must not have a key "__proto__"' };
     else if (!isStorableText(key))
       yield { path, message: 'must not have a key with U+0000 or a lone surrogate' };
-    else yield* unstorableParts(item, [...path, step]);
+    // Most values are fine and have nothing inside.
+    else if (typeof item === 'object' || unstorableRule(item) !== undefined)
+      yield* unstorableParts(item, [...path, step]);
   }
+}
+
+/** The rule that a text or number breaks, if it breaks one. */
+function unstorableRule(value: unknown): string | undefined {
+  if (typeof value === 'string' && !isStorableText(value)) return TEXT_RULE;
+  return typeof value === 'number' && !Number.isFinite(value) ? 'must be a finite number' : undefined;
 }

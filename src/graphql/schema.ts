@@ -62,7 +62,9 @@ function guard(schema: GraphQLSchema): GraphQLSchema {
           context.operations.add(fieldName);
           try {
             checkAccess(access, context.viewer, args);
-            return await resolve(source, args, context, info);
+            if (access.bucket !== 'reads') return await resolve(source, args, context, info);
+            const read = () => resolve(source, args, context, info);
+            return await context.readTurns.take(context.viewer.userId, read, context.listing);
           } catch (error) {
             context.failures.push({ field: fieldName, code: asGatewayError(error).code });
             throw error;

@@ -17,6 +17,10 @@ export type Subscriber = {
   wake(announcement?: Announcement): void;
   /** Called when the gateway stops. */
   goAway(): void;
+  /** The fingerprint of the key that signed the subscriber's token. */
+  readonly signedBy: string;
+  /** Called when that key is no longer valid. */
+  withdraw(): void;
 };
 
 /** How many subscribers a user and the whole gateway may have. */
@@ -32,6 +36,8 @@ export type Hub = {
   resume(): void;
   /** Told how many seconds after its announcement a change was handed over to a subscriber. */
   delivered(seconds: number): void;
+  /** Ends the subscriptions of tokens that were signed by a key that is no longer valid. */
+  withdraw(isWithdrawn: (key: string) => boolean): void;
   /** Ends every subscription, and whichever comes later. */
   close(): void;
   readonly size: number;
@@ -69,6 +75,9 @@ export function createHub(limits: HubLimits, delivered: Hub['delivered'] = () =>
       for (const subscriber of everybody()) subscriber.wake();
     },
     delivered,
+    withdraw(isWithdrawn) {
+      for (const subscriber of everybody()) if (isWithdrawn(subscriber.signedBy)) subscriber.withdraw();
+    },
     close() {
       isClosed = true;
       for (const subscriber of everybody()) subscriber.goAway();

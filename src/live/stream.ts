@@ -57,7 +57,7 @@ const RETRY_MS = 1000;
 /**
  * A stream of what is new in the database. It keeps no event that nobody has asked for: it only notes that something
  * is new, and reads when the client is ready, so a slow client gets the newest state instead of every step. It ends
- * with {@link UnauthenticatedError} when the viewer's token expires, with {@link GoingAwayError} when the gateway
+ * with {@link UnauthenticatedError} when the viewer's token expires or its key leaves the key set, with {@link GoingAwayError} when the gateway
  * stops, and without an error when the user is deleted.
  *
  * An iterator of its own rather than a generator: a generator that waits is not freed when the client leaves.
@@ -126,6 +126,14 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
 
   goAway(): void {
     this.#fail(new GoingAwayError());
+  }
+
+  get signedBy(): string {
+    return this.#audience.viewer.signedBy;
+  }
+
+  withdraw(): void {
+    this.#fail(new UnauthenticatedError(true, 'the key that signed the token has left the key set'));
   }
 
   end(): void {

@@ -1,22 +1,48 @@
 import { type EntityManager, query } from '../database/database.ts';
+import { prepared } from '../database/prepared.ts';
 import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
+import { BATCH_RECORDS, endOfBatch } from '../revisions/batch.ts';
 import type { Notification } from './notification.entity.ts';
 
-/** A user's notifications that changed after a revision, in their newest state, in the order of their changes. */
-export async function changedNotifications(
+/** The columns of unlimited length, by property. */
+const texts = {
+  taskName: 'task_name',
+  projectName: 'project_name',
+  projectRepoUrl: 'project_repo_url',
+  workspaceId: 'workspace_id',
+  title: 'title',
+  previewText: 'preview_text',
+  prUrl: 'pr_url',
+  payload: 'payload',
+} as const satisfies Partial<Record<keyof Notification, string>>;
+
+const changed = prepared<{ userId: string; after: number }, Notification>((db, { slot, read }) => {
+  const properties = read('Notification', 'id', 'kind', 'status', 'revision');
+  const [userId, after] = [slot('userId'), slot('after')];
+  const columns = Object.entries(texts).flatMap(([name, column]) =>
+    properties.some((read) => read === name) ? [column] : [],
+  );
+  return db
+    .selectFrom('Notification')
+    .select(properties)
+    .where('userId', '=', userId)
+    .where('revision', '>', after)
+    .where('revision', '<=', endOfBatch({ table: 'notification', userId, after }, columns))
+    .orderBy('revision')
+    .limit(BATCH_RECORDS);
+});
+
+/**
+ * A batch of a user's notifications that changed after a revision, in their newest state and the order of their
+ * changes; beside those that tell them apart only with the properties that are told to be read.
+ */
+export function changedNotifications(
   em: EntityManager,
   userId: string,
   after: number,
-  limit: number,
+  reads?: ReadonlySet<string>,
 ): Promise<Notification[]> {
-  return query(em)
-    .selectFrom('Notification')
-    .selectAll()
-    .where('userId', '=', userId)
-    .where('revision', '>', after)
-    .orderBy('revision')
-    .limit(limit)
-    .execute();
+  return changed(em, { userId, after }, reads);
 }
 
 /** How many of a user's notifications wait for them. */

@@ -1,5 +1,6 @@
 import { accountRead, accountWrite } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
+import { reads, readsBelow, readsOf } from '../graphql/reads.ts';
 import { atMost, idRule } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
@@ -51,10 +52,23 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
     type: t.field({
       type: EventTypeEnum,
       description: 'What happened last; steps before it are left out.',
+      extensions: reads<Notification>('status'),
       resolve: ({ notification }) => eventTypes[notification.status],
     }),
-    notification: t.expose('notification', { type: NotificationUnion, description: 'In its newest state.' }),
-    counts: t.expose('counts', { type: Counts, description: 'How many wait for the user now.' }),
+    notification: t.expose('notification', {
+      type: NotificationUnion,
+      description: 'In its newest state.',
+      extensions: readsBelow,
+    }),
+    counts: t.field({
+      type: Counts,
+      description: 'How many wait for the user now.',
+      extensions: reads<NotificationEvent>('counts'),
+      resolve: ({ counts }) => {
+        if (counts === undefined) throw new Error('The counts were not read.');
+        return counts;
+      },
+    }),
     cursor: t.exposeString('cursor', { description: 'For `after`, to go on behind this event.' }),
   }),
 });
@@ -71,9 +85,12 @@ builder.subscriptionField('notificationEvents', (t) =>
           'The cursor of the last event that was seen: all changes since come first. From now unless told.',
       }),
     },
-    subscribe: (_root, { after }, context) => {
+    subscribe: (_root, { after }, context, info) => {
       const cursor = after == null ? undefined : readCursor(after, ['after']);
-      return openStream(context, watchNotifications(context.em, context.viewer.userId, cursor));
+      return openStream(
+        context,
+        watchNotifications(context.em, context.viewer.userId, cursor, readsOf(info)),
+      );
     },
     resolve: (event) => event,
   }),

@@ -47,7 +47,10 @@ export const NotificationSchema = defineEntity({
     },
     { name: 'notification_of_task', properties: ['userId', 'taskId', 'kind', 'occurredAt'] },
     { name: 'notification_newest', properties: ['userId', 'createdAt', 'id'] },
-    { name: 'notification_newest_by_status', properties: ['userId', 'status', 'createdAt', 'id'] },
+    {
+      name: 'notification_newest_by_kind_and_status',
+      properties: ['userId', 'kind', 'status', 'createdAt', 'id'],
+    },
   ],
   uniques: [
     { name: 'notification_one_active', properties: ['userId', 'taskId', 'kind'], where: "status = 'active'" },

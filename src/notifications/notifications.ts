@@ -1,21 +1,23 @@
-import type { Kysely } from 'kysely';
-import type { EntityManager, Tables } from '../database/database.ts';
+import { sql } from 'kysely';
+import type { EntityManager } from '../database/database.ts';
 import {
+  type Combinations,
+  countMatching,
   cutPage,
+  idsOfPage,
+  inOrder,
   type Page,
   type PageInput,
   pageInput,
-  type StatusInput,
-  statusInput,
   type Tagged,
 } from '../database/page.ts';
 import { type Inputs, prepared } from '../database/prepared.ts';
 import { NotFoundError } from '../errors.ts';
 import type { Writer } from '../live/announcer.ts';
-import type { NotificationKind } from '../notification-kind.ts';
+import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Time } from '../time.ts';
-import type { Notification, NotificationStatus } from './notification.entity.ts';
+import { type Notification, type NotificationStatus, notificationStatuses } from './notification.entity.ts';
 
 /** Which of a user's notifications; an empty list or none is no filter. */
 export type NotificationFilter = {
@@ -23,30 +25,45 @@ export type NotificationFilter = {
   kind?: readonly NotificationKind[] | null | undefined;
 };
 
-type FilterInput = StatusInput<NotificationStatus> & {
+/** Every combination of the kinds and statuses that match, one in each position; none without a filter. */
+type FilterInput = {
   userId: string;
   kinds: readonly NotificationKind[] | undefined;
+  statuses: readonly NotificationStatus[] | undefined;
 };
 
 function filterInput(userId: string, { status, kind }: NotificationFilter): FilterInput {
-  return { userId, ...statusInput(status), kinds: kind?.length ? kind : undefined };
+  if (!status?.length && !kind?.length) return { userId, kinds: undefined, statuses: undefined };
+  const statuses = new Set(status?.length ? status : notificationStatuses);
+  const kinds = new Set(kind?.length ? kind : notificationKinds);
+  const combinations = [...kinds].flatMap((kind) => [...statuses].map((status) => ({ kind, status })));
+  return {
+    userId,
+    kinds: combinations.map(({ kind }) => kind),
+    statuses: combinations.map(({ status }) => status),
+  };
 }
 
-function matching(db: Kysely<Tables>, { slot, any, has }: Inputs<FilterInput>) {
-  return db
+/** By the index on (user_id, kind, status, created_at, id). */
+function combinations({ slot }: Inputs<FilterInput>): Combinations {
+  return {
+    from: sql`unnest(${slot('kinds')}::text[], ${slot('statuses')}::text[]) as wanted (kind, status)`,
+    table: 'notification',
+    matches: sql`user_id = ${slot('userId')} and kind = wanted.kind and status = wanted.status`,
+  };
+}
+
+const list = prepared<FilterInput & PageInput, Tagged<Notification>>((db, inputs) => {
+  const { slot, has, read } = inputs;
+  const all = db
     .selectFrom('Notification')
+    .select(read('Notification', 'id', 'kind'))
     .where('userId', '=', slot('userId'))
-    .$if(has('status'), (all) => all.where('status', '=', slot('status')))
-    .$if(has('statuses'), (all) => all.where('status', '=', any('statuses')))
-    .$if(has('kinds'), (all) => all.where('kind', '=', any('kinds')));
-}
-
-const list = prepared<FilterInput & PageInput, Tagged<Notification>>((db, inputs) =>
-  cutPage(matching(db, inputs).select(inputs.read('Notification', 'id', 'kind')), inputs).$if(
-    inputs.has('tagged'),
-    (all) => all.select(selectTag(db, 'notifications', inputs.slot('userId')).as('tag')),
-  ),
-);
+    .$if(has('tagged'), (all) => all.select(selectTag(db, 'notifications', slot('userId')).as('tag')));
+  if (!has('kinds')) return cutPage(all, inputs);
+  const ids = idsOfPage(combinations(inputs), inputs);
+  return inOrder(all.where('id', '=', sql<string>`any(${ids})`), has('backwards'));
+});
 
 /** A user's notifications, newest first; beside `id` and `kind` only with the properties that are told to be read. */
 export async function listNotifications(
@@ -60,7 +77,12 @@ export async function listNotifications(
 }
 
 const count = prepared<FilterInput, { count: number }>((db, inputs) =>
-  matching(db, inputs).select((eb) => eb.fn.countAll<number>().as('count')),
+  inputs.has('kinds')
+    ? db.selectNoFrom(countMatching(combinations(inputs)).as('count'))
+    : db
+        .selectFrom('Notification')
+        .where('userId', '=', inputs.slot('userId'))
+        .select((eb) => eb.fn.countAll<number>().as('count')),
 );
 
 /** How many there are without paging. */

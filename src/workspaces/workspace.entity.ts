@@ -33,7 +33,10 @@ export const WorkspaceSchema = defineEntity({
     { name: 'workspace_changes', properties: ['userId', 'revision'] },
     { name: 'workspace_newest', properties: ['userId', 'createdAt', 'id'] },
     { name: 'workspace_newest_by_status', properties: ['userId', 'status', 'createdAt', 'id'] },
-    { name: 'workspace_newest_by_project', properties: ['userId', 'projectId', 'createdAt', 'id'] },
+    {
+      name: 'workspace_newest_by_project_and_status',
+      properties: ['userId', 'projectId', 'status', 'createdAt', 'id'],
+    },
   ],
 });
 

@@ -125,6 +125,7 @@ const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').i
       type: WorkspaceType,
       nullable: true,
       description: 'In its newest state; null once it is gone.',
+      extensions: readsBelow,
     }),
   }),
 });
@@ -135,8 +136,8 @@ builder.subscriptionField('workspaceChanged', (t) =>
     type: WorkspaceEventType,
     description:
       "All of the caller's workspaces as they are, then each change. It ends when the token expires.",
-    subscribe: (_root, _args, context) =>
-      openStream(context, watchWorkspaces(context.em, context.viewer.userId)),
+    subscribe: (_root, _args, context, info) =>
+      openStream(context, watchWorkspaces(context.em, context.viewer.userId, readsOf(info))),
     resolve: (event) => event,
   }),
 );

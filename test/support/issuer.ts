@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair } from 'jose';
+import { exportJWK, generateKeyPair, type JWK } from 'jose';
 
 /** An issuer whose key set is fetched over HTTP. */
 export type Issuer = {
@@ -9,6 +9,10 @@ export type Issuer = {
   requests(): number;
   /** Publishes a new key in place of the ones before, and answers its private half. */
   rotate(kid: string): Promise<CryptoKey>;
+  /** Publishes a new key beside the ones before, and answers its private half. */
+  add(kid: string): Promise<CryptoKey>;
+  /** Publishes a key no longer. */
+  withdraw(kid: string): void;
   /** From now on every request is answered 503. */
   fail(): void;
   /** From now on every request is answered 200 with this text. */
@@ -20,7 +24,7 @@ export type Issuer = {
 
 /** Starts an issuer without any key. */
 export async function startIssuer(): Promise<Issuer> {
-  let keys: object[] = [];
+  let keys: JWK[] = [];
   let text: string | undefined;
   let isDown = false;
   let held = Promise.resolve();
@@ -33,14 +37,23 @@ export async function startIssuer(): Promise<Issuer> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
+  async function add(kid: string): Promise<CryptoKey> {
+    const { publicKey, privateKey } = await generateKeyPair('ES256');
+    keys.push({ ...(await exportJWK(publicKey)), kid, alg: 'ES256', use: 'sig' });
+    return privateKey;
+  }
+
   return {
     url: `http://127.0.0.1:${port}/jwks`,
     requests: () => requests,
     async rotate(kid) {
-      const { publicKey, privateKey } = await generateKeyPair('ES256');
-      keys = [{ ...(await exportJWK(publicKey)), kid, alg: 'ES256', use: 'sig' }];
+      keys = [];
       text = undefined;
-      return privateKey;
+      return add(kid);
+    },
+    add,
+    withdraw(kid) {
+      keys = keys.filter((key) => key.kid !== kid);
     },
     fail() {
       isDown = true;

@@ -1,0 +1,17 @@
+import { Migration } from '@mikro-orm/migrations';
+
+/** An index in the list's order for every combination of filter values; each takes the place of a narrower one. */
+export class Migration20261122104000_index_filters extends Migration {
+  override name = 'Migration20261122104000_index_filters';
+
+  override up(): void | Promise<void> {
+    this.addSql(
+      `create index "notification_newest_by_kind_and_status" on "notification" ("user_id", "kind", "status", "created_at", "id");`,
+    );
+    this.addSql(`drop index "notification_newest_by_status";`);
+    this.addSql(
+      `create index "workspace_newest_by_project_and_status" on "workspace" ("user_id", "project_id", "status", "created_at", "id");`,
+    );
+    this.addSql(`drop index "workspace_newest_by_project";`);
+  }
+}

@@ -1,0 +1,86 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Listing } from '../context.ts';
+
+/** Reads of one user that run at once. */
+const READS_AT_ONCE = 4;
+
+/** A list of more records than this holds the event loop up for others. */
+const LONG_LIST = 1000;
+
+/**
+ * After a long list a user's next one waits so many times as long as reading it took. Writing it takes three times as
+ * long, on the event loop: all other users have about five sixths of that.
+ */
+const REST = 20;
+
+/**
+ * Has each user read a few things at once, and of lists that may be long one. Somebody who asks for long lists without
+ * end takes a part of the event loop's time, not all of it.
+ */
+export class ReadTurns {
+  readonly #reads = new Turns(READS_AT_ONCE);
+  readonly #lists = new Turns(1);
+
+  /** Reads when it is the user's turn. @returns what `read` does, its errors included */
+  take<Result>(
+    user: string,
+    read: () => Result | Promise<Result>,
+    listing?: Pick<Listing, 'page'>,
+  ): Promise<Result> {
+    const { limit = Number.POSITIVE_INFINITY } = listing?.page ?? { limit: 0 };
+    if (limit <= LONG_LIST) return this.#reads.take(user, read);
+    const list = async (rest: (ms: number) => void) => {
+      const startedAt = performance.now();
+      const result = await this.#reads.take(user, read);
+      if (recordsIn(result) > LONG_LIST) rest(REST * (performance.now() - startedAt));
+      return result;
+    };
+    return this.#lists.take(user, list);
+  }
+}
+
+/** Work of one key runs so much at once; more waits in the order in which it came. */
+export class Turns {
+  readonly #limit: number;
+  readonly #lines = new Map<string, Line>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Does some work when it is its turn. The work may keep its turn for some milliseconds after it is done. */
+  async take<Result>(
+    key: string,
+    work: (keep: (ms: number) => void) => Result | Promise<Result>,
+  ): Promise<Result> {
+    const line = this.#lines.get(key) ?? { running: 0, waiting: [] };
+    this.#lines.set(key, line);
+    if (line.running < this.#limit) line.running += 1;
+    else await new Promise<void>((proceed) => line.waiting.push(proceed));
+    let keptMs = 0;
+    const keep = (ms: number) => {
+      keptMs = ms;
+    };
+    try {
+      return await work(keep);
+    } finally {
+      if (keptMs === 0) this.#pass(key, line);
+      else void pause(keptMs, undefined, { ref: false }).then(() => this.#pass(key, line));
+    }
+  }
+
+  /** Whoever waits takes the place over, so that nobody who comes meanwhile is first. */
+  #pass(key: string, line: Line): void {
+    const next = line.waiting.shift();
+    if (next === undefined) line.running -= 1;
+    else next();
+    if (line.running === 0) this.#lines.delete(key);
+  }
+}
+
+type Line = { running: number; readonly waiting: (() => void)[] };
+
+function recordsIn(result: unknown): number {
+  const isConnection = typeof result === 'object' && result !== null && 'nodes' in result;
+  return isConnection && Array.isArray(result.nodes) ? result.nodes.length : 0;
+}

@@ -1,0 +1,109 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { setInterval } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { settingsFor } from '../support/gateway.ts';
+import { fillTables, hoardNotifications, hoardWorkspaces } from '../support/hoard.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
+import { member } from '../support/tokens.ts';
+
+/* Whatever one user reads, another user's reads stay fast and do not fail. No rate limit helps here. */
+
+let database: TestDatabase;
+let gateway: GatewayProcess;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await fillTables(database, ['notification', 'workspace'], async () => {
+    await hoardNotifications(database, 'mallory', 500_000);
+    await hoardWorkspaces(database, 'mallory', 10_000);
+  });
+  gateway = await startGatewayProcess({ ...settingsFor(database), LOG_LEVEL: 'warn' });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await database.drop();
+});
+
+const REQUESTS = 300;
+const INTERVAL_MS = 20;
+
+/** Sends a request and reads the reply without looking at it, so that this process is not what is slow. */
+async function send(
+  agent: Agent,
+  method: string,
+  path: string,
+  token: string,
+  body?: string,
+): Promise<number> {
+  const request = httpRequest(`${gateway.address}${path}`, {
+    agent,
+    method,
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+  }).end(body);
+  const [response]: IncomingMessage[] = await once(request, 'response');
+  if (response === undefined) throw new Error('There was no response.');
+  await once(response.resume(), 'end');
+  return response.statusCode ?? 0;
+}
+
+/** Milliseconds that half of Alice's requests take at most, which come at a steady rate, and the statuses that she got. */
+async function measureAlice(): Promise<{ median: number; statuses: Set<number> }> {
+  const agent = new Agent({ keepAlive: true });
+  const token = await member('alice');
+  const replies: Promise<{ status: number; ms: number }>[] = [];
+  for await (const sent of setInterval(INTERVAL_MS, replies)) {
+    const at = performance.now();
+    const reply = send(agent, 'GET', '/editor/auth', token);
+    if (sent.push(reply.then((status) => ({ status, ms: performance.now() - at }))) === REQUESTS) break;
+  }
+  const all = await Promise.all(replies);
+  agent.destroy();
+  const times = all.map(({ ms }) => ms).sort((a, b) => a - b);
+  const median = times[REQUESTS / 2] ?? Number.POSITIVE_INFINITY;
+  return { median, statuses: new Set(all.map(({ status }) => status)) };
+}
+
+/** Repeats a request on several connections until `work` is done. */
+async function whileRepeating<Result>(
+  request: (agent: Agent) => Promise<number>,
+  work: () => Promise<Result>,
+) {
+  const agent = new Agent({ keepAlive: true });
+  let isDone = false;
+  const statuses: number[] = [];
+  const senders = Array.from({ length: 6 }, async () => {
+    while (!isDone) statuses.push(await request(agent));
+  });
+  const result = await work();
+  isDone = true;
+  await Promise.all(senders);
+  agent.destroy();
+  return { result, statuses };
+}
+
+const aliases = Array.from(
+  { length: 20 },
+  (_, index) =>
+    `a${index}: notifications(kind: TASK_FAILED, first: ${index + 1}) { nodes { __typename } totalCount }`,
+);
+const query = JSON.stringify({ query: `{ ${aliases.join(' ')} }` });
+
+test.each([
+  ['filters that match none of 500,000 notifications', 'POST', '/graphql', query],
+  ['10,000 workspaces again and again', 'GET', '/user/workspaces', undefined],
+])(
+  'a user who lists %s does not hold up another',
+  async (_what, method, path, body) => {
+    const token = await member('mallory');
+    const request = (agent: Agent) => send(agent, method, path, token, body);
+    // Before anything is compiled all takes several times as long.
+    for (let warming = 0; warming < 3; warming += 1) await request(new Agent());
+    const alone = await measureAlice();
+    const { result, statuses } = await whileRepeating(request, measureAlice);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(result.statuses).toEqual(new Set([200]));
+    expect(result.median).toBeLessThan(alone.median + 50);
+  },
+  60_000,
+);

@@ -1,0 +1,301 @@
+import { randomUUID } from 'node:crypto';
+import { getIntrospectionQuery } from 'graphql';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { settingsFor } from '../support/gateway.ts';
+import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
+import { payloads, workspaceInput } from '../support/records.ts';
+import { member, platform } from '../support/tokens.ts';
+import { peakMemoryMiB, resetPeakMemory } from './support/memory.ts';
+import { processorTimeMs } from './support/processor-time.ts';
+
+/*
+ * Requests that are made to cost the gateway much more than they cost their sender. Each has bounds on processor time,
+ * as a multiple of a plain request of the same run, on the size of the reply, and on memory.
+ */
+
+let database: TestDatabase;
+let gateway: GatewayProcess;
+let tokens: Readonly<Record<Caller, string>>;
+/** Processor time of a plain request, in milliseconds. */
+let plainMs: number;
+
+type Caller = 'nobody' | 'member' | 'service';
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  gateway = await startGatewayProcess({ ...settingsFor(database), GRAPHIQL: 'true', LOG_LEVEL: 'warn' });
+  tokens = { nobody: '', member: await member('mallory'), service: await platform() };
+  await spend(100, plain);
+  plainMs = await spend(500, plain);
+});
+afterAll(async () => {
+  await gateway.stop();
+  await database.drop();
+});
+
+const plain = () => post('/graphql', 'member', { query: '{ editorAuth { needsReauth } }' });
+
+async function post(path: string, caller: Caller, body: unknown, method = 'POST') {
+  const response = await fetch(`${gateway.address}${path}`, {
+    method,
+    headers: {
+      'Content-Type': 'application/json',
+      ...(caller !== 'nobody' && { Authorization: `Bearer ${tokens[caller]}` }),
+    },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+/** The processor time that a request takes on average, in milliseconds. */
+async function spend(times: number, send: () => Promise<unknown>): Promise<number> {
+  const before = processorTimeMs(gateway.pid);
+  for (let count = 0; count < times; count += 1) await send();
+  return (processorTimeMs(gateway.pid) - before) / times;
+}
+
+const repeat = (count: number, make: (index: number) => string, separator = ' ') =>
+  Array.from({ length: count }, (_none, index) => make(index)).join(separator);
+
+const name = (length: number) => `N${'a'.repeat(length - 1)}`;
+const variables100 = `(${repeat(100, (i) => `$v${i}: Int`)})`;
+const PUBLISH =
+  'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }';
+const UPDATE =
+  'mutation ($input: UpdateNotificationPreferencesInput!) { updateNotificationPreferences(input: $input) { __typename } }';
+const PUT = 'mutation ($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { __typename } }';
+const publication = (input: unknown) => ({
+  input: {
+    userId: 'mallory',
+    task: { id: 't', projectId: 'p' },
+    title: 'T',
+    payload: { planRequested: { toolId: 'tool', input } },
+  },
+});
+const list = <Item>(length: number, item: Item): Item[] => Array<Item>(length).fill(item);
+const dismissals = (count: number) =>
+  `mutation ($ids: [ID!]) { ${repeat(count, (i) => `a${i}: dismissNotifications(input: { ids: $ids }) { __typename }`)} }`;
+
+type Attack = { what: string; caller?: Caller; query: string; variables?: () => unknown; status?: number };
+
+const documents: Attack[] = [
+  {
+    what: 'line breaks and 100 unused variables',
+    query: `query ${variables100} {${'\n'.repeat(60_000)} __typename }`,
+  },
+  {
+    what: 'a megabyte of line breaks and 100 unused variables',
+    query: `query ${variables100} {${'\n'.repeat(1_000_000)} __typename }`,
+  },
+  {
+    what: 'one variable a thousand times, behind line breaks',
+    query: `query (${repeat(1000, () => '$v: Int')}) {${'\n'.repeat(50_000)} __typename }`,
+  },
+  {
+    what: 'an operation name of 60,000 characters and 100 unused variables',
+    query: `query ${name(60_000)} ${variables100} { __typename }`,
+  },
+  {
+    what: 'an operation name of 0.9 MB and 100 unused variables',
+    query: `query ${name(900_000)} ${variables100} { __typename }`,
+  },
+  { what: 'unknown fields with long names', query: `{ ${repeat(20, (i) => name(3000 + i))} }` },
+  {
+    what: 'a thousand conflicting fields',
+    query: `{ workspaces { nodes { ${repeat(1000, (i) => `a: ${i % 2 ? 'id' : 'status'}`)} } } }`,
+  },
+  {
+    what: 'fragments that spread each other',
+    query: `{ ${repeat(600, (i) => `...F${i}`)} } ${repeat(600, (i) => `fragment F${i} on Query { ...F${(i + 1) % 600} }`)}`,
+  },
+  { what: 'a block string without an end', query: `{ a(b: """${'"" '.repeat(20_000)} }` },
+  { what: 'brackets without an end', query: '{'.repeat(65_000) },
+  { what: 'unterminated strings', query: `{ a ${'"\n'.repeat(30_000)} }` },
+];
+
+const inputs: Attack[] = [
+  {
+    what: 'a list of 250,000 IDs under 20 aliases',
+    caller: 'member',
+    query: dismissals(20),
+    variables: () => ({ ids: list(250_000, 'a') }),
+  },
+  {
+    what: 'a list of 60,000 bad IDs',
+    caller: 'member',
+    query: dismissals(1),
+    variables: () => ({ ids: list(60_000, '\u0000') }),
+  },
+  {
+    what: '340,000 empty preferences',
+    caller: 'member',
+    query: UPDATE,
+    variables: () => ({ input: { preferences: list(340_000, {}) } }),
+  },
+  {
+    what: 'unknown fields of an input',
+    caller: 'member',
+    query: UPDATE,
+    variables: () => ({
+      input: Object.fromEntries(Array.from({ length: 60_000 }, (_none, i) => [`key${i}`, i])),
+    }),
+  },
+  {
+    what: 'a cursor of 0.9 MB under 20 aliases',
+    caller: 'member',
+    query: `query ($after: String) { ${repeat(20, (i) => `a${i}: workspaces(after: $after) { totalCount }`)} }`,
+    variables: () => ({ after: 'a'.repeat(900_000) }),
+  },
+  {
+    what: 'wrong keys of a JSON input',
+    caller: 'service',
+    query: PUBLISH,
+    variables: () => publication({ [`${'k'.repeat(400_000)}\u0000`]: 1, summary: 1 }),
+  },
+  {
+    what: 'a thousand JSON values that cannot be stored, below a long key',
+    caller: 'service',
+    query: PUBLISH,
+    variables: () => publication({ ['k'.repeat(100_000)]: list(1000, '\u0000') }),
+  },
+  {
+    what: '300,000 wrong questions',
+    caller: 'service',
+    query: PUBLISH,
+    variables: () => ({
+      input: {
+        ...publication({}).input,
+        payload: { questionRequested: { toolId: 'tool', input: { questions: list(300_000, 1) } } },
+      },
+    }),
+  },
+  {
+    what: '501 workspaces with preview tokens',
+    caller: 'service',
+    query: PUT,
+    variables: () => ({
+      input: { userId: 'mallory', workspaces: list(501, workspaceInput({ previewToken: 'PREVIEW-TOKEN' })) },
+    }),
+  },
+  {
+    what: '500 workspaces with an error each',
+    caller: 'service',
+    query: PUT,
+    variables: () => ({
+      input: {
+        userId: 'mallory',
+        workspaces: list(500, workspaceInput({ gitRef: 'x'.repeat(1000), cpus: 1 })).map((given) => ({
+          ...given,
+          id: 'no',
+        })),
+      },
+    }),
+  },
+  {
+    what: 'both payloads, of half a megabyte',
+    caller: 'service',
+    query: PUBLISH,
+    variables: () => ({
+      input: {
+        ...publication({}).input,
+        payload: { ...payloads.task_failed, ...payloads.plan_requested, other: 'x'.repeat(500_000) },
+      },
+    }),
+  },
+];
+
+const MAX_REPLY_BYTES = 128 * 1024 + 4096;
+
+const attacks: Attack[] = [
+  ...documents.map((attack) => ({ ...attack, what: `${attack.what}, without a token` })),
+  ...documents.map((attack): Attack => ({ ...attack, caller: 'member' })),
+  ...inputs,
+];
+const overGraphQL = attacks.map(({ what, caller = 'nobody', query, variables }) => ({
+  what,
+  send: () => post('/graphql', caller, { query, variables: variables?.() }),
+}));
+const overRest = [
+  ['340,000 empty preferences over REST', { preferences: list(340_000, {}) }],
+  [
+    '100 wrong preferences with long values over REST',
+    { preferences: list(100, { email_enabled: 'x'.repeat(9000) }) },
+  ],
+  [
+    'unknown properties over REST',
+    Object.fromEntries(Array.from({ length: 60_000 }, (_none, i) => [`key${i}`, i])),
+  ],
+].map(([what, body]) => ({
+  what: String(what),
+  send: () => post('/user/notification-preferences', 'member', body, 'PUT'),
+}));
+
+test.each([...overGraphQL, ...overRest])('$what: refused in bounded time and size', async ({ send }) => {
+  const reply = await send();
+  const ms = await spend(3, send);
+
+  expect(reply.status).toBeLessThan(500);
+  expect(reply.text).toMatch(/"errors":\[\{/);
+  expect(reply.text).not.toContain('PREVIEW-TOKEN');
+  expect(Buffer.byteLength(reply.text)).toBeLessThan(MAX_REPLY_BYTES);
+  // What remains is mostly reading a body of a megabyte.
+  expect(ms / plainMs).toBeLessThan(150);
+});
+
+test('a thousand unique documents, each sent until it could be compiled, cost less than 200 MiB', async () => {
+  const fields = 'id title status kind createdAt updatedAt occurredAt';
+  resetPeakMemory(gateway.pid);
+  const before = peakMemoryMiB(gateway.pid);
+  for (let index = 0; index < 1000; index += 1) {
+    const query = `query Q${index} { notifications(first: 1) { nodes { ... on UserNotification { ${fields} } } } }`;
+    const again = index % 10 === 0 ? 12 : 1;
+    const replies = await Promise.all(
+      Array.from({ length: again }, () => post('/graphql', 'member', { query })),
+    );
+    for (const { status } of replies) expect(status).toBe(200);
+  }
+
+  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(200);
+});
+
+test('unique introspection without a token costs less than 200 MiB', async () => {
+  resetPeakMemory(gateway.pid);
+  const before = peakMemoryMiB(gateway.pid);
+  for (let index = 0; index < 40; index += 1) {
+    const query = getIntrospectionQuery().replace('IntrospectionQuery', `Introspection${index}`);
+    const replies = await Promise.all(
+      Array.from({ length: 12 }, () => post('/graphql', 'nobody', { query })),
+    );
+    for (const { status } of replies) expect(status).toBe(200);
+  }
+
+  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(200);
+});
+
+test('a caller without points costs little, whatever they send', async () => {
+  const limited = await startGatewayProcess({
+    ...settingsFor(database),
+    RATE_LIMIT_WRITES_PER_MINUTE: '1',
+    RATE_LIMIT_READS_PER_MINUTE: '1',
+  });
+  const token = await member(randomUUID());
+  const body = JSON.stringify({ preferences: list(340_000, {}) });
+  const send = async (method: string, path: string) => {
+    const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` };
+    const response = await fetch(`${limited.address}${path}`, { method, headers, body });
+    await response.body?.cancel();
+    return response.status;
+  };
+  expect(await send('PUT', '/user/notification-preferences')).toBe(422);
+  expect(await send('POST', '/graphql')).toBe(400);
+
+  const before = processorTimeMs(limited.pid);
+  for (let count = 0; count < 20; count += 1) {
+    expect(await send('PUT', '/user/notification-preferences')).toBe(429);
+    expect(await send('POST', '/graphql')).toBe(429);
+  }
+
+  expect((processorTimeMs(limited.pid) - before) / 40 / plainMs).toBeLessThan(40);
+  await limited.stop();
+});

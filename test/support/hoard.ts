@@ -1,0 +1,42 @@
+import type { TestDatabase } from './database.ts';
+
+/** Fills tables while they have none but their primary keys: indexes are built faster than they are kept up to date. */
+export async function fillTables(
+  { sql }: TestDatabase,
+  tables: readonly string[],
+  fill: () => Promise<unknown>,
+) {
+  const indexes = await sql(
+    `select indexname, indexdef from pg_indexes
+      where schemaname = 'public' and tablename = any($1) and indexname not like '%_pkey'`,
+    [tables],
+  );
+  await sql(`drop index ${indexes.map(({ indexname }) => indexname).join(', ')}`);
+  await fill();
+  await Promise.all(indexes.map(({ indexdef }) => sql(String(indexdef))));
+  await sql('vacuum analyze');
+}
+
+/** Stores notifications of one user, all dismissed and of one kind. */
+export async function hoardNotifications({ sql }: TestDatabase, user: string, number: number): Promise<void> {
+  await sql(
+    `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
+                               occurred_at, created_at, updated_at)
+     select $1, 'n-' || n, n, 'plan_requested', 'dismissed', 'task-' || n, 'p', 'A title', '{"toolId":"t"}',
+            now(), now() - n * interval '1 min', now()
+       from generate_series(1, $2::int) n`,
+    [user, number],
+  );
+}
+
+/** Stores workspaces of one user, all stopped and of one project. */
+export async function hoardWorkspaces({ sql }: TestDatabase, user: string, number: number): Promise<void> {
+  await sql(
+    `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
+                            keep_active, created_at, updated_at)
+     select $1, gen_random_uuid(), n, 'p-0', 'stopped', 'shared', 1, 1, 1, false,
+            now() - n * interval '1 min', now()
+       from generate_series(1, $2::int) n`,
+    [user, number],
+  );
+}

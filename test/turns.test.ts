@@ -1,0 +1,82 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import fc from 'fast-check';
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { Turns } from '../src/graphql/turns.ts';
+import { graphql } from './support/client.ts';
+import { waitingSessions } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
+import { startTestGateway } from './support/gateway.ts';
+import { statementsAbout } from './support/statements.ts';
+import { member } from './support/tokens.ts';
+
+test('reads of one key start in order, a few at once, and end as they do by themselves', async () => {
+  const read = fc.record({ key: fc.constantFrom('a', 'b'), turns: fc.nat(5), fails: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(read, { maxLength: 40 }),
+      fc.integer({ min: 1, max: 4 }),
+      async (reads, limit) => {
+        const turns = new Turns(limit);
+        const running = { a: 0, b: 0 };
+        const started: number[] = [];
+        const ends = await Promise.allSettled(
+          reads.map(({ key, turns: length, fails }, index) =>
+            turns.take(key, async () => {
+              started.push(index);
+              running[key] += 1;
+              expect(running[key]).toBeLessThanOrEqual(limit);
+              for (let passed = 0; passed < length; passed += 1) await turn();
+              running[key] -= 1;
+              if (fails) throw new Error(`read ${index}`);
+              return index;
+            }),
+          ),
+        );
+        expect(ends.map((end) => (end.status === 'fulfilled' ? end.value : end.reason.message))).toEqual(
+          reads.map(({ fails }, index) => (fails ? `read ${index}` : index)),
+        );
+        for (const key of ['a', 'b']) {
+          const own = started.filter((index) => reads[index]?.key === key);
+          expect(own).toEqual(own.toSorted((one, other) => one - other));
+        }
+      },
+    ),
+  );
+});
+
+test('at most four account reads of a user run at once, and all are answered in the end', async () => {
+  const gateway = await startTestGateway({ DATABASE_TIMEOUT_MS: '60000' });
+  const { database } = gateway;
+  try {
+    await database.sql(`insert into user_revision (user_id) values ('alice')`);
+    const token = await member('alice');
+    const aliases = Array.from(
+      { length: 20 },
+      (_, index) => `a${index}: notifications(first: 1) { totalCount }`,
+    );
+    const locker = new pg.Client({ connectionString: database.url });
+    await locker.connect();
+    await locker.query('begin; lock table notification');
+    const replies: ReturnType<typeof graphql>[] = [];
+    const statements = await statementsAbout('alice', async () => {
+      replies.push(graphql(gateway, `{ ${aliases.join(' ')} }`, {}, { token }));
+      await eventually(async () => expect(await waitingSessions(database)).toBeGreaterThan(0));
+      // Another user's reads do not wait for them.
+      const { status } = await graphql(
+        gateway,
+        '{ editorAuth { needsReauth } }',
+        {},
+        { token: await member('bob') },
+      );
+      expect(status).toBe(200);
+    });
+    expect(statements).toHaveLength(4);
+    await locker.end();
+    const [reply] = await Promise.all(replies);
+    expect(reply?.errors).toEqual([]);
+    expect(Object.values(reply?.data)).toEqual(Array(20).fill({ totalCount: 0 }));
+  } finally {
+    await gateway.close();
+  }
+});
