@@ -23,7 +23,7 @@ import { createCounters } from './graphql/rate-limit-counters.ts';
 import { createSchema } from './graphql/schema.ts';
 import { createGraphQLEndpoint } from './graphql/server/endpoint.ts';
 import { GRAPHQL_PATH } from './graphql/server/graphql-path.ts';
-import { Turns } from './graphql/turns.ts';
+import { ReadTurns } from './graphql/turns.ts';
 import { pathOf } from './http/address.ts';
 import { allowOrigins } from './http/cors.ts';
 import { answerDocs, DOCS_PATHS } from './http/docs.ts';
@@ -54,9 +54,6 @@ const PATHS = [
   '/docs/assets/{file}',
   METRICS_PATH,
 ];
-
-/** Account reads of one user that run at once. */
-const READS_AT_ONCE = 4;
 
 /** What all requests share. */
 export type Shared = {
@@ -102,7 +99,7 @@ export async function createApp(
   // One for all requests: nothing is ever loaded into it, and a transaction forks its own.
   const em = database.em.fork();
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
-  const readTurns = new Turns(READS_AT_ONCE);
+  const readTurns = new ReadTurns();
   const records = new WeakMap<ServerResponse, RequestRecord>();
 
   const recordOf = (response: ServerResponse): RequestRecord => {
@@ -129,6 +126,7 @@ export async function createApp(
       cipher,
       hub,
       readTurns,
+      announce: () => undefined,
       onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
       charges: { counted: viewer === anonymous, paid: { reads: 0, writes: 0, platform: 0 } },
     };

@@ -3,7 +3,8 @@ import type { EntityManager } from './database/database.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './editor-auth/credential-cipher.ts';
 import type { ErrorCode } from './errors.ts';
-import type { Turns } from './graphql/turns.ts';
+import type { ReadTurns } from './graphql/turns.ts';
+import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { Time } from './time.ts';
@@ -49,7 +50,9 @@ export type Context = {
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
   /** Account reads of a user run a few at once. */
-  readonly readTurns: Turns;
+  readonly readTurns: ReadTurns;
+  /** Announces a committed change to subscribers. */
+  readonly announce: Announce;
   /** Has something done when the caller leaves, at once where they already have. */
   onLeave(leave: () => void): void;
   readonly charges: Charges;

@@ -40,6 +40,7 @@ const access: Readonly<Record<string, Access>> = {
   publishNotification: { opens: [platformWrite], member: false },
   putWorkspaces: { opens: [platformWrite], member: false },
   reportEditorAuthFailure: { opens: [platformWrite], member: false },
+  publishNotifications: { opens: [platformWrite], member: false },
   resolveNotifications: { opens: [platformWrite], member: false },
   editorCredential: { opens: [credentials], member: false },
   refreshEditorCredential: { opens: [credentials], member: false },

@@ -105,8 +105,10 @@ test('features depend on each other one way', () => {
   const of = (path: string) => features.find((feature) => path.startsWith(`src/${feature}/`));
   const edges = imports.filter(({ from, to }) => of(from) && of(to) && of(from) !== of(to));
   expect([...new Set(edges.map(({ from, to }) => `${of(from)} -> ${of(to)}`))].sort()).toEqual([
+    'editor-auth -> revisions',
     'notifications -> preferences',
     'notifications -> revisions',
+    'preferences -> revisions',
     'statistics -> editor-auth',
     'statistics -> notifications',
     'statistics -> workspaces',

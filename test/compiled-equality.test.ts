@@ -15,7 +15,7 @@ import { maskResult } from '../src/graphql/mask.ts';
 import { createRateLimiter } from '../src/graphql/rate-limit.ts';
 import { createCounters } from '../src/graphql/rate-limit-counters.ts';
 import { createSchema } from '../src/graphql/schema.ts';
-import { Turns } from '../src/graphql/turns.ts';
+import { ReadTurns } from '../src/graphql/turns.ts';
 import { createHub } from '../src/live/hub.ts';
 import { createLog } from '../src/log.ts';
 import { timeOf } from '../src/time.ts';
@@ -68,7 +68,8 @@ function openContext(): Context {
     failures: [],
     cipher: createCredentialCipher(keys),
     hub: createHub({ perUser: 1, inAll: 1 }),
-    readTurns: new Turns(100),
+    announce: () => undefined,
+    readTurns: new ReadTurns(),
     onLeave: () => undefined,
     charges: { counted: true, paid: { reads: 100, writes: 100, platform: 100 } },
   };

@@ -8,6 +8,7 @@ import {
   deleteUser as deleteUserAt,
   publish,
   putWorkspaces,
+  resolve,
   workspaceInput,
 } from './support/records.ts';
 import { openStream } from './support/sse.ts';
@@ -24,11 +25,12 @@ const deleteUser = (userId: string) => deleteUserAt(gateway, userId);
 async function fill(user: string): Promise<void> {
   const token = await member(user);
   await publish(gateway, user, 'task_failed', { id: 'n' });
+  await resolve(gateway, user, 'task', 'ANSWERED', new Date().toISOString());
   const [id = ''] = await putWorkspaces(gateway, user, [workspaceInput(), workspaceInput()]);
   await asPlatform(
     gateway,
     'mutation ($input: DeleteWorkspaceInput!) { deleteWorkspace(input: $input) { deleted } }',
-    { input: { userId: user, id, deletedAt: '2100-01-01T00:00:00Z' } },
+    { input: { userId: user, id, deletedAt: new Date().toISOString() } },
   );
   const preferences = { preferences: [] };
   await rest(gateway, 'PUT', '/user/notification-preferences', { token, body: preferences });

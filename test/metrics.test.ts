@@ -269,19 +269,19 @@ describe('the database', () => {
       await rest(gateway, 'PUT', '/user/notification-preferences', { token, body });
     };
     await change();
-    expect(await connections('main')).toMatchObject({ max: 2, used: 0, pending: 0 });
+    expect(await connections('changes')).toMatchObject({ max: 2, used: 0, pending: 0 });
     const locker = new pg.Client({ connectionString: gateway.database.url });
     await locker.connect();
     await locker.query('begin');
     await locker.query('lock table notification_preference');
     const waiting = [1, 2, 3].map(change);
     await eventually(async () =>
-      expect(await connections('main')).toEqual({ max: 2, used: 2, idle: 0, pending: 1 }),
+      expect(await connections('changes')).toEqual({ max: 2, used: 2, idle: 0, pending: 1 }),
     );
     await locker.query('rollback');
     await locker.end();
     await Promise.all(waiting);
-    expect(await connections('main')).toEqual({ max: 2, used: 0, idle: 2, pending: 0 });
+    expect(await connections('changes')).toEqual({ max: 2, used: 0, idle: 2, pending: 0 });
   });
 
   test.each([
@@ -318,7 +318,7 @@ describe('the database', () => {
         const { sum } = await scrape(proxied);
         expect(sum('gateway_listener_up')).toBe(0);
         expect(sum('gateway_editor_credentials')).toBeUndefined();
-        expect(sum('db_client_connection_max', { db_client_connection_pool_name: 'main' })).toBe(10);
+        expect(sum('db_client_connection_max', { db_client_connection_pool_name: 'changes' })).toBe(10);
       });
       await proxied.close();
       await proxy.close();

@@ -155,7 +155,7 @@ describe('publishing', () => {
     await publish(draft('overtaken', { id: 'earlier' }));
     const time = '2999-01-01T00:00:00.000Z';
     await gateway.database.sql(
-      `update notification set created_at = $1, updated_at = $1 where user_id = 'overtaken'`,
+      `update notification set occurred_at = $1, created_at = $1, updated_at = $1 where user_id = 'overtaken'`,
       [time],
     );
     expect((await publish(draft('overtaken'))).notification).toMatchObject({

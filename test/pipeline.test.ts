@@ -169,11 +169,12 @@ describe('a read', () => {
   });
 
   test('that is short waits for no long list', async () => {
-    const lists = () => [1, 2, 3, 4].map(() => statusOf('GET', '/user/workspaces'));
+    // One less than a user's reads that run at once.
+    const lists = () => [1, 2, 3].map(() => statusOf('GET', '/user/workspaces'));
     const asked = ['/editor/auth', '/user/notifications?limit=1'];
     expect(await whileLocked('lock table workspace', lists, 1, asked)).toEqual({
       meanwhile: [200, 200],
-      after: [200, 200, 200, 200],
+      after: [200, 200, 200],
     });
   });
 });

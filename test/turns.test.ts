@@ -46,7 +46,7 @@ test('reads of one key start in order, a few at once, and end as they do by them
 });
 
 test('at most four account reads of a user run at once, and all are answered in the end', async () => {
-  const gateway = await startTestGateway();
+  const gateway = await startTestGateway({ DATABASE_TIMEOUT_MS: '60000' });
   const { database } = gateway;
   try {
     await database.sql(`insert into user_revision (user_id) values ('alice')`);

@@ -6,7 +6,7 @@ import type { Pool } from 'pg';
 import { entities } from './entities.ts';
 import { NamedColumns } from './named-columns.ts';
 import { Pipeline } from './pipeline.ts';
-import { type PoolOptions, poolOptions, readPoolOptions, watchPools } from './pool.ts';
+import { openPipelinedPool, type PoolOptions, poolOptions, readPoolOptions, watchPools } from './pool.ts';
 
 /** Where the migrations lie, each file named as its class. */
 export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.url));
@@ -20,7 +20,11 @@ export async function openDatabase(options: PoolOptions) {
     extensions: [Migrator],
     dbName: decodeURIComponent(new URL(options.url).pathname.slice(1)),
     clientUrl: options.url,
-    driverOptions: { ...settings, onPoolCreated: (pool: Pool) => pools.begin('main', pool) },
+    driverOptions: {
+      ...settings,
+      max: Math.ceil(options.poolSize / 2),
+      onPoolCreated: (pool: Pool) => pools.begin('main', pool),
+    },
     debug: false,
     migrations: {
       path: migrationsFolder,
@@ -36,6 +40,9 @@ export async function openDatabase(options: PoolOptions) {
   pools.begin('short_reads', reads.short.pool);
   pools.begin('long_reads', reads.long.pool);
   pipelines.set(orm.getMetadata(), reads);
+  const forChanges = openPipelinedPool(options);
+  pools.begin('changes', forChanges);
+  changes.set(orm.getMetadata(), forChanges);
   const closePool = orm.close.bind(orm);
   return Object.assign(orm, {
     /** The connections of each pool by state. */
@@ -44,7 +51,7 @@ export async function openDatabase(options: PoolOptions) {
     abandonQueries: pools.breakUsed,
     /** Ends the connections once nothing runs on them. */
     async close() {
-      await Promise.all([closePool(), reads.short.pool.end(), reads.long.pool.end()]);
+      await Promise.all([closePool(), forChanges.end(), reads.short.pool.end(), reads.long.pool.end()]);
     },
   });
 }
@@ -82,6 +89,15 @@ export function pipelinesOf(em: EntityManager): Pipelines {
   if (found === undefined) throw new Error('The database was not opened by `openDatabase`.');
   return found;
 }
+
+/** The pool of connections that changes run on, the same for all managers of a database. */
+export function changesOf(em: EntityManager): Pool {
+  const found = changes.get(em.getMetadata());
+  if (found === undefined) throw new Error('The database was not opened by `openDatabase`.');
+  return found;
+}
+
+const changes = new WeakMap<object, Pool>();
 
 type Pipelines = { short: Pipeline; long: Pipeline };
 

@@ -1,5 +1,5 @@
 import { EditorCredentialSchema } from '../editor-auth/editor-credential.entity.ts';
-import { NotificationSchema } from '../notifications/notification.entity.ts';
+import { NotificationSchema, TaskResolutionSchema } from '../notifications/notification.entity.ts';
 import { PreferenceSchema } from '../preferences/preference.entity.ts';
 import { DatabaseEpochSchema } from '../revisions/database-epoch.entity.ts';
 import { UserRevisionSchema } from '../revisions/user-revision.entity.ts';
@@ -9,6 +9,7 @@ import { WorkspaceDeletionSchema, WorkspaceSchema } from '../workspaces/workspac
 export const entities = [
   UserRevisionSchema,
   NotificationSchema,
+  TaskResolutionSchema,
   PreferenceSchema,
   EditorCredentialSchema,
   WorkspaceSchema,

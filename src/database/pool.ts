@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { type Pool, type PoolClient, type PoolConfig, types } from 'pg';
+import { Pool, type PoolClient, type PoolConfig, types } from 'pg';
 import { timeFromPostgres } from '../time.ts';
 
 /** How to reach the database: an address, connections at most, and milliseconds for each wait. */
@@ -8,24 +8,21 @@ export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 /** A server that no longer answers at all is given up so much later than one that does. */
 const SILENCE_MS = 1000;
 
-/** Times come in the zone of the connection, and are read as UTC. */
-const UTC = '-c TimeZone=UTC';
-
 /**
  * Lists are read by indexes in their order. Where a user has most of a table's records, PostgreSQL would rather read
  * the whole table, also for a filter that matches none of them. No read is worth compiling either.
  */
-const BY_INDEX = '-c enable_seqscan=off -c enable_bitmapscan=off -c jit=off';
+const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];
 
 /** Settings of connections that read lists. */
 export function readPoolOptions(options: PoolOptions): PoolConfig {
-  return { ...poolOptions(options), connectionString: withSettings(options.url, UTC, BY_INDEX) };
+  return poolOptions({ ...options, url: withSettings(options.url, ...BY_INDEX) });
 }
 
 /** Settings of the connections, so that no wait is without end and a pool recovers from any outage by itself. */
 export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConfig {
   return {
-    connectionString: withSettings(url, UTC),
+    connectionString: withSettings(url, 'TimeZone=UTC'),
     max: poolSize,
     connectionTimeoutMillis: timeoutMs,
     statement_timeout: timeoutMs,
@@ -37,11 +34,26 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConf
   };
 }
 
+/** Timestamps come in the connection's time zone, and are read as UTC. */
 function withSettings(url: string, ...settings: string[]): string {
   const address = new URL(url);
   const given = address.searchParams.get('options');
-  address.searchParams.set('options', [given, ...settings].filter(Boolean).join(' '));
+  const options = [given, ...settings.map((setting) => `-c ${setting}`)];
+  address.searchParams.set('options', options.filter(Boolean).join(' '));
   return address.href;
+}
+
+/**
+ * A pool for statements that are sent one behind another, all of them prepared. They find their rows by keys, so
+ * PostgreSQL need not plan them for their values again and again.
+ */
+export function openPipelinedPool(options: PoolOptions): Pool {
+  const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan');
+  const pool = new Pool({ ...poolOptions({ ...options, url }), pipeline: true });
+  // Statements under way fail by themselves; unheard, the events would end the process.
+  pool.on('error', () => undefined);
+  pool.on('connect', (client) => client.on('error', () => undefined));
+  return pool;
 }
 
 /** How the values of a type are read, by the type's number in PostgreSQL, where not as pg does. */

@@ -85,8 +85,9 @@ builder.mutationFields((t) => ({
     nullable: true,
     description: 'Stores a pair in place of the one before.',
     args: { input: t.arg({ type: StoreEditorSubscriptionInput, required: true, description: 'The pair.' }) },
-    resolve: async (_root, { input }, { em, cipher, viewer, now, log }) => {
-      const editorAuth = await storeSubscription(em, cipher, viewer.userId, input, now);
+    resolve: async (_root, { input }, context) => {
+      const { cipher, viewer, now, log } = context;
+      const editorAuth = await storeSubscription(context, cipher, viewer.userId, input, now);
       audit(log, 'editor_credential.stored', viewer.userId, viewer.userId);
       return { editorAuth };
     },
@@ -96,10 +97,11 @@ builder.mutationFields((t) => ({
     type: EditorAuthPayload,
     nullable: true,
     description: 'Wipes the pair; nothing stored is no error.',
-    resolve: async (_root, _args, { em, cipher, viewer, now, log }) => {
-      await deleteCredential(em, viewer.userId, now);
+    resolve: async (_root, _args, context) => {
+      const { viewer, now, log } = context;
+      const editorAuth = await deleteCredential(context, viewer.userId, now);
       audit(log, 'editor_credential.deleted', viewer.userId, viewer.userId);
-      return { editorAuth: await readEditorAuth(em, cipher, viewer.userId) };
+      return { editorAuth };
     },
   }),
 }));

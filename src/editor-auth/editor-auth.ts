@@ -1,9 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { type EntityManager, query } from '../database/database.ts';
+import type { EntityManager } from '../database/database.ts';
 import { prepared } from '../database/prepared.ts';
 import { ConflictError, InternalError, REDACTED } from '../errors.ts';
+import type { Writer } from '../live/announcer.ts';
+import { change } from '../revisions/change.ts';
 import type { Time } from '../time.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from './credential-cipher.ts';
+import { type Encrypted, refresh, report, store, wipe } from './credential-statements.ts';
 import type { EditorCredential, ReportableReason } from './editor-credential.entity.ts';
 
 /** Why the user must connect again; closed. */
@@ -34,23 +37,28 @@ export async function readEditorAuth(
   return statusOf(cipher, await find(em, userId));
 }
 
-function statusOf(cipher: CredentialCipher, stored: EditorCredential | undefined): EditorAuth {
-  if (stored === undefined || stored.keyId === null) {
-    return { type: 'none', needsReauth: false, reauthReason: null };
-  }
+const none: EditorAuth = { type: 'none', needsReauth: false, reauthReason: null };
+
+function statusOf(
+  cipher: CredentialCipher,
+  stored: Pick<EditorCredential, 'keyId' | 'reauthReason'> | undefined,
+): EditorAuth {
+  if (stored === undefined || stored.keyId === null) return none;
   const reauthReason = cipher.canRead(stored.keyId) ? stored.reauthReason : 'credential_unreadable';
   return { type: 'subscription', needsReauth: reauthReason !== null, reauthReason };
 }
 
 /** Stores a pair in place of the one before, under a new version. */
 export async function storeSubscription(
-  em: EntityManager,
+  { em, announce }: Writer,
   cipher: CredentialCipher,
   userId: string,
   pair: TokenPair,
   now: Time,
 ): Promise<EditorAuth> {
-  const [stored] = await store(em, await encryptNew(cipher, userId, pair, now));
+  const encrypted = await encryptNew(cipher, userId, pair, now);
+  const [stored] = await change(em, [userId], (run) => run(store, encrypted));
+  if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.reached });
   return statusOf(cipher, stored);
 }
 
@@ -59,46 +67,46 @@ export async function storeSubscription(
  * @throws {ConflictError} if `version` is no longer current, or nothing is stored
  */
 export async function refreshCredential(
-  em: EntityManager,
+  { em, announce }: Writer,
   cipher: CredentialCipher,
   owner: CredentialOwner,
   pair: TokenPair,
   now: Time,
 ): Promise<string> {
   const { userId, version: refreshed } = owner;
-  const [stored] = await refresh(em, { refreshed, ...(await encryptNew(cipher, userId, pair, now)) });
-  if (stored !== undefined) return stored.version;
+  const encrypted = await encryptNew(cipher, userId, pair, now);
+  const [stored] = await change(em, [userId], (run) => run(refresh, { refreshed, ...encrypted }));
+  if (stored !== undefined) {
+    announce({ user: userId, topic: 'editorAuth', revision: stored.reached });
+    return stored.version;
+  }
   const current = await find(em, userId);
   if (current !== undefined && (await holds(cipher, current, pair))) return current.version;
   throw staleVersion(refreshed);
 }
 
 /** Deletes the pair. */
-export async function deleteCredential(em: EntityManager, userId: string, now: Time): Promise<void> {
-  await query(em)
-    .updateTable('EditorCredential')
-    .set({ ciphertext: null, keyId: null, reauthReason: null, updatedAt: now })
-    .where('userId', '=', userId)
-    .where('ciphertext', 'is not', null)
-    .execute();
+export async function deleteCredential(
+  { em, announce }: Writer,
+  userId: string,
+  now: Time,
+): Promise<EditorAuth> {
+  const [deleted] = await change(em, [userId], (run) => run(wipe, { userId, now }));
+  if (deleted !== undefined) announce({ user: userId, topic: 'editorAuth', revision: deleted.reached });
+  return none;
 }
 
-/** Notes that a pair no longer works. `applied` is false where it is no longer the current one: nothing changes. */
+/** Notes that a pair no longer works. `applied` is false if it is no longer the current one: nothing changes. */
 export async function reportFailure(
-  em: EntityManager,
+  { em, announce }: Writer,
   cipher: CredentialCipher,
   failure: CredentialOwner & { reason: ReportableReason },
   now: Time,
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
-  const changed = await query(em)
-    .updateTable('EditorCredential')
-    .set({ reauthReason: failure.reason, updatedAt: now })
-    .where('userId', '=', failure.userId)
-    .where('version', '=', failure.version)
-    .where('ciphertext', 'is not', null)
-    .returningAll()
-    .executeTakeFirst();
-  const current = changed ?? (await find(em, failure.userId));
+  const { userId, version, reason } = failure;
+  const [changed] = await change(em, [userId], (run) => run(report, { userId, version, reason, now }));
+  if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.reached });
+  const current = changed ?? (await find(em, userId));
   return { applied: changed !== undefined, editorAuth: statusOf(cipher, current) };
 }
 
@@ -128,49 +136,6 @@ async function find(em: EntityManager, userId: string): Promise<EditorCredential
   const [credential] = await read(em, { userId });
   return credential;
 }
-
-/** A pair as it is written. */
-type Encrypted = CredentialOwner & { ciphertext: string; keyId: string; now: Time };
-
-const store = prepared<Encrypted, EditorCredential>((db, { slot }) =>
-  db
-    .insertInto('EditorCredential')
-    .values({
-      userId: slot('userId'),
-      version: slot('version'),
-      ciphertext: slot('ciphertext'),
-      keyId: slot('keyId'),
-      reauthReason: null,
-      createdAt: slot('now'),
-      updatedAt: slot('now'),
-    })
-    .onConflict((conflict) =>
-      conflict.column('userId').doUpdateSet((eb) => ({
-        version: eb.ref('excluded.version'),
-        ciphertext: eb.ref('excluded.ciphertext'),
-        keyId: eb.ref('excluded.keyId'),
-        reauthReason: null,
-        updatedAt: eb.ref('excluded.updatedAt'),
-      })),
-    )
-    .returningAll(),
-);
-
-const refresh = prepared<Encrypted & { refreshed: string }, EditorCredential>((db, { slot }) =>
-  db
-    .updateTable('EditorCredential')
-    .set({
-      version: slot('version'),
-      ciphertext: slot('ciphertext'),
-      keyId: slot('keyId'),
-      reauthReason: null,
-      updatedAt: slot('now'),
-    })
-    .where('userId', '=', slot('userId'))
-    .where('version', '=', slot('refreshed'))
-    .where('ciphertext', 'is not', null)
-    .returningAll(),
-);
 
 /** The version is part of what is encrypted, so it is known before. */
 async function encryptNew(

@@ -91,8 +91,9 @@ builder.mutationFields((t) => ({
     description:
       'Stores a refreshed pair if `version` is still current. The same pair again returns its version; anything else is a `CONFLICT`.',
     args: { input: t.arg({ type: RefreshEditorCredentialInput, required: true, description: 'The pair.' }) },
-    resolve: async (_root, { input }, { em, cipher, viewer, now, log }) => {
-      const version = await refreshCredential(em, cipher, input, input, now);
+    resolve: async (_root, { input }, context) => {
+      const { cipher, viewer, now, log } = context;
+      const version = await refreshCredential(context, cipher, input, input, now);
       audit(log, 'editor_credential.refreshed', viewer.userId, input.userId);
       return { version };
     },
@@ -105,6 +106,6 @@ builder.mutationFields((t) => ({
     args: {
       input: t.arg({ type: ReportEditorAuthFailureInput, required: true, description: 'The failure.' }),
     },
-    resolve: (_root, { input }, { em, cipher, now }) => reportFailure(em, cipher, input, now),
+    resolve: (_root, { input }, context) => reportFailure(context, context.cipher, input, context.now),
   }),
 }));

@@ -10,6 +10,8 @@ export type Access = {
   /** The scope that naming another user in `userId` needs instead of `scope`. */
   readonly otherUserScope?: Scope;
   readonly bucket: Bucket;
+  /** How many points a call costs, by its arguments; 1 unless declared. */
+  readonly points?: (args: Readonly<Record<string, unknown>>) => number;
 };
 
 /** Reading one's own account, or with `platform:read` another user's. */

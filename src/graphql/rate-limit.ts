@@ -85,13 +85,21 @@ export function createRateLimiter(limits: Limits, counters: Counters): RateLimit
     return Math.min(Math.max(left, 0), points);
   }
 
+  /** Takes what a field costs beyond its first point, which is known only with its arguments. */
+  async function takeMore(bucket: Bucket, caller: Caller, points: number): Promise<number> {
+    if ((await take(bucket, caller, points)) < points) throw limitReached(caller.charges);
+    return 0;
+  }
+
   // The points are taken before the operation runs; the directive only stops the fields that none was left for.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Context, never>({
-    pointsCalculator: (_directive, _source, _args, { charges }, info) => {
-      const bucket = bucketOf(info);
+    pointsCalculator: (_directive, _source, args, context, info) => {
+      const { bucket, points } = accessOfField(info);
+      const { charges } = context;
       if (charges.paid[bucket] <= 0) throw limitReached(charges);
       charges.paid[bucket] -= 1;
-      return 0;
+      const more = (points?.(args) ?? 1) - 1;
+      return more > 0 ? takeMore(bucket, context, more) : 0;
     },
   });
 
@@ -142,8 +150,8 @@ export function quotaHeaders({ quota }: Charges): [name: string, value: string][
   ];
 }
 
-function bucketOf({ parentType, fieldName }: GraphQLResolveInfo): Bucket {
-  return accessOf(fieldName, parentType.getFields()[fieldName]?.extensions).bucket;
+function accessOfField({ parentType, fieldName }: GraphQLResolveInfo): Access {
+  return accessOf(fieldName, parentType.getFields()[fieldName]?.extensions);
 }
 
 function limitReached({ quota }: Charges): RateLimitedError {

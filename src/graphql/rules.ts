@@ -3,6 +3,7 @@ import { type Fault, MAX_ERROR_ITEMS } from '../errors.ts';
 import { faultsOf } from '../faults.ts';
 import { Secret } from '../secret.ts';
 import { ID_RULE, isId, isStorableText, TEXT_RULE } from '../text.ts';
+import { millisecondsOf, type Time } from '../time.ts';
 
 const numberFormat = new Intl.NumberFormat('en');
 
@@ -61,6 +62,18 @@ export function wholeNumberRule(least: number, most = 2_147_483_647) {
 
 /** A UUID in any case of letters. */
 export const uuidRule = { schema: z.guid('must be a UUID') };
+
+const MAX_AHEAD_MS = 5 * 60_000;
+
+/** A timestamp that is not far in the future: clocks differ, but an event of next year would outlive all others. */
+export const notAheadRule = {
+  schema: z
+    .custom<Time>()
+    .refine(
+      (time) => millisecondsOf(time) <= Date.now() + MAX_AHEAD_MS,
+      'must not be more than five minutes in the future',
+    ),
+};
 
 /** A list of at most so many items. A longer one is refused before its items are looked at. */
 export function atMost(maximum: number) {

@@ -63,9 +63,8 @@ function guard(schema: GraphQLSchema): GraphQLSchema {
           try {
             checkAccess(access, context.viewer, args);
             if (access.bucket !== 'reads') return await resolve(source, args, context, info);
-            return await context.readTurns.take(context.viewer.userId, () =>
-              resolve(source, args, context, info),
-            );
+            const read = () => resolve(source, args, context, info);
+            return await context.readTurns.take(context.viewer.userId, read, context.listing);
           } catch (error) {
             context.failures.push({ field: fieldName, code: asGatewayError(error).code });
             throw error;

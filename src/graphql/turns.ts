@@ -1,15 +1,45 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Listing } from '../context.ts';
+
+/** Reads of one user that run at once. */
+const READS_AT_ONCE = 4;
 
 /** A list of more records than this holds the event loop up for others. */
 const LONG_LIST = 1000;
 
 /**
- * How long a long list keeps its turn after it was read, for each record: several times what writing it takes, so that
- * somebody who asks for long lists without end takes a part of the event loop's time, not all of it.
+ * After a long list a user's next one waits so many times as long as reading it took. Writing it takes three times as
+ * long, on the event loop: all other users have about five sixths of that.
  */
-const REST_MS = 0.2;
+const REST = 20;
 
-/** Reads of one key run so many at once; more wait in the order in which they came. */
+/**
+ * Has each user read a few things at once, and of lists that may be long one. Somebody who asks for long lists without
+ * end takes a part of the event loop's time, not all of it.
+ */
+export class ReadTurns {
+  readonly #reads = new Turns(READS_AT_ONCE);
+  readonly #lists = new Turns(1);
+
+  /** Reads when it is the user's turn. @returns what `read` does, its errors included */
+  take<Result>(
+    user: string,
+    read: () => Result | Promise<Result>,
+    listing?: Pick<Listing, 'page'>,
+  ): Promise<Result> {
+    const { limit = Number.POSITIVE_INFINITY } = listing?.page ?? { limit: 0 };
+    if (limit <= LONG_LIST) return this.#reads.take(user, read);
+    const list = async (rest: (ms: number) => void) => {
+      const startedAt = performance.now();
+      const result = await this.#reads.take(user, read);
+      if (recordsIn(result) > LONG_LIST) rest(REST * (performance.now() - startedAt));
+      return result;
+    };
+    return this.#lists.take(user, list);
+  }
+}
+
+/** Work of one key runs so much at once; more waits in the order in which it came. */
 export class Turns {
   readonly #limit: number;
   readonly #lines = new Map<string, Line>();
@@ -18,20 +48,24 @@ export class Turns {
     this.#limit = limit;
   }
 
-  /** Reads when it is its turn. @returns what `read` does, its errors included */
-  async take<Result>(key: string, read: () => Result | Promise<Result>): Promise<Result> {
+  /** Does some work when it is its turn. The work may keep its turn for some milliseconds after it is done. */
+  async take<Result>(
+    key: string,
+    work: (keep: (ms: number) => void) => Result | Promise<Result>,
+  ): Promise<Result> {
     const line = this.#lines.get(key) ?? { running: 0, waiting: [] };
     this.#lines.set(key, line);
     if (line.running < this.#limit) line.running += 1;
     else await new Promise<void>((proceed) => line.waiting.push(proceed));
-    let records = 0;
+    let keptMs = 0;
+    const keep = (ms: number) => {
+      keptMs = ms;
+    };
     try {
-      const result = await read();
-      records = recordsIn(result);
-      return result;
+      return await work(keep);
     } finally {
-      if (records <= LONG_LIST) this.#pass(key, line);
-      else void pause(records * REST_MS, undefined, { ref: false }).then(() => this.#pass(key, line));
+      if (keptMs === 0) this.#pass(key, line);
+      else void pause(keptMs, undefined, { ref: false }).then(() => this.#pass(key, line));
     }
   }
 

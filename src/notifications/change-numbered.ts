@@ -1,56 +1,54 @@
-import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
-import { type EntityManager, query } from '../database/database.ts';
+import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import type { Tables } from '../database/database.ts';
+import type { Slots } from '../database/statement.ts';
 import type { Time } from '../time.ts';
-import type { Notification, Resolution } from './notification.entity.ts';
-
-type Tables = ReturnType<typeof query> extends Kysely<infer Tables> ? Tables : never;
+import type { Resolution } from './notification.entity.ts';
 
 /** Chooses among a user's notifications. */
-export type Choice = (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>;
+type Choice = (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>;
 
 /** What becomes of the chosen ones. */
-export type Change = { status: 'dismissed' } | { status: 'resolved'; resolvedBy: Resolution };
+type Change = { status: 'dismissed' } | { status: 'resolved'; resolvedBy: Expression<Resolution> };
 
 /**
- * Changes the chosen notifications of a user who is locked, and answers them oldest first. Each takes a revision of
- * its own, counted on from `revision`; its times never go back, though clocks and requests overtake each other.
+ * Changes the chosen notifications of a user who is locked, and returns them. Each takes a revision of its own, oldest
+ * first; its times never go back, though clocks and requests overtake each other.
  */
-export async function changeNumbered(
-  em: EntityManager,
-  { userId, revision }: { userId: string; revision: number },
+export function changeNumbered(
+  db: Kysely<Tables>,
+  { slot }: Slots<{ userId: string; now: Time }>,
   choice: Choice,
   change: Change,
-  now: Time,
-): Promise<Notification[]> {
-  const changed = await query(em)
+) {
+  return db
     .with('numbered', (db) =>
       db
         .selectFrom('Notification')
-        .select([
-          'id',
-          (eb) =>
-            eb.fn
-              .agg<number>('row_number')
-              .over((o) => o.orderBy('createdAt').orderBy('id'))
-              .as('position'),
-        ])
-        .where('userId', '=', userId)
+        .select('id')
+        .select(sql<number>`row_number() over (order by created_at, id)`.as('position'))
+        .where('userId', '=', slot('userId'))
         .where(choice),
     )
+    .with('reached', (db) =>
+      db
+        .updateTable('UserRevision')
+        .set({ notifications: sql<number>`notifications + (select count(*) from numbered)` })
+        .where('userId', '=', slot('userId'))
+        .where(({ exists, selectFrom }) => exists(selectFrom('numbered').select('id')))
+        .returning(sql<number>`notifications - (select count(*) from numbered)`.as('before')),
+    )
     .updateTable('Notification')
-    .from('numbered')
+    .from(['numbered', 'reached'])
     .set((eb) => {
-      const time = eb.fn<Time>('greatest', [eb.val(now), 'updatedAt']);
+      const time = eb.fn<Time>('greatest', [slot('now', 'timestamptz'), 'updatedAt']);
       return {
         ...change,
         ...(change.status === 'resolved' ? { resolvedAt: time } : { dismissedAt: time }),
-        revision: eb(eb.val(revision), '+', eb.ref('numbered.position')),
+        revision: eb('reached.before', '+', eb.ref('numbered.position')),
         updatedAt: time,
       };
     })
-    .where('userId', '=', userId)
+    .where('userId', '=', slot('userId'))
     .whereRef('Notification.id', '=', 'numbered.id')
-    .returningAll('Notification')
-    .execute();
-  return changed.sort((a, b) => a.revision - b.revision);
+    .returningAll('Notification');
 }

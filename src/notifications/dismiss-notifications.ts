@@ -1,56 +1,78 @@
-import type { EntityManager } from '../database/database.ts';
-import type { NotificationKind } from '../notification-kind.ts';
-import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import { sql } from 'kysely';
+import { type Slots, statement } from '../database/statement.ts';
+import type { Writer } from '../live/announcer.ts';
+import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
+import { change } from '../revisions/change.ts';
+import type { ChangeCursor } from '../revisions/change-cursor.ts';
+import { currentEpoch } from '../revisions/revisions.ts';
 import type { Time } from '../time.ts';
-import { type Choice, changeNumbered } from './change-numbered.ts';
+import { changeNumbered } from './change-numbered.ts';
 import type { Notification } from './notification.entity.ts';
 
-/** Which notifications to dismiss: by their ids, or all active ones that the user can have seen. */
+/** Which notifications to dismiss: by their IDs, or all active ones that the user can have seen. */
 export type DismissFilter =
   | { ids: readonly string[] }
   | {
       kinds: readonly NotificationKind[] | null;
       projectId: string | null;
-      /** The revision up to which the user has seen changes. */
-      upTo: number;
+      /** Up to where the user has seen changes; one of another epoch has seen nothing. */
+      upTo: ChangeCursor;
     };
 
 /**
- * Dismisses many notifications at once and answers those that it changed, in the order of their revisions. Ids
- * that are unknown or someone else's are passed over; by filter only active ones are dismissed.
+ * Dismisses notifications and returns those that it changed, in the order of their revisions. IDs that are unknown or
+ * another user's are ignored; a filter dismisses only active ones.
  */
 export async function dismissNotifications(
-  em: EntityManager,
+  { em, announce }: Writer,
   userId: string,
   filter: DismissFilter,
   now: Time,
 ): Promise<Notification[]> {
-  return em.transactional(async (em) => {
-    const { notifications: revision } = await lockUser(em, userId);
-    const dismissed = await changeNumbered(
-      em,
-      { userId, revision },
-      chosenBy(filter),
-      { status: 'dismissed' },
-      now,
-    );
-    if (dismissed.length > 0) {
-      await raiseRevision(em, userId, { notifications: revision + dismissed.length });
-    }
-    return dismissed;
+  const dismissed = await change(em, [userId], (run) => {
+    if ('ids' in filter) return run(dismissByIds, { userId, ids: filter.ids, now });
+    const { kinds, projectId, upTo } = filter;
+    return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectId, ...upTo, now });
   });
+  dismissed.sort((a, b) => a.revision - b.revision);
+  const last = dismissed.at(-1);
+  if (last !== undefined) announce({ user: userId, topic: 'notifications', revision: last.revision });
+  return dismissed;
 }
 
-function chosenBy(filter: DismissFilter): Choice {
-  if ('ids' in filter) {
-    return (eb) => eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', eb.fn.any(eb.val(filter.ids)))]);
-  }
-  const { kinds, projectId, upTo } = filter;
-  return (eb) =>
-    eb.and([
-      eb('status', '=', 'active'),
-      eb('revision', '<=', upTo),
-      ...(kinds === null ? [] : [eb('kind', '=', eb.fn.any(eb.val(kinds)))]),
-      ...(projectId === null ? [] : [eb('projectId', '=', projectId)]),
-    ]);
-}
+type Chosen = { userId: string; now: Time };
+
+const dismissByIds = statement((db, slots: Slots<Chosen & { ids: readonly string[] }>) =>
+  changeNumbered(
+    db,
+    slots,
+    (eb) => eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', sql<string>`any(${slots.slot('ids')})`)]),
+    { status: 'dismissed' },
+  ),
+);
+
+type Seen = Chosen & ChangeCursor & { kinds: readonly NotificationKind[]; projectId: string | null };
+
+const dismissSeen = statement((db, slots: Slots<Seen>) => {
+  const { slot } = slots;
+  return changeNumbered(
+    db,
+    slots,
+    (eb) =>
+      eb.and([
+        eb('status', '=', sql.lit<'active'>('active')),
+        eb('kind', '=', sql<NotificationKind>`any(${slot('kinds')})`),
+        eb.or([eb(slot('projectId', 'text'), 'is', null), eb('projectId', '=', slot('projectId'))]),
+        eb('revision', '<=', slot('revision')),
+        eb.exists(
+          eb
+            .selectFrom('UserRevision')
+            .select('userId')
+            .where('userId', '=', slot('userId'))
+            .where(currentEpoch, '=', slot('epoch'))
+            .where('notifications', '>=', slot('revision')),
+        ),
+      ]),
+    { status: 'dismissed' },
+  );
+});

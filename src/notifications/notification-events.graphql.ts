@@ -5,10 +5,10 @@ import { atMost, idRule } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
 import type { NotificationKind } from '../notification-kind.ts';
-import { cursorOf, readCursor, revisionOf, writeCursor } from '../revisions/change-cursor.ts';
+import { cursorOf, readCursor, writeCursor } from '../revisions/change-cursor.ts';
 import { findRevision } from '../revisions/revisions.ts';
 import { type ActiveCounts, countActive } from './changed-notifications.ts';
-import { dismissNotifications } from './dismiss-notifications.ts';
+import { type DismissFilter, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification, NotificationStatus } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import { type NotificationEvent, watchNotifications } from './notification-events.ts';
@@ -123,7 +123,7 @@ builder.queryField('notificationCounts', (t) =>
   }),
 );
 
-const DismissFilter = builder.inputType('DismissNotificationsFilter', {
+const DismissFilterInput = builder.inputType('DismissNotificationsFilter', {
   description: 'Active notifications that the user can have seen.',
   fields: (t) => ({
     kinds: t.field({
@@ -147,7 +147,7 @@ const DismissNotificationsInput = builder.inputType('DismissNotificationsInput',
       description: 'Up to 100 ids; unknown ones and those of others are passed over.',
       validate: { ...atMost(100), items: idRule },
     }),
-    filter: t.field({ type: DismissFilter, description: 'Those that the user can have seen.' }),
+    filter: t.field({ type: DismissFilterInput, description: 'Those that the user can have seen.' }),
   }),
 });
 
@@ -170,13 +170,18 @@ builder.mutationField('dismissNotifications', (t) =>
     nullable: true,
     description: 'Puts many notifications away at once.',
     args: { input: t.arg({ type: DismissNotificationsInput, required: true, description: 'Which ones.' }) },
-    resolve: async (_root, { input: { ids, filter } }, { em, viewer, now }) => {
-      const { userId } = viewer;
-      if (!filter) return { notifications: await dismissNotifications(em, userId, { ids: ids ?? [] }, now) };
-      const cursor = readCursor(filter.upTo, ['input', 'filter', 'upTo']);
-      const upTo = revisionOf(cursor, await findRevision(em, userId));
-      const { kinds = null, projectId = null } = filter;
-      return { notifications: await dismissNotifications(em, userId, { kinds, projectId, upTo }, now) };
+    resolve: async (_root, { input: { ids, filter } }, context) => {
+      const { viewer, now } = context;
+      const chosen = filter ? seenBy(filter) : { ids: ids ?? [] };
+      return { notifications: await dismissNotifications(context, viewer.userId, chosen, now) };
     },
   }),
 );
+
+function seenBy({
+  kinds = null,
+  projectId = null,
+  upTo,
+}: typeof DismissFilterInput.$inferInput): DismissFilter {
+  return { kinds, projectId, upTo: readCursor(upTo, ['input', 'filter', 'upTo']) };
+}

@@ -45,6 +45,7 @@ export const NotificationSchema = defineEntity({
       properties: ['updatedAt'],
       where: "status <> 'active'",
     },
+    { name: 'notification_of_task', properties: ['userId', 'taskId', 'kind', 'occurredAt'] },
     { name: 'notification_newest', properties: ['userId', 'createdAt', 'id'] },
     {
       name: 'notification_newest_by_kind_and_status',
@@ -58,3 +59,20 @@ export const NotificationSchema = defineEntity({
 
 export class Notification extends NotificationSchema.class {}
 NotificationSchema.setClass(Notification);
+
+export const TaskResolutionSchema = defineEntity({
+  name: 'TaskResolution',
+  tableName: 'task_resolution',
+  properties: {
+    userId: idColumn().primary(),
+    taskId: idColumn().primary(),
+    kind: wordColumn(notificationKinds).primary(),
+    /** Events of the task and kind up to this time are resolved, also those that arrive later. */
+    resolvedBefore: timeColumn(),
+    resolvedBy: wordColumn(resolutions),
+  },
+  indexes: [{ name: 'task_resolution_age', properties: ['resolvedBefore'] }],
+});
+
+class TaskResolution extends TaskResolutionSchema.class {}
+TaskResolutionSchema.setClass(TaskResolution);

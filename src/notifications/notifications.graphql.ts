@@ -90,8 +90,8 @@ builder.mutationFields((t) => ({
     nullable: true,
     description: 'Puts a notification away, whatever its status; once more changes nothing.',
     args: { input: t.arg({ type: DismissNotificationInput, required: true, description: 'Which one.' }) },
-    resolve: async (_root, { input }, { em, viewer, now }) => ({
-      notification: await dismissNotification(em, viewer.userId, input.id, now),
+    resolve: async (_root, { input }, context) => ({
+      notification: await dismissNotification(context, context.viewer.userId, input.id, context.now),
     }),
   }),
 }));

@@ -13,6 +13,7 @@ import {
 } from '../database/page.ts';
 import { type Inputs, prepared } from '../database/prepared.ts';
 import { NotFoundError } from '../errors.ts';
+import type { Writer } from '../live/announcer.ts';
 import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Time } from '../time.ts';
@@ -155,11 +156,13 @@ const dismiss = prepared<{ userId: string; id: string; now: Time }, Notification
  * @throws {NotFoundError} where the user has no such notification
  */
 export async function dismissNotification(
-  em: EntityManager,
+  { em, announce }: Writer,
   userId: string,
   id: string,
   now: Time,
 ): Promise<Notification> {
   const [dismissed] = await dismiss(em, { userId, id, now });
-  return dismissed ?? findNotification(em, userId, id);
+  if (dismissed === undefined) return findNotification(em, userId, id);
+  announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
+  return dismissed;
 }

@@ -90,7 +90,10 @@ export const NotificationPayloadInput = builder.inputType('NotificationPayloadIn
  * The kind and the payload that an input stands for.
  * @throws {ValidationError} where a variable left every member null, which GraphQL's own check lets pass
  */
-export function contentOf(given: typeof NotificationPayloadInput.$inferInput): NotificationContent {
+export function contentOf(
+  given: typeof NotificationPayloadInput.$inferInput,
+  path: readonly (string | number)[],
+): NotificationContent {
   const { planRequested: plan, questionRequested: question, taskFailed, taskResponseReady } = given;
   if (plan && holds(PlanInput, plan.input)) {
     return { kind: 'plan_requested', payload: { toolId: plan.toolId, input: plan.input } };
@@ -100,7 +103,6 @@ export function contentOf(given: typeof NotificationPayloadInput.$inferInput): N
   }
   if (taskFailed) return { kind: 'task_failed', payload: resultOf(taskFailed) };
   if (taskResponseReady) return { kind: 'task_response_ready', payload: resultOf(taskResponseReady) };
-  const path = ['input', 'payload'];
   throw new ValidationError([
     { path, message: 'must have exactly one member that is not null', value: given },
   ]);

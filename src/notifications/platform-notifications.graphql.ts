@@ -1,11 +1,13 @@
+import { z } from 'zod';
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost, boundedText, linkUrl, MAX_LENGTH } from '../graphql/rules.ts';
+import { atMost, boundedText, linkUrl, MAX_LENGTH, notAheadRule } from '../graphql/rules.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import { contentOf, NotificationPayloadInput } from './payload-input.graphql.ts';
-import { type NotificationDraft, type Publication, publishNotification } from './publish-notification.ts';
+import type { NotificationDraft } from './publication-statements.ts';
+import { type Publication, publishNotifications } from './publish-notification.ts';
 import { resolveNotifications } from './resolve-notifications.ts';
 
 const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
@@ -26,7 +28,12 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     task: t.field({ type: NotificationTaskInput, required: true, description: 'The task it is about.' }),
     title: t.string({ required: true, ...boundedText('One line for people.', MAX_LENGTH.title) }),
     payload: t.field({ type: NotificationPayloadInput, required: true, description: 'What it tells.' }),
-    occurredAt: t.field({ type: 'DateTime', description: 'When it happened; now unless told.' }),
+    occurredAt: t.field({
+      type: 'DateTime',
+      description:
+        'When it happened; at most five minutes in the future. Defaults to the later of now and the newest of the task and kind. One from before the newest is stored as resolved.',
+      validate: notAheadRule,
+    }),
     previewText: t.string(boundedText('The beginning of its text.', MAX_LENGTH.preview)),
     prUrl: t.string(linkUrl("The task's pull request.")),
     projectName: t.string(boundedText("The project's name.", MAX_LENGTH.name)),
@@ -60,6 +67,37 @@ const PublishNotificationPayload = builder.objectRef<Publication>('PublishNotifi
   }),
 });
 
+const PublishNotificationsInput = builder.inputType('PublishNotificationsInput', {
+  description: 'Notifications for users.',
+  fields: (t) => ({
+    notifications: t.field({
+      type: [PublishNotificationInput],
+      required: true,
+      description: 'Up to 100, of any users.',
+      validate: atMost(100),
+    }),
+  }),
+});
+
+const PublishNotificationsPayload = builder
+  .objectRef<{ results: Publication[] }>('PublishNotificationsPayload')
+  .implement({
+    description: 'Published notifications.',
+    fields: (t) => ({
+      results: t.expose('results', {
+        type: [PublishNotificationPayload],
+        description: 'One result for each notification, in their order.',
+      }),
+    }),
+  });
+
+/** Each notification of a call costs a point; an empty call costs one too. */
+function pointsOf(args: object): number {
+  return Math.max(1, Batch.parse(args).input.notifications.length);
+}
+
+const Batch = z.object({ input: z.object({ notifications: z.array(z.unknown()) }) });
+
 const ResolveReasonEnum = builder.enumType('ResolveReason', {
   description: 'Why the platform no longer waits for an answer.',
   values: {
@@ -80,6 +118,12 @@ const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput',
       validate: atMost(100),
     }),
     reason: t.field({ type: ResolveReasonEnum, required: true, description: 'Why.' }),
+    before: t.field({
+      type: 'DateTime',
+      description:
+        'Resolves only notifications that occurred up to then, and those that arrive later; at most five minutes in the future. Defaults to all active ones.',
+      validate: notAheadRule,
+    }),
   }),
 });
 
@@ -101,11 +145,32 @@ builder.mutationFields((t) => ({
     type: PublishNotificationPayload,
     nullable: true,
     description:
-      'Puts a notification into an inbox. The same id with the same content is a retry; with other content it is a `CONFLICT`. An active one of the same task and kind is resolved by it.',
+      'Puts a notification into an inbox. The same id with the same content is a retry; with other content it is a `CONFLICT`. An active one of the same task and kind is resolved by it, unless that occurred later: then the new one is stored as resolved.',
     args: {
       input: t.arg({ type: PublishNotificationInput, required: true, description: 'The notification.' }),
     },
-    resolve: (_root, { input }, { em, now }) => publishNotification(em, input.userId, draftOf(input), now),
+    resolve: async (_root, { input }, context) => {
+      const post = { userId: input.userId, draft: draftOf(input, ['input']), path: ['input'] };
+      const [publication] = await publishNotifications(context, [post], context.now);
+      return publication;
+    },
+  }),
+  publishNotifications: t.field({
+    access: { ...platform('platform:write'), points: pointsOf },
+    type: PublishNotificationsPayload,
+    nullable: true,
+    description:
+      'Publishes notifications in order, as `publishNotification` does, all or none: one conflict fails all. Each counts as one point against the rate limit.',
+    args: {
+      input: t.arg({ type: PublishNotificationsInput, required: true, description: 'The notifications.' }),
+    },
+    resolve: async (_root, { input }, context) => {
+      const posts = input.notifications.map((given, index) => {
+        const path = ['input', 'notifications', index];
+        return { userId: given.userId, draft: draftOf(given, path), path };
+      });
+      return { results: await publishNotifications(context, posts, context.now) };
+    },
   }),
   resolveNotifications: t.field({
     access: platform('platform:write'),
@@ -113,18 +178,18 @@ builder.mutationFields((t) => ({
     nullable: true,
     description: "Resolves a task's active notifications; others stay as they are.",
     args: { input: t.arg({ type: ResolveNotificationsInput, required: true, description: 'Which ones.' }) },
-    resolve: async (_root, { input }, { em, now }) => {
-      const { userId, taskId, kinds, reason } = input;
-      return { notifications: await resolveNotifications(em, userId, { taskId, kinds }, reason, now) };
+    resolve: async (_root, { input }, context) => {
+      const { userId, reason, ...filter } = input;
+      return { notifications: await resolveNotifications(context, userId, filter, reason, context.now) };
     },
   }),
 }));
 
 type PublishInput = typeof PublishNotificationInput.$inferInput;
 
-function draftOf({ task, ...input }: PublishInput): NotificationDraft {
+function draftOf({ task, ...input }: PublishInput, path: readonly (string | number)[]): NotificationDraft {
   return {
-    ...contentOf(input.payload),
+    ...contentOf(input.payload, [...path, 'payload']),
     id: input.id ?? null,
     taskId: task.id,
     taskName: task.name ?? null,

@@ -1,43 +1,82 @@
-import type { EntityManager } from '../database/database.ts';
-import type { NotificationKind } from '../notification-kind.ts';
-import { lockUser, raiseRevision } from '../revisions/revisions.ts';
+import { sql } from 'kysely';
+import { type Slots, statement } from '../database/statement.ts';
+import type { Writer } from '../live/announcer.ts';
+import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
+import { change } from '../revisions/change.ts';
 import type { Time } from '../time.ts';
-import { type Choice, changeNumbered } from './change-numbered.ts';
+import { changeNumbered } from './change-numbered.ts';
 import type { Notification, Resolution } from './notification.entity.ts';
 
-/** The notifications of one task, of all kinds or of those listed; an empty list is none. */
-export type TaskFilter = { taskId: string; kinds?: readonly NotificationKind[] | null | undefined };
+/** Which notifications of a task: of all kinds unless some are listed, and with `before` only those up to that time. */
+export type TaskFilter = {
+  taskId: string;
+  kinds?: readonly NotificationKind[] | null | undefined;
+  before?: Time | null | undefined;
+};
 
-/** Resolves a user's active notifications of a task, and answers those that it changed, oldest first. */
+type Input = {
+  userId: string;
+  taskId: string;
+  kinds: readonly NotificationKind[];
+  before: Time | null;
+  reason: Resolution;
+  now: Time;
+};
+
+/**
+ * Resolves a user's active notifications of a task and returns those that it changed, oldest first. With `before` it
+ * holds for events that occurred up to then and arrive later.
+ */
 export async function resolveNotifications(
-  em: EntityManager,
+  { em, announce }: Writer,
   userId: string,
-  filter: TaskFilter,
+  { taskId, kinds, before = null }: TaskFilter,
   reason: Exclude<Resolution, 'superseded'>,
   now: Time,
 ): Promise<Notification[]> {
-  return em.transactional(async (em) => {
-    const { notifications: revision } = await lockUser(em, userId);
-    const resolved = await resolveActive(em, { userId, filter, reason, revision }, now);
-    if (resolved.length > 0) {
-      await raiseRevision(em, userId, { notifications: revision + resolved.length });
-    }
-    return resolved;
-  });
+  const input: Input = { userId, taskId, kinds: kinds ?? notificationKinds, before, reason, now };
+  const [resolved] = await change(em, [userId], (run) =>
+    Promise.all([run(resolveActive, input), before === null ? [] : run(keepResolution, input)]),
+  );
+  resolved.sort((a, b) => a.revision - b.revision);
+  const last = resolved.at(-1);
+  if (last !== undefined) announce({ user: userId, topic: 'notifications', revision: last.revision });
+  return resolved;
 }
 
-/** Resolves under the user's lock; revisions are counted on from `revision`. */
-export async function resolveActive(
-  em: EntityManager,
-  change: { userId: string; filter: TaskFilter; reason: Resolution; revision: number },
-  now: Time,
-): Promise<Notification[]> {
-  const { userId, filter, reason, revision } = change;
-  const choice: Choice = (eb) =>
-    eb.and([
-      eb('status', '=', 'active'),
-      eb('taskId', '=', filter.taskId),
-      ...(filter.kinds ? [eb('kind', '=', eb.fn.any(eb.val(filter.kinds)))] : []),
-    ]);
-  return changeNumbered(em, { userId, revision }, choice, { status: 'resolved', resolvedBy: reason }, now);
-}
+const resolveActive = statement((db, slots: Slots<Input>) => {
+  const { slot } = slots;
+  return changeNumbered(
+    db,
+    slots,
+    (eb) =>
+      eb.and([
+        eb('status', '=', sql.lit<'active'>('active')),
+        eb('taskId', '=', slot('taskId')),
+        eb('kind', '=', sql<NotificationKind>`any(${slot('kinds')})`),
+        sql<boolean>`(${slot('before', 'timestamptz')} is null or occurred_at <= ${slot('before', 'timestamptz')})`,
+      ]),
+    { status: 'resolved', resolvedBy: slot('reason') },
+  );
+});
+
+/** Keeps the latest time for each kind, with its reason. */
+const keepResolution = statement((db, { slot }: Slots<Input>) =>
+  db
+    .insertInto('TaskResolution')
+    .columns(['userId', 'taskId', 'kind', 'resolvedBefore', 'resolvedBy'])
+    .expression(
+      sql`select ${slot('userId', 'text')}, ${slot('taskId', 'text')}, kind, ${slot('before', 'timestamptz')}, ${slot('reason', 'text')}
+        from unnest(${slot('kinds', 'text[]')}) as given (kind) group by kind`,
+    )
+    .onConflict((conflict) =>
+      conflict
+        .columns(['userId', 'taskId', 'kind'])
+        .doUpdateSet((eb) => ({
+          resolvedBefore: eb.ref('excluded.resolvedBefore'),
+          resolvedBy: eb.ref('excluded.resolvedBy'),
+        }))
+        .whereRef('excluded.resolvedBefore', '>', 'TaskResolution.resolvedBefore'),
+    )
+    .returning('kind'),
+);

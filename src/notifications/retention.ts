@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { type Database, type EntityManager, query } from '../database/database.ts';
 import type { Log } from '../log.ts';
-import { raiseRevision } from '../revisions/revisions.ts';
 import { type Time, timeOf } from '../time.ts';
 
 /** Notifications removed in one transaction. */
@@ -21,11 +20,13 @@ export function startRetention(database: Database, days: number, log: Log): { st
   const run = async () => {
     try {
       let removed = 0;
+      const before = timeOf(new Date(Date.now() - days * DAY_MS));
       while (!isStopped) {
-        const batch = await removeBatch(database.em.fork(), timeOf(new Date(Date.now() - days * DAY_MS)));
+        const batch = await removeBatch(database.em.fork(), before);
         if (batch === undefined) break;
         removed += batch;
       }
+      await removeResolutions(database.em.fork(), before);
       if (removed > 0) log.info({ removed, days }, 'removed old notifications');
     } catch (error) {
       log.warn({ err: error }, 'removing old notifications failed; trying again in an hour');
@@ -56,22 +57,31 @@ export async function removeBatch(em: EntityManager, before: Time): Promise<numb
     // Locked as found: a user who was deleted meanwhile is not brought back.
     const owner = await retired(em, before)
       .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
-      .select(['UserRevision.userId', 'UserRevision.notifications as revision'])
+      .select('UserRevision.userId')
       .orderBy('updatedAt')
       .limit(1)
       .forUpdate('UserRevision')
       .executeTakeFirst();
     if (owner === undefined) return undefined;
-    const { userId, revision } = owner;
+    const { userId } = owner;
     const { numDeletedRows } = await query(em)
       .deleteFrom('Notification')
       .where('userId', '=', userId)
       .where('id', 'in', retired(em, before).select('id').where('userId', '=', userId).limit(BATCH))
       .executeTakeFirstOrThrow();
     // Whoever holds the list by its revision must see that it changed.
-    await raiseRevision(em, userId, { notifications: revision + 1 });
+    await query(em)
+      .updateTable('UserRevision')
+      .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
+      .where('userId', '=', userId)
+      .execute();
     return Number(numDeletedRows);
   });
+}
+
+/** Forgets up to when tasks were resolved, where that is as long ago. */
+async function removeResolutions(em: EntityManager, before: Time): Promise<void> {
+  await query(em).deleteFrom('TaskResolution').where('resolvedBefore', '<', before).execute();
 }
 
 function retired(em: EntityManager, before: Time) {

@@ -1,5 +1,9 @@
-import { type EntityManager, query } from '../database/database.ts';
+import { type Kysely, sql } from 'kysely';
+import type { EntityManager, Tables } from '../database/database.ts';
+import { prepared } from '../database/prepared.ts';
+import { type Slots, statement } from '../database/statement.ts';
 import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
+import { change } from '../revisions/change.ts';
 import type { Time } from '../time.ts';
 import type { Preference } from './preference.entity.ts';
 
@@ -27,10 +31,13 @@ export function lastChange(
 
 /** A user's preferences for every kind, in the specification's order. Reading never writes. */
 export async function listPreferences(em: EntityManager, userId: string): Promise<EffectivePreference[]> {
-  const stored = await storedPreferences(em, userId);
+  return everyKind(userId, await find(em, { userId }));
+}
+
+function everyKind(userId: string, stored: readonly Preference[]): EffectivePreference[] {
   return notificationKinds.map(
     (notificationKind) =>
-      stored.get(notificationKind) ?? {
+      stored.find((preference) => preference.notificationKind === notificationKind) ?? {
         userId,
         notificationKind,
         ...allOn,
@@ -47,67 +54,98 @@ export async function updatePreferences(
   changes: readonly PreferenceChange[],
   now: Time,
 ): Promise<EffectivePreference[]> {
-  const times = { createdAt: now, updatedAt: now };
-  const wanted = notificationKinds.map((notificationKind) => {
-    const { emailEnabled, pushEnabled, chatDmEnabled } = lastChange(notificationKind, changes) ?? allOn;
-    return { userId, notificationKind, emailEnabled, pushEnabled, chatDmEnabled, ...times };
-  });
-  const said = wanted.filter(({ notificationKind }) => lastChange(notificationKind, changes) !== undefined);
-  return em.transactional(async (em) => {
-    // Rows are always met in the same order, missing ones first: of two updates at once one waits, never both.
-    if (said.length < wanted.length) await storeMissing(em, wanted);
-    await storeChanged(em, said);
-    return listPreferences(em, userId);
-  });
+  const wanted = notificationKinds.map((kind) => ({ kind, channels: lastChange(kind, changes) }));
+  const given = wanted.flatMap(({ kind, channels }) => (channels === undefined ? [] : [{ kind, channels }]));
+  const others = wanted.flatMap(({ kind, channels }) =>
+    channels === undefined ? [{ kind, channels: allOn }] : [],
+  );
+  const [, , stored] = await change(em, [userId], (run) =>
+    Promise.all([
+      given.length > 0 ? run(storeChanged, columnsOf(userId, given, now)) : [],
+      others.length > 0 ? run(storeMissing, columnsOf(userId, others, now)) : [],
+      run(findStored, { userId }),
+    ]),
+  );
+  return everyKind(userId, stored);
 }
 
-/** The channels that a user leaves on for a kind. */
-export async function channelsOf(
-  em: EntityManager,
+/** Preferences as a statement takes them, column by column. */
+type Columns = {
+  userId: string;
+  kinds: readonly NotificationKind[];
+  email: readonly boolean[];
+  push: readonly boolean[];
+  chatDm: readonly boolean[];
+  now: Time;
+};
+
+function columnsOf(
   userId: string,
-  kind: NotificationKind,
-): Promise<Channels> {
-  const stored = await storedPreferences(em, userId);
-  return stored.get(kind) ?? allOn;
+  preferences: readonly { kind: NotificationKind; channels: Channels }[],
+  now: Time,
+): Columns {
+  return {
+    userId,
+    kinds: preferences.map(({ kind }) => kind),
+    email: preferences.map(({ channels }) => channels.emailEnabled),
+    push: preferences.map(({ channels }) => channels.pushEnabled),
+    chatDm: preferences.map(({ channels }) => channels.chatDmEnabled),
+    now,
+  };
 }
 
-async function storeChanged(em: EntityManager, preferences: readonly Preference[]): Promise<void> {
-  if (preferences.length === 0) return;
-  await query(em)
+function insertion(db: Kysely<Tables>, { slot }: Slots<Columns>) {
+  const now = slot('now', 'timestamptz');
+  return db
     .insertInto('Preference')
-    .values(preferences)
-    .onConflict((conflict) =>
-      conflict
-        .columns(['userId', 'notificationKind'])
-        .doUpdateSet((eb) => ({
-          emailEnabled: eb.ref('excluded.emailEnabled'),
-          pushEnabled: eb.ref('excluded.pushEnabled'),
-          chatDmEnabled: eb.ref('excluded.chatDmEnabled'),
-          updatedAt: eb.ref('excluded.updatedAt'),
-        }))
-        .where((eb) =>
-          eb.or([
-            eb('excluded.emailEnabled', '<>', eb.ref('Preference.emailEnabled')),
-            eb('excluded.pushEnabled', '<>', eb.ref('Preference.pushEnabled')),
-            eb('excluded.chatDmEnabled', '<>', eb.ref('Preference.chatDmEnabled')),
-          ]),
-        ),
+    .columns([
+      'userId',
+      'notificationKind',
+      'emailEnabled',
+      'pushEnabled',
+      'chatDmEnabled',
+      'createdAt',
+      'updatedAt',
+    ])
+    .expression(
+      sql`select ${slot('userId', 'text')}, kind, email, push, chat_dm, ${now}, ${now}
+        from unnest(${slot('kinds', 'text[]')}, ${slot('email', 'bool[]')}, ${slot('push', 'bool[]')},
+          ${slot('chatDm', 'bool[]')}) as given (kind, email, push, chat_dm)`,
     )
-    .execute();
+    .returning('notificationKind');
 }
 
-async function storeMissing(em: EntityManager, preferences: readonly Preference[]): Promise<void> {
-  await query(em)
-    .insertInto('Preference')
-    .values(preferences)
-    .onConflict((conflict) => conflict.columns(['userId', 'notificationKind']).doNothing())
-    .execute();
+const storeChanged = statement((db, slots: Slots<Columns>) =>
+  insertion(db, slots).onConflict((conflict) =>
+    conflict
+      .columns(['userId', 'notificationKind'])
+      .doUpdateSet((eb) => ({
+        emailEnabled: eb.ref('excluded.emailEnabled'),
+        pushEnabled: eb.ref('excluded.pushEnabled'),
+        chatDmEnabled: eb.ref('excluded.chatDmEnabled'),
+        updatedAt: eb.ref('excluded.updatedAt'),
+      }))
+      .where((eb) =>
+        eb.or([
+          eb('excluded.emailEnabled', '<>', eb.ref('Preference.emailEnabled')),
+          eb('excluded.pushEnabled', '<>', eb.ref('Preference.pushEnabled')),
+          eb('excluded.chatDmEnabled', '<>', eb.ref('Preference.chatDmEnabled')),
+        ]),
+      ),
+  ),
+);
+
+const storeMissing = statement((db, slots: Slots<Columns>) =>
+  insertion(db, slots).onConflict((conflict) => conflict.columns(['userId', 'notificationKind']).doNothing()),
+);
+
+function storedPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string }>) {
+  return db
+    .selectFrom('Preference')
+    .selectAll()
+    .where('userId', '=', slot('userId'))
+    .limit(notificationKinds.length);
 }
 
-async function storedPreferences(
-  em: EntityManager,
-  userId: string,
-): Promise<Map<NotificationKind, Preference>> {
-  const rows = await query(em).selectFrom('Preference').selectAll().where('userId', '=', userId).execute();
-  return new Map(rows.map((row) => [row.notificationKind, row]));
-}
+const find = prepared(storedPreferences);
+const findStored = statement(storedPreferences);

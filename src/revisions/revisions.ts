@@ -1,31 +1,18 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { type EntityManager, query, type Tables } from '../database/database.ts';
+import type { EntityManager, Tables } from '../database/database.ts';
 import { prepared } from '../database/prepared.ts';
 import type { UserRevision } from './user-revision.entity.ts';
-
-/**
- * Locks a user's row until the transaction ends, so that changes of one user's records happen one after
- * another and revisions follow the order of commit. Call it first in the transaction.
- */
-export async function lockUser(em: EntityManager, userId: string): Promise<UserRevision> {
-  return query(em)
-    .insertInto('UserRevision')
-    .values({ userId })
-    .onConflict((conflict) => conflict.column('userId').doUpdateSet({ userId }))
-    .returningAll()
-    .executeTakeFirstOrThrow();
-}
 
 /** A user's revisions, which count from 0 in each epoch: a new one begins when the user is deleted or the database is restored. */
 export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces'>;
 
-/** The database's epoch and the user's. */
-const epoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
+/** The database's epoch and the user's, of a row of `UserRevision`. */
+export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
 
 const find = prepared<{ userId: string }, Revisions>((db, { slot }) =>
   db
     .selectFrom('UserRevision')
-    .select(['notifications', 'workspaces', epoch.as('epoch')])
+    .select(['notifications', 'workspaces', currentEpoch.as('epoch')])
     .where('userId', '=', slot('userId'))
     .limit(1),
 );
@@ -36,15 +23,6 @@ export async function findRevision(em: EntityManager, userId: string): Promise<R
   return revision;
 }
 
-/** Writes the revisions that a change has reached; the user must be locked. */
-export async function raiseRevision(
-  em: EntityManager,
-  userId: string,
-  reached: Partial<Pick<UserRevision, 'notifications' | 'workspaces'>>,
-): Promise<void> {
-  await query(em).updateTable('UserRevision').set(reached).where('userId', '=', userId).execute();
-}
-
 /** The lists that have a revision, and by it an entity tag. */
 export type TaggedList = 'notifications' | 'workspaces';
 
@@ -53,7 +31,7 @@ export type TaggedList = 'notifications' | 'workspaces';
  * list may select it too: the two are then of one moment.
  */
 export function selectTag(db: Kysely<Tables>, of: TaggedList, userId: RawBuilder<string>) {
-  const tag = sql`${epoch} || '-' || ${sql.ref(of)}`;
+  const tag = sql`${currentEpoch} || '-' || ${sql.ref(of)}`;
   return db
     .selectFrom('UserRevision')
     .where('userId', '=', userId)

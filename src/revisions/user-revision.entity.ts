@@ -13,6 +13,8 @@ export const UserRevisionSchema = defineEntity({
     notifications: p.bigint('number').default(0),
     /** Raised by every change of one of the user's workspaces. */
     workspaces: p.bigint('number').default(0),
+    /** Raised by every change of the user's editor credential. */
+    editorAuth: p.bigint('number').default(0),
   },
   triggers: [
     {

@@ -22,8 +22,9 @@ builder.mutationField('deleteUser', (t) =>
     nullable: true,
     description: "Removes all of a user's data and ends their subscriptions. It cannot be undone.",
     args: { input: t.arg({ type: DeleteUserInput, required: true, description: 'Which user.' }) },
-    resolve: async (_root, { input: { userId } }, { em, viewer, log }) => {
-      const { deleted, hadCredential } = await deleteUser(em, userId);
+    resolve: async (_root, { input: { userId } }, context) => {
+      const { viewer, log } = context;
+      const { deleted, hadCredential } = await deleteUser(context, userId);
       if (hadCredential) audit(log, 'editor_credential.deleted', viewer.userId, userId);
       audit(log, 'user.deleted', viewer.userId, userId);
       return { deleted };

@@ -1,30 +1,52 @@
-import { type EntityManager, query } from '../database/database.ts';
-import { lockUser } from '../revisions/revisions.ts';
+import { sql } from 'kysely';
+import { type Slots, statement } from '../database/statement.ts';
+import type { Writer } from '../live/announcer.ts';
+import { change } from '../revisions/change.ts';
 
 /** Whether anything was stored of a user, and whether a credential was. */
 export type UserDeletion = { deleted: boolean; hadCredential: boolean };
 
-/** Deletes everything that is stored of a user. Their live subscriptions end when it is committed. */
-export async function deleteUser(em: EntityManager, userId: string): Promise<UserDeletion> {
-  return em.transactional(async (em) => {
-    const { notifications, workspaces } = await lockUser(em, userId);
-    const credential = await query(em)
-      .deleteFrom('EditorCredential')
-      .where('userId', '=', userId)
-      .returning('keyId')
-      .executeTakeFirst();
-    const tables = ['Notification', 'Preference', 'Workspace', 'WorkspaceDeletion'] as const;
-    let removed = credential === undefined ? 0n : 1n;
-    for (const table of [...tables, 'UserRevision'] as const) {
-      const { numDeletedRows } = await query(em)
-        .deleteFrom(table)
-        .where('userId', '=', userId)
-        .executeTakeFirstOrThrow();
-      if (table !== 'UserRevision') removed += numDeletedRows;
-    }
-    return {
-      deleted: removed > 0n || notifications > 0 || workspaces > 0,
-      hadCredential: credential !== undefined && credential.keyId !== null,
-    };
-  });
+/** Deletes everything that is stored of a user, and ends their live subscriptions. */
+export async function deleteUser({ em, announce }: Writer, userId: string): Promise<UserDeletion> {
+  const [credentials, revisions, ...others] = await change(em, [userId], (run) =>
+    Promise.all([
+      run(removeCredential, { userId }),
+      run(removeRevisions, { userId }),
+      ...removals.map((remove) => run(remove, { userId })),
+    ]),
+  );
+  announce({ user: userId, topic: 'user', revision: 0 });
+  return {
+    deleted: [credentials, ...others].some((rows) => rows.length > 0) || revisions.some(({ sum }) => sum > 0),
+    hadCredential: credentials.some(({ keyId }) => keyId !== null),
+  };
 }
+
+type OfUser = Slots<{ userId: string }>;
+
+const removeCredential = statement((db, { slot }: OfUser) =>
+  db.deleteFrom('EditorCredential').where('userId', '=', slot('userId')).returning('keyId'),
+);
+
+/** Returns how often anything of the user was changed. */
+const removeRevisions = statement((db, { slot }: OfUser) =>
+  db
+    .deleteFrom('UserRevision')
+    .where('userId', '=', slot('userId'))
+    .returning(sql<number>`notifications + workspaces + editor_auth`.as('sum')),
+);
+
+const tables = ['Notification', 'TaskResolution', 'Preference', 'Workspace', 'WorkspaceDeletion'] as const;
+
+/** Each removes the user's rows of one table, and returns one row if there were any. */
+const removals = tables.map((table) =>
+  statement((db, { slot }: OfUser) =>
+    db
+      .with('removed', (db) =>
+        db.deleteFrom(table).where('userId', '=', slot('userId')).returning(sql<number>`1`.as('row')),
+      )
+      .selectFrom('removed')
+      .select('row as removed')
+      .limit(1),
+  ),
+);

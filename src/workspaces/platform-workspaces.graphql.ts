@@ -1,10 +1,18 @@
 import { type Fault, ValidationError } from '../errors.ts';
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost, boundedText, MAX_LENGTH, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
+import {
+  atMost,
+  boundedText,
+  MAX_LENGTH,
+  notAheadRule,
+  uuidRule,
+  wholeNumberRule,
+} from '../graphql/rules.ts';
+import { deleteWorkspace } from './delete-workspace.ts';
+import { putWorkspaces, type WorkspaceState } from './put-workspaces.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
-import { deleteWorkspace, putWorkspaces, type WorkspaceState } from './workspaces.ts';
 
 const HardwareInput = builder.inputType('HardwareInput', {
   description: 'What a workspace runs on.',
@@ -34,7 +42,12 @@ const WorkspaceInput = builder.inputType('WorkspaceInput', {
     }),
     errorMessage: t.string(boundedText('Details of the status `ERROR`.', MAX_LENGTH.errorMessage)),
     createdAt: t.field({ type: 'DateTime', required: true, description: 'When it was made.' }),
-    updatedAt: t.field({ type: 'DateTime', required: true, description: 'When it came to be as told here.' }),
+    updatedAt: t.field({
+      type: 'DateTime',
+      required: true,
+      description: 'When the workspace got this state; at most five minutes in the future.',
+      validate: notAheadRule,
+    }),
   }),
 });
 
@@ -68,7 +81,12 @@ const DeleteWorkspaceInput = builder.inputType('DeleteWorkspaceInput', {
   fields: (t) => ({
     userId: t.id({ required: true, description: 'Whose workspace.' }),
     id: t.id({ required: true, description: 'Which one, a UUID.', validate: uuidRule }),
-    deletedAt: t.field({ type: 'DateTime', required: true, description: 'When it went.' }),
+    deletedAt: t.field({
+      type: 'DateTime',
+      required: true,
+      description: 'When the workspace was deleted; at most five minutes in the future.',
+      validate: notAheadRule,
+    }),
   }),
 });
 
@@ -88,11 +106,11 @@ builder.mutationFields((t) => ({
     nullable: true,
     description: 'Stores the states that are newer than what is known, all or none.',
     args: { input: t.arg({ type: PutWorkspacesInput, required: true, description: 'The states.' }) },
-    resolve: async (_root, { input }, { em }) => {
+    resolve: async (_root, { input }, context) => {
       const states = input.workspaces.map(stateOf);
       const twice = repeated(states);
       if (twice.length > 0) throw new ValidationError(twice);
-      return { workspaces: await putWorkspaces(em, input.userId, states) };
+      return { workspaces: await putWorkspaces(context, input.userId, states) };
     },
   }),
   deleteWorkspace: t.field({
@@ -101,8 +119,8 @@ builder.mutationFields((t) => ({
     nullable: true,
     description: 'Removes a workspace; states from before `deletedAt` that come later do not bring it back.',
     args: { input: t.arg({ type: DeleteWorkspaceInput, required: true, description: 'Which one.' }) },
-    resolve: async (_root, { input: { userId, id, deletedAt } }, { em }) => ({
-      deleted: await deleteWorkspace(em, userId, id.toLowerCase(), deletedAt),
+    resolve: async (_root, { input: { userId, id, deletedAt } }, context) => ({
+      deleted: await deleteWorkspace(context, userId, id.toLowerCase(), deletedAt),
     }),
   }),
 }));

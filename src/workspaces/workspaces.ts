@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type EntityManager, query } from '../database/database.ts';
+import type { EntityManager } from '../database/database.ts';
 import {
   type Combinations,
   countMatching,
@@ -12,8 +12,7 @@ import {
   type Tagged,
 } from '../database/page.ts';
 import { type Inputs, prepared } from '../database/prepared.ts';
-import { lockUser, raiseRevision, selectTag } from '../revisions/revisions.ts';
-import type { Time } from '../time.ts';
+import { selectTag } from '../revisions/revisions.ts';
 import { type Workspace, type WorkspaceStatus, workspaceStatuses } from './workspace.entity.ts';
 
 /** Which of a user's workspaces; an empty list or none is no filter. */
@@ -21,9 +20,6 @@ export type WorkspaceFilter = {
   projectId?: string | null | undefined;
   status?: readonly WorkspaceStatus[] | null | undefined;
 };
-
-/** A workspace as the platform reports it. */
-export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
 
 /** The project and all statuses that match; neither without a filter. */
 type FilterInput = {
@@ -88,105 +84,4 @@ export async function countWorkspaces(
 ): Promise<number> {
   const [row] = await count(em, filterInput(userId, filter));
   return row?.count ?? 0;
-}
-
-/**
- * Stores the states that are newer than what is known of each workspace, its deletion included, all or none.
- * Answers those that it stored.
- */
-export async function putWorkspaces(
-  em: EntityManager,
-  userId: string,
-  states: readonly WorkspaceState[],
-): Promise<Workspace[]> {
-  return em.transactional(async (em) => {
-    const { workspaces: revision } = await lockUser(em, userId);
-    const ids = states.map(({ id }) => id);
-    const deletions = await deletionTimes(em, userId, ids);
-    const known = states.filter(({ id, updatedAt }) => updatedAt > (deletions.get(id) ?? ''));
-    const numbered = known.map((state, index) => ({ ...state, userId, revision: revision + index + 1 }));
-    const stored = await storeNewer(em, numbered);
-    if (stored.length > 0) await raiseRevision(em, userId, { workspaces: revision + numbered.length });
-    return stored;
-  });
-}
-
-/**
- * Removes a workspace as of `deletedAt`, also one that was never seen: states from before no longer bring it
- * back. Answers whether one was removed; one with a newer state stays.
- */
-export async function deleteWorkspace(
-  em: EntityManager,
-  userId: string,
-  id: string,
-  deletedAt: Time,
-): Promise<boolean> {
-  return em.transactional(async (em) => {
-    const { workspaces } = await lockUser(em, userId);
-    const removed = await query(em)
-      .deleteFrom('Workspace')
-      .where('userId', '=', userId)
-      .where('id', '=', id)
-      .where('updatedAt', '<=', deletedAt)
-      .returning('id')
-      .executeTakeFirst();
-    const revision = workspaces + 1;
-    // A deletion that is told again keeps its revision: whoever has not seen it yet still has to.
-    const latest = removed === undefined ? { deletedAt } : { deletedAt, revision };
-    await query(em)
-      .insertInto('WorkspaceDeletion')
-      .values({ userId, id, ...latest })
-      .onConflict((conflict) =>
-        conflict
-          .columns(['userId', 'id'])
-          .doUpdateSet(latest)
-          .where('WorkspaceDeletion.deletedAt', '<', deletedAt),
-      )
-      .execute();
-    if (removed !== undefined) await raiseRevision(em, userId, { workspaces: revision });
-    return removed !== undefined;
-  });
-}
-
-async function deletionTimes(em: EntityManager, userId: string, ids: readonly string[]) {
-  if (ids.length === 0) return new Map<string, Time>();
-  const rows = await query(em)
-    .selectFrom('WorkspaceDeletion')
-    .select(['id', 'deletedAt'])
-    .where('userId', '=', userId)
-    .where('id', 'in', ids)
-    .execute();
-  return new Map(rows.map(({ id, deletedAt }) => [id, deletedAt]));
-}
-
-async function storeNewer(em: EntityManager, workspaces: readonly Workspace[]): Promise<Workspace[]> {
-  if (workspaces.length === 0) return [];
-  return query(em)
-    .insertInto('Workspace')
-    .values(workspaces)
-    .onConflict((conflict) =>
-      conflict
-        .columns(['userId', 'id'])
-        .doUpdateSet((eb) => ({
-          revision: eb.ref('excluded.revision'),
-          projectId: eb.ref('excluded.projectId'),
-          status: eb.ref('excluded.status'),
-          cpuKind: eb.ref('excluded.cpuKind'),
-          cpus: eb.ref('excluded.cpus'),
-          memoryMb: eb.ref('excluded.memoryMb'),
-          volumeSizeGb: eb.ref('excluded.volumeSizeGb'),
-          gpuKind: eb.ref('excluded.gpuKind'),
-          keepActive: eb.ref('excluded.keepActive'),
-          machineId: eb.ref('excluded.machineId'),
-          privateIp: eb.ref('excluded.privateIp'),
-          gitRef: eb.ref('excluded.gitRef'),
-          previewToken: eb.ref('excluded.previewToken'),
-          errorMessage: eb.ref('excluded.errorMessage'),
-          createdAt: eb.ref('excluded.createdAt'),
-          updatedAt: eb.ref('excluded.updatedAt'),
-        }))
-        .where((eb) => eb('excluded.updatedAt', '>', eb.ref('Workspace.updatedAt'))),
-    )
-    .returningAll()
-    .execute();
 }

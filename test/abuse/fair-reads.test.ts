@@ -72,7 +72,7 @@ async function whileRepeating<Result>(
   const agent = new Agent({ keepAlive: true });
   let isDone = false;
   const statuses: number[] = [];
-  const senders = Array.from({ length: 12 }, async () => {
+  const senders = Array.from({ length: 6 }, async () => {
     while (!isDone) statuses.push(await request(agent));
   });
   const result = await work();
@@ -92,13 +92,18 @@ const query = JSON.stringify({ query: `{ ${aliases.join(' ')} }` });
 test.each([
   ['filters that match none of 500,000 notifications', 'POST', '/graphql', query],
   ['10,000 workspaces again and again', 'GET', '/user/workspaces', undefined],
-])('a user who lists %s does not hold up another', async (_what, method, path, body) => {
-  const token = await member('mallory');
-  const request = (agent: Agent) => send(agent, method, path, token, body);
-  await request(new Agent());
-  const alone = await measureAlice();
-  const { result, statuses } = await whileRepeating(request, measureAlice);
-  expect(new Set(statuses)).toEqual(new Set([200]));
-  expect(result.statuses).toEqual(new Set([200]));
-  expect(result.median).toBeLessThan(alone.median + 50);
-});
+])(
+  'a user who lists %s does not hold up another',
+  async (_what, method, path, body) => {
+    const token = await member('mallory');
+    const request = (agent: Agent) => send(agent, method, path, token, body);
+    // Before anything is compiled all takes several times as long.
+    for (let warming = 0; warming < 3; warming += 1) await request(new Agent());
+    const alone = await measureAlice();
+    const { result, statuses } = await whileRepeating(request, measureAlice);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(result.statuses).toEqual(new Set([200]));
+    expect(result.median).toBeLessThan(alone.median + 50);
+  },
+  60_000,
+);

@@ -57,12 +57,18 @@ export async function publish(
   return data.publishNotification.notification;
 }
 
-/** Resolves a task's active notifications. */
-export async function resolve(gateway: Gateway, userId: string, taskId: string, reason = 'ANSWERED') {
+/** Resolves a task's active notifications, or with `before` those that occurred up to then. */
+export async function resolve(
+  gateway: Gateway,
+  userId: string,
+  taskId: string,
+  reason = 'ANSWERED',
+  before?: string,
+) {
   await asPlatform(
     gateway,
     'mutation ($input: ResolveNotificationsInput!) { resolveNotifications(input: $input) { notifications { __typename } } }',
-    { input: { userId, taskId, reason } },
+    { input: { userId, taskId, reason, before } },
   );
 }
 

@@ -44,6 +44,18 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
       payload: payloads.plan_requested,
     },
   }),
+  publishNotifications: (userId) => ({
+    input: {
+      notifications: [
+        {
+          userId,
+          task: { id: randomUUID(), projectId: 'project-1' },
+          title: 'A title',
+          payload: payloads.plan_requested,
+        },
+      ],
+    },
+  }),
   putWorkspaces: (userId) => ({ input: { userId, workspaces: [workspaceInput()] } }),
   refreshEditorCredential: (userId) => ({
     input: { userId, version: '1', accessToken: 'access', refreshToken: 'refresh' },

@@ -1,0 +1,65 @@
+import { hash } from 'node:crypto';
+import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
+import type { QueryConfig, QueryResultRow } from 'pg';
+import { columnsOf, type EntityManager, query, type Tables } from './database.ts';
+
+/** What a statement is built of instead of values. */
+export type Slots<Input> = {
+  /** The place of an input's value, as a type of PostgreSQL where the statement does not imply one. */
+  slot<Name extends string & keyof Input>(name: Name, type?: string): RawBuilder<NonNullable<Input[Name]>>;
+};
+
+/** A statement as it is sent, and what its rows are. */
+export type Bound<Row> = { config: QueryConfig; read(rows: Row[]): Row[] };
+
+/** A statement that is built once and bound to its inputs at every call. */
+export type Statement<Input, Row> = (em: EntityManager, input: Input) => Bound<Row>;
+
+/** Builds a statement when it is first used; PostgreSQL parses it once on each connection. */
+export function statement<Input extends object, Row extends QueryResultRow>(
+  build: (db: Kysely<Tables>, slots: Slots<Input>) => Compilable<Row>,
+): Statement<Input, Row> {
+  let template: Template | undefined;
+  return (em, input) => {
+    template ??= templateOf(build(query(em), { slot: (name, type) => slot(name, type) }).compile());
+    const read = (rows: Row[]) => {
+      columnsOf(em).hideSecrets(rows);
+      return rows;
+    };
+    return { config: bind(template, input), read };
+  };
+}
+
+/** A compiled statement, named by its text, so that PostgreSQL knows it again. */
+export type Template = {
+  readonly name: string;
+  readonly text: string;
+  readonly parameters: readonly unknown[];
+};
+
+export function templateOf({ sql: text, parameters }: CompiledQuery): Template {
+  return { name: hash('sha256', text, 'base64url'), text, parameters };
+}
+
+/** Puts an input's values in their places. */
+export function bind({ name, text, parameters }: Template, input: object): QueryConfig {
+  const values = parameters.map((value): unknown =>
+    value instanceof Slot ? Reflect.get(input, value.name) : value,
+  );
+  return { name, text, values };
+}
+
+/** The place of an input's value. */
+function slot<Value>(name: string, type?: string): RawBuilder<Value> {
+  const place = sql<Value>`${new Slot(name)}`;
+  return type === undefined ? place : sql<Value>`${place}::${sql.raw(type)}`;
+}
+
+/** A parameter whose value is given at every call. */
+class Slot {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}

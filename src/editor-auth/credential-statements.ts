@@ -1,0 +1,106 @@
+import { type Kysely, sql } from 'kysely';
+import type { Tables } from '../database/database.ts';
+import { type Slots, statement } from '../database/statement.ts';
+import type { Time } from '../time.ts';
+import type { CredentialOwner } from './credential-cipher.ts';
+import type { ReportableReason } from './editor-credential.entity.ts';
+
+/** A pair as it is written. */
+export type Encrypted = CredentialOwner & { ciphertext: string; keyId: string; now: Time };
+
+/** Every statement returns the revision that its change reached. */
+const reached = sql<number>`(select reached from raised)`.as('reached');
+
+/** Stores a pair, whatever was stored before. */
+export const store = statement((db, slots: Slots<Encrypted>) => {
+  const { slot } = slots;
+  return db
+    .with('raised', (db) => raise(db, slots).returning('editorAuth as reached'))
+    .insertInto('EditorCredential')
+    .values({
+      userId: slot('userId'),
+      version: slot('version'),
+      ciphertext: slot('ciphertext'),
+      keyId: slot('keyId'),
+      reauthReason: null,
+      createdAt: slot('now'),
+      updatedAt: slot('now'),
+    })
+    .onConflict((conflict) =>
+      conflict.column('userId').doUpdateSet((eb) => ({
+        version: eb.ref('excluded.version'),
+        ciphertext: eb.ref('excluded.ciphertext'),
+        keyId: eb.ref('excluded.keyId'),
+        reauthReason: null,
+        updatedAt: eb.ref('excluded.updatedAt'),
+      })),
+    )
+    .returning(['keyId', 'reauthReason', reached]);
+});
+
+/** Stores a pair in place of the one that it was refreshed from. */
+export const refresh = statement((db, slots: Slots<Encrypted & { refreshed: string }>) => {
+  const { slot } = slots;
+  return db
+    .with('current', (db) => current(db, slots).where('version', '=', slot('refreshed')))
+    .with('raised', (db) => raiseIfCurrent(db, slots))
+    .updateTable('EditorCredential')
+    .set({
+      version: slot('version'),
+      ciphertext: slot('ciphertext'),
+      keyId: slot('keyId'),
+      reauthReason: null,
+      updatedAt: slot('now'),
+    })
+    .where('userId', '=', sql<string>`(select user_id from current)`)
+    .returning(['version', reached]);
+});
+
+/** Removes the stored pair. */
+export const wipe = statement((db, slots: Slots<{ userId: string; now: Time }>) =>
+  db
+    .with('current', (db) => current(db, slots))
+    .with('raised', (db) => raiseIfCurrent(db, slots))
+    .updateTable('EditorCredential')
+    .set({ ciphertext: null, keyId: null, reauthReason: null, updatedAt: slots.slot('now') })
+    .where('userId', '=', sql<string>`(select user_id from current)`)
+    .returning(reached),
+);
+
+/** Notes why the pair of a version no longer works. */
+export const report = statement(
+  (db, slots: Slots<CredentialOwner & { reason: ReportableReason; now: Time }>) => {
+    const { slot } = slots;
+    return db
+      .with('current', (db) => current(db, slots).where('version', '=', slot('version')))
+      .with('raised', (db) => raiseIfCurrent(db, slots))
+      .updateTable('EditorCredential')
+      .set({ reauthReason: slot('reason'), updatedAt: slot('now') })
+      .where('userId', '=', sql<string>`(select user_id from current)`)
+      .returning(['keyId', 'reauthReason', reached]);
+  },
+);
+
+type OfUser = Slots<{ userId: string }>;
+
+/** The row of a stored pair, if there is one. */
+function current(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: OfUser) {
+  return db
+    .selectFrom('EditorCredential')
+    .select('userId')
+    .where('userId', '=', slot('userId'))
+    .where('ciphertext', 'is not', null);
+}
+
+function raise(db: Pick<Kysely<Tables>, 'updateTable'>, { slot }: OfUser) {
+  return db
+    .updateTable('UserRevision')
+    .set((eb) => ({ editorAuth: eb('editorAuth', '+', 1) }))
+    .where('userId', '=', slot('userId'));
+}
+
+function raiseIfCurrent(db: Pick<Kysely<Tables>, 'updateTable'>, slots: OfUser) {
+  return raise(db, slots)
+    .where(sql<boolean>`exists (select from current)`)
+    .returning('editorAuth as reached');
+}

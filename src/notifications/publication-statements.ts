@@ -1,0 +1,194 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type Slots, statement } from '../database/statement.ts';
+import type { Time } from '../time.ts';
+import type { Notification } from './notification.entity.ts';
+
+/** What must be equal for two notifications with one ID to be the same. */
+const content = [
+  'kind',
+  'taskId',
+  'taskName',
+  'projectId',
+  'projectName',
+  'projectRepoUrl',
+  'workspaceId',
+  'title',
+  'previewText',
+  'prUrl',
+] as const satisfies readonly (keyof Notification)[];
+
+/**
+ * What the platform gives. Without an ID the gateway generates one. Without `occurredAt` it is the later of now and the
+ * newest of the task and kind.
+ */
+export type NotificationDraft = Pick<Notification, (typeof content)[number] | 'payload'> & {
+  id: string | null;
+  occurredAt: Time | null;
+};
+
+type Insertion = Omit<NotificationDraft, 'payload'> & {
+  userId: string;
+  id: string;
+  payload: string;
+  now: Time;
+};
+
+/** Written out: PostgreSQL uses the index of active ones only if it sees the word. */
+const active = sql.lit<'active'>('active');
+
+/**
+ * Stores a draft and returns the user's revision; nothing if the same notification is stored already. Its steps read
+ * from each other, so that they run in their order: the one that is superseded must not be active when its successor
+ * is inserted.
+ */
+export const insertPublication = statement((db, { slot }: Slots<Insertion>) => {
+  const now = slot('now', 'timestamptz');
+  const occurredAt = slot('occurredAt', 'timestamptz');
+  return db
+    .with('known', (db) =>
+      db
+        .selectFrom('UserRevision')
+        .leftJoin('TaskResolution', (join) =>
+          join
+            .onRef('TaskResolution.userId', '=', 'UserRevision.userId')
+            .on('TaskResolution.taskId', '=', slot('taskId'))
+            .on('TaskResolution.kind', '=', slot('kind')),
+        )
+        .where('UserRevision.userId', '=', slot('userId'))
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('Notification')
+                .select('id')
+                .where('userId', '=', slot('userId'))
+                .where('id', '=', slot('id'))
+                .where((eb) =>
+                  eb.and(
+                    content.map((name) => sql<boolean>`${sql.ref(name)} is not distinct from ${slot(name)}`),
+                  ),
+                )
+                .where(sql<boolean>`(${occurredAt} is null or occurred_at = ${occurredAt})`)
+                .where(sql<boolean>`payload::jsonb = ${slot('payload', 'jsonb')}`),
+            ),
+          ),
+        )
+        .select([
+          'UserRevision.notifications as revision',
+          'TaskResolution.resolvedBefore as before',
+          'TaskResolution.resolvedBy as reason',
+        ])
+        .select(({ selectFrom }) => [
+          selectFrom('Notification')
+            .select((eb) => eb.fn.max('occurredAt').as('newest'))
+            .where('userId', '=', slot('userId'))
+            .where('taskId', '=', slot('taskId'))
+            .where('kind', '=', slot('kind'))
+            .as('newest'),
+          // Never before what it supersedes, though requests overtake each other on their way to the lock.
+          sql<Time>`greatest(${now}, ${selectFrom('Notification')
+            .select('updatedAt')
+            .where('userId', '=', slot('userId'))
+            .where('taskId', '=', slot('taskId'))
+            .where('kind', '=', slot('kind'))
+            .where('status', '=', active)})`.as('arrived'),
+        ]),
+    )
+    .with('timed', (db) =>
+      db
+        .selectFrom('known')
+        .selectAll()
+        .select(sql<Time>`coalesce(${occurredAt}, greatest(${now}, newest))`.as('occurred')),
+    )
+    .with('decided', (db) =>
+      db
+        .selectFrom('timed')
+        .select(['revision', 'occurred', 'arrived'])
+        .select(
+          sql<
+            string | null
+          >`case when occurred < newest then 'superseded' when occurred <= before then reason end`.as(
+            'resolution',
+          ),
+        ),
+    )
+    .with('superseded', (db) =>
+      db
+        .updateTable('Notification')
+        .from('decided')
+        .set((eb) => ({
+          status: 'resolved',
+          resolvedBy: 'superseded',
+          revision: eb('decided.revision', '+', 1),
+          resolvedAt: eb.ref('decided.arrived'),
+          updatedAt: eb.ref('decided.arrived'),
+        }))
+        .where('userId', '=', slot('userId'))
+        .where('taskId', '=', slot('taskId'))
+        .where('kind', '=', slot('kind'))
+        .where('status', '=', active)
+        .where('decided.resolution', 'is', null)
+        .returning('Notification.id as id'),
+    )
+    .with('inserted', (db) =>
+      db
+        .insertInto('Notification')
+        .columns([
+          'userId',
+          'id',
+          'payload',
+          ...content,
+          'revision',
+          'status',
+          'resolvedBy',
+          'resolvedAt',
+          'occurredAt',
+          'createdAt',
+          'updatedAt',
+        ])
+        .expression((eb) =>
+          eb
+            .selectFrom('decided')
+            .select([
+              slot('userId').as('userId'),
+              slot('id').as('id'),
+              slot('payload', 'json').as('payload'),
+              ...content.map((name) => slot(name).as(name)),
+              sql<number>`revision + 1 + (select count(*) from superseded)`.as('revision'),
+              sql`case when resolution is null then 'active' else 'resolved' end`.as('status'),
+              'resolution',
+              sql`case when resolution is not null then arrived end`.as('resolvedAt'),
+              'occurred',
+              'arrived as createdAt',
+              'arrived as updatedAt',
+            ]),
+        )
+        .returning('revision'),
+    )
+    .updateTable('UserRevision')
+    .from('inserted')
+    .set((eb) => ({ notifications: eb.ref('inserted.revision') }))
+    .where('userId', '=', slot('userId'))
+    .returning('notifications');
+});
+
+/** Notifications by user and ID, with the channels that the user's preferences store for their kind. */
+export const readPublications = statement(
+  (db, { slot }: Slots<{ users: readonly string[]; ids: readonly string[] }>) => {
+    const wanted: RawBuilder<{ user: string; notification: string }> = sql`unnest(
+      ${slot('users', 'text[]')}, ${slot('ids', 'text[]')})`;
+    return db
+      .selectFrom(wanted.as<'wanted'>(sql`wanted ("user", notification)`))
+      .innerJoin('Notification', (join) =>
+        join
+          .onRef('Notification.userId', '=', 'wanted.user')
+          .onRef('Notification.id', '=', 'wanted.notification'),
+      )
+      .leftJoin('Preference', (join) =>
+        join
+          .onRef('Preference.userId', '=', 'Notification.userId')
+          .onRef('Preference.notificationKind', '=', 'Notification.kind'),
+      )
+      .selectAll('Notification')
+      .select(['Preference.emailEnabled', 'Preference.pushEnabled', 'Preference.chatDmEnabled']);
+  },
+);

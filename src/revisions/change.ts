@@ -1,0 +1,97 @@
+import { sql } from 'kysely';
+import type { PoolClient, QueryResultRow } from 'pg';
+import { changesOf, type EntityManager } from '../database/database.ts';
+import { type Bound, type Slots, type Statement, statement } from '../database/statement.ts';
+
+/** Turns the failure of a statement into the error that the caller of the change gets. */
+export type Explain = (error: Error) => Error;
+
+/** Sends a statement of a change, and resolves with its rows. */
+export type Run = <Input, Row extends QueryResultRow>(
+  statement: Statement<Input, Row>,
+  input: Input,
+  explain?: Explain,
+) => Promise<Row[]>;
+
+/**
+ * Changes records of users in one transaction that is written at once. The users' rows of revisions are locked first,
+ * so that changes of one user happen one after another, and every statement of `work` sees what was committed before.
+ * `work` must send all its statements before it waits for one.
+ */
+export async function change<Result>(
+  em: EntityManager,
+  users: readonly string[],
+  work: (run: Run) => Promise<Result>,
+): Promise<Result> {
+  const client = await changesOf(em).connect();
+  try {
+    return await execute(em, client, [...new Set(users)], work);
+  } finally {
+    client.release();
+  }
+}
+
+async function execute<Result>(
+  em: EntityManager,
+  client: PoolClient,
+  users: readonly string[],
+  work: (run: Run) => Promise<Result>,
+): Promise<Result> {
+  let failure: Error | undefined;
+  let isOpen = true;
+
+  /** Those behind the first that fails fail because of it. */
+  const send = <Row extends QueryResultRow>({ config, read }: Bound<Row>, explain?: Explain) =>
+    new Promise<Row[]>((resolve, reject) => {
+      client.query<Row>(config, (error, result) => {
+        if (!error) return resolve(read(result.rows));
+        failure ??= explain?.(error) ?? error;
+        reject(error);
+      });
+    });
+  const run: Run = (statement, input, explain) => {
+    if (!isOpen) throw new Error('All statements of a change are sent before the first is awaited.');
+    return send(statement(em, input), explain);
+  };
+
+  const { stream } = client.connection;
+  stream.cork();
+  const sent: Promise<unknown>[] = [];
+  try {
+    sent.push(send(begin), run(lock, { users }));
+    const result = work(run);
+    sent.push(result, send(commit));
+    stream.uncork();
+    isOpen = false;
+    await Promise.allSettled(sent);
+    if (failure !== undefined) throw failure;
+    return await result;
+  } catch (error) {
+    if (!isOpen) throw error;
+    // Nothing was committed: a statement could not be bound.
+    sent.push(send(rollback));
+    stream.uncork();
+    await Promise.allSettled(sent);
+    throw error;
+  }
+}
+
+const control = (text: string): Bound<QueryResultRow> => ({ config: { text }, read: (rows) => rows });
+const begin = control('begin');
+const commit = control('commit');
+const rollback = control('rollback');
+
+/**
+ * Locks the users' rows in the order of their IDs, so that two changes never wait for each other. The condition keeps
+ * a row that exists from being written; it is locked all the same (PostgreSQL, INSERT, ON CONFLICT Clause).
+ */
+const lock = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
+  db
+    .insertInto('UserRevision')
+    .columns(['userId'])
+    .expression(sql`select id from unnest(${slot('users', 'text[]')}) as given (id) order by id collate "C"`)
+    .onConflict((conflict) =>
+      conflict.column('userId').doUpdateSet({ notifications: 0 }).where(sql<boolean>`false`),
+    )
+    .returning('userId'),
+);

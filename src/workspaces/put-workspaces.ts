@@ -1,0 +1,115 @@
+import { sql } from 'kysely';
+import { type Slots, statement } from '../database/statement.ts';
+import type { Writer } from '../live/announcer.ts';
+import { change } from '../revisions/change.ts';
+import type { Workspace } from './workspace.entity.ts';
+
+/** A workspace as the platform reports it. */
+export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
+
+/**
+ * Stores the states that are newer than what is known of each workspace, its deletion included, all or none. Returns
+ * those that it stored.
+ */
+export async function putWorkspaces(
+  { em, announce }: Writer,
+  userId: string,
+  states: readonly WorkspaceState[],
+): Promise<Workspace[]> {
+  const stored = await change(em, [userId], (run) => run(storeNewer, { userId, states: jsonOf(states) }));
+  stored.sort((a, b) => a.revision - b.revision);
+  const last = stored.at(-1);
+  if (last !== undefined) announce({ user: userId, topic: 'workspaces', revision: last.revision });
+  return stored;
+}
+
+/** The states with the columns of their table as keys. */
+function jsonOf(states: readonly WorkspaceState[]): string {
+  return JSON.stringify(
+    states.map((state) => ({
+      id: state.id,
+      project_id: state.projectId,
+      status: state.status,
+      cpu_kind: state.cpuKind,
+      cpus: state.cpus,
+      memory_mb: state.memoryMb,
+      volume_size_gb: state.volumeSizeGb,
+      gpu_kind: state.gpuKind,
+      keep_active: state.keepActive,
+      machine_id: state.machineId,
+      private_ip: state.privateIp,
+      git_ref: state.gitRef,
+      preview_token: state.previewToken?.reveal() ?? null,
+      error_message: state.errorMessage,
+      created_at: state.createdAt,
+      updated_at: state.updatedAt,
+    })),
+  );
+}
+
+const columns = [
+  'id',
+  'projectId',
+  'status',
+  'cpuKind',
+  'cpus',
+  'memoryMb',
+  'volumeSizeGb',
+  'gpuKind',
+  'keepActive',
+  'machineId',
+  'privateIp',
+  'gitRef',
+  'previewToken',
+  'errorMessage',
+  'createdAt',
+  'updatedAt',
+] as const satisfies readonly (keyof WorkspaceState)[];
+
+const storeNewer = statement((db, { slot }: Slots<{ userId: string; states: string }>) =>
+  db
+    .with(
+      'newer',
+      () => sql<{ id: string }>`(
+        select state.*
+        from json_populate_recordset(null::workspace, ${slot('states', 'json')}) with ordinality as state
+        left join workspace as known on known.user_id = ${slot('userId')} and known.id = state.id
+        left join workspace_deletion as deletion on deletion.user_id = ${slot('userId')} and deletion.id = state.id
+        where state.updated_at > greatest(known.updated_at, deletion.deleted_at) is not false)`,
+    )
+    .with('reached', (db) =>
+      db
+        .updateTable('UserRevision')
+        .set({ workspaces: sql<number>`workspaces + (select count(*) from newer)` })
+        .where('userId', '=', slot('userId'))
+        .where(({ exists, selectFrom }) => exists(selectFrom('newer').select('id')))
+        .returning(sql<number>`workspaces - (select count(*) from newer)`.as('before')),
+    )
+    .insertInto('Workspace')
+    .columns(['userId', 'revision', ...columns])
+    .expression(
+      sql`select ${slot('userId', 'text')}, reached.before + row_number() over (order by ordinality),
+          ${sql.join(columns.map((name) => sql.ref(name)))} from newer, reached`,
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['userId', 'id']).doUpdateSet((eb) => ({
+        revision: eb.ref('excluded.revision'),
+        projectId: eb.ref('excluded.projectId'),
+        status: eb.ref('excluded.status'),
+        cpuKind: eb.ref('excluded.cpuKind'),
+        cpus: eb.ref('excluded.cpus'),
+        memoryMb: eb.ref('excluded.memoryMb'),
+        volumeSizeGb: eb.ref('excluded.volumeSizeGb'),
+        gpuKind: eb.ref('excluded.gpuKind'),
+        keepActive: eb.ref('excluded.keepActive'),
+        machineId: eb.ref('excluded.machineId'),
+        privateIp: eb.ref('excluded.privateIp'),
+        gitRef: eb.ref('excluded.gitRef'),
+        previewToken: eb.ref('excluded.previewToken'),
+        errorMessage: eb.ref('excluded.errorMessage'),
+        createdAt: eb.ref('excluded.createdAt'),
+        updatedAt: eb.ref('excluded.updatedAt'),
+      })),
+    )
+    .returningAll(),
+);
