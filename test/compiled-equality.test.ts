@@ -12,12 +12,12 @@ import { compile, interpret, isCompilable } from '../src/graphql/execution/execu
 import { createOperations, type Operation } from '../src/graphql/execution/operation.ts';
 import { faultsOfVariables } from '../src/graphql/execution/variables.ts';
 import { maskResult } from '../src/graphql/mask.ts';
-import { createRateLimiter } from '../src/graphql/rate-limit.ts';
-import { createCounters } from '../src/graphql/rate-limit-counters.ts';
 import { createSchema } from '../src/graphql/schema.ts';
-import { ReadTurns } from '../src/graphql/turns.ts';
 import { createHub } from '../src/live/hub.ts';
 import { createLog } from '../src/log.ts';
+import { createCounters } from '../src/rate-limit/counters.ts';
+import { createRateLimiter } from '../src/rate-limit/rate-limiter.ts';
+import { ReadTurns } from '../src/rate-limit/read-turns.ts';
 import { timeOf } from '../src/time.ts';
 import { arbitraryQueries } from './support/arbitrary-queries.ts';
 import { settingsFor, startTestGateway, type TestGateway } from './support/gateway.ts';
