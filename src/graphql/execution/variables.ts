@@ -20,7 +20,7 @@ import {
 } from 'graphql';
 import { type Fault, type Path, REDACTED } from '../../errors.ts';
 import { tooManyItems } from '../../faults.ts';
-import { isSecretAt } from '../secret-inputs.ts';
+import { inspectInput } from '../secret-inputs.ts';
 
 /** A variable of an operation. */
 export type Variable = {
@@ -89,8 +89,13 @@ export function* faultsOfVariables(
     const sent = Object.hasOwn(given, name) ? given[name] : undefined;
     if (sent === undefined && hasDefault) continue;
     for (const { path, message, value } of faultsOfInput(type, sent, [], maxItems)) {
-      const isShown = value == null || !isSecretAt(type, path);
-      yield { path: [...start, ...path], message, value: isShown ? (value ?? null) : REDACTED };
+      const { isSecret, declaredSteps } = inspectInput(type, path);
+      yield {
+        path: [...start, ...path],
+        message,
+        value: isSecret && value != null ? REDACTED : (value ?? null),
+        callerSteps: path.length - declaredSteps,
+      };
     }
   }
 }
