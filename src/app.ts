@@ -29,6 +29,7 @@ import { checkHost } from './http/malformed.ts';
 import { createRequestLog, type RequestRecord } from './http/request-log.ts';
 import { securityHeaders } from './http/security-headers.ts';
 import type { Hub } from './live/hub.ts';
+import type { LiveEvents } from './live/live-events.ts';
 import { type Log, logInternalError } from './log.ts';
 import { answerMetrics, METRICS_PATH } from './metrics/answer-metrics.ts';
 import { createCredentialMetrics } from './metrics/credential-metrics.ts';
@@ -64,7 +65,7 @@ export type Shared = {
   events: EventMetrics;
   /** The address that callers see, once it is known. */
   publicUrl(): string;
-  isListening(): boolean;
+  live: LiveEvents;
   isStopping(): boolean;
 };
 
@@ -75,7 +76,7 @@ export async function createApp(
   log: Log,
   shared: Shared,
 ): Promise<RequestListener> {
-  const { redis, hub, keySet, metrics, events, publicUrl, isListening, isStopping } = shared;
+  const { redis, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
   const { issuer, audience, orgClaim } = config;
   const tokens = openTokens({ keySet, issuer, audience, orgClaim });
   const authenticate = createAuthenticate(tokens);
@@ -90,7 +91,7 @@ export async function createApp(
   const openRecord = createRequestLog(log, createRequestMetrics(metrics, PATHS, schema));
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
-    isListening,
+    isListening: () => live.state === 'ok',
     pools: database.pools,
     rememberedTokens: () => tokens.size,
     keySetAge: () => keySet.age?.(),
@@ -126,7 +127,7 @@ export async function createApp(
       cipher,
       hub,
       readTurns,
-      announce: () => undefined,
+      announce: live.announce,
       onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
       charges: { counted: viewer === anonymous, paid: { reads: 0, writes: 0, platform: 0 } },
     };
@@ -170,7 +171,7 @@ export async function createApp(
   const graphiql = config.graphiql ? createGraphiql(createPageToken(config)) : undefined;
   if (graphiql) app.use(graphiql);
   app.get(/^\/healthz$/, (_request, response) => answerHealth(response));
-  const readiness = { database, isStopping, isListening };
+  const readiness = { database, isStopping, live };
   app.get(/^\/readyz$/, (_request, response) => answerReadiness(response, readiness, recordOf(response).log));
   if (config.metrics.kind !== 'off') {
     const token = config.metrics.kind === 'token' ? config.metrics.token : undefined;
