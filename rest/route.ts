@@ -120,7 +120,12 @@ function checkShape({ body: shape }: Route, { body }: Parts): void {
   if (shape === undefined) return;
   const checked = shape.safeParse(body);
   if (!checked.success)
-    throw new ValidationError(faultsOf(checked, body, ['body'], () => holdsSecret(shape)));
+    throw new ValidationError(
+      faultsOf(checked, body, ['body'], (path) => ({
+        isSecret: holdsSecret(shape),
+        declaredSteps: path.length,
+      })),
+    );
 }
 
 /** Runs the operation; what it finds wrong with an argument is told at the place that the argument came from. */

@@ -2,7 +2,13 @@
 export type Path = readonly (string | number)[];
 
 /** One broken rule. `value` is what was sent, null where nothing was, {@link REDACTED} near a credential. */
-export type Fault = { readonly path: Path; readonly message: string; readonly value: unknown };
+export type Fault = {
+  readonly path: Path;
+  readonly message: string;
+  readonly value: unknown;
+  /** How many steps at the end of the path are keys that the caller chose, 0 by default. No message repeats them. */
+  readonly callerSteps?: number;
+};
 
 /** Stands for a credential, and for anything that contains one, wherever a value is shown. */
 export const REDACTED = '[redacted]';
@@ -164,6 +170,8 @@ function cutKey(key: string): string {
 
 function summarize([first, ...others]: readonly Fault[]): string {
   if (first === undefined) throw new Error('A validation error needs at least one broken rule.');
-  const description = `${locationOf(first.path)} ${first.message}`;
+  const { path, callerSteps = 0, message } = first;
+  const location = locationOf(path.slice(0, path.length - callerSteps));
+  const description = `${callerSteps === 0 ? location : `a part of ${location}`} ${message}`;
   return others.length === 0 ? description : `${others.length + 1} errors, the first: ${description}`;
 }

@@ -9,19 +9,30 @@ export function* faultsOf(
   { error }: Pick<z.ZodSafeParseResult<unknown>, 'error'>,
   value: unknown,
   root: Path = [],
-  isSecret: (path: Path) => boolean = () => false,
+  inspect: (path: Path) => Place = (path) => ({ isSecret: false, declaredSteps: path.length }),
 ): Generator<Fault> {
   for (const issue of error?.issues ?? []) {
+    const unknownSteps = issue.code === 'unrecognized_keys' ? 1 : 0;
     for (const path of pathsOf(issue)) {
       const sent = valueAt(value, path);
+      const { isSecret, declaredSteps } = inspect(path);
       yield {
         path: [...root, ...path],
         message: messageOf(issue, sent),
-        value: sent === undefined ? null : isSecret(path) ? REDACTED : sent,
+        value: sent === undefined ? null : isSecret ? REDACTED : sent,
+        callerSteps: Math.max(unknownSteps, path.length - declaredSteps),
       };
     }
   }
 }
+
+/** What is known of a place in an input. */
+export type Place = {
+  /** Whether the value there must not be shown. */
+  readonly isSecret: boolean;
+  /** How many steps of the path are named by the schema; the others are keys that the caller chose. */
+  readonly declaredSteps: number;
+};
 
 /** The value at a path of a JSON value; undefined if there is none. */
 export function valueAt(value: unknown, path: Path): unknown {

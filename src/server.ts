@@ -98,6 +98,6 @@ export async function startServer(
 /** The client is loaded where it is needed alone. */
 async function connectToRedis(url: string | null, log: Log): Promise<Redis | undefined> {
   if (url === null) return undefined;
-  const { openRedis } = await import('./redis.ts');
+  const { openRedis } = await import('./rate-limit/redis.ts');
   return openRedis(url, log);
 }

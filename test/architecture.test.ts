@@ -36,7 +36,7 @@ test('the imports of every kind are seen', () => {
 describe('rest/', () => {
   test('knows express, graphql, zod, Node, errors, faults and http; of the rest of src only types', () => {
     const packages = /^(express|graphql|zod|node:.*)$/;
-    const files = /^(rest\/.*|src\/errors\.ts|src\/faults\.ts|src\/http\/.*)$/;
+    const files = /^(rest\/.*|src\/errors\.ts|src\/faults\.ts|src\/error-items\.ts|src\/http\/.*)$/;
     expect(
       forbidden(isOf('rest/'), ({ to, typeOnly }) =>
         to.startsWith('src/') || to.startsWith('rest/') ? typeOnly || files.test(to) : packages.test(to),

@@ -146,11 +146,11 @@ const faults: [status: number, method: string, path: string, sent: object][] = [
 test.each(faults)(
   'a %i of %s %s can be read by a page, its headers too',
   async (status, method, path, sent) => {
-    const limited = await member('limited');
+    // Each has a limit of their own: an invalid request costs what a valid one does.
+    const limited = await member(`limited by ${status}`);
     const ask = () => rest(gateway, method, path, { token: limited, ...sent, headers: { Origin: ORIGIN } });
-    if (status === 429) await ask();
-
-    const reply = await ask();
+    let reply = await ask();
+    while (status === 429 && reply.status !== status) reply = await ask();
 
     expect([reply.status, allowed(reply.headers)]).toEqual([status, ORIGIN]);
     expect(reply.headers.get('access-control-expose-headers')?.split(',')).toEqual(readable);

@@ -55,12 +55,14 @@ test('the kinds of a resolution are at most 100', async () => {
   ]);
 });
 
-test('half a million wrong words are refused soon, a thousand of them told', async () => {
+test('half a million wrong words are refused before they are read', async () => {
   const query = 'query ($words: [WorkspaceStatus!]) { workspaces(status: $words) { totalCount } }';
 
   const { reply, statements, ms } = await send(query, { words: Array(500_000).fill(1) });
 
-  expect(reply.errors[0].extensions.errors).toHaveLength(1000);
+  expect(reply.errors[0].extensions.errors).toEqual([
+    { location: 'status', message: 'must have at most 100 items', value: '[array of 500000 items]' },
+  ]);
   expect(statements).toBe(0);
   expect(ms).toBeLessThan(2000);
 });

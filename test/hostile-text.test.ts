@@ -1,73 +1,20 @@
-import { type GraphQLInputType, getNullableType, isInputObjectType, isListType, isScalarType } from 'graphql';
+import { isScalarType } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { writeCursor } from '../src/revisions/change-cursor.ts';
+import { assembleSchema } from '../src/graphql/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { documentOf, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
+import { argumentsWith, type InputPlace, inputPlaces, locationOf } from './support/input-places.ts';
+import { documentOf, isSubscription } from './support/root-fields.ts';
 import { signToken } from './support/tokens.ts';
 
-type Step = string | number;
-/** A place in the arguments of a root field that takes text or JSON. */
-type Place = { field: string; path: Step[]; type: string };
+const schema = assembleSchema();
 
 /** The scalars that take what may be stored as text; every other scalar of the schema has a rule of its own. */
 const textual = ['ID', 'String', 'Secret', 'JSON'];
 const others = ['Boolean', 'DateTime', 'Int'];
 
-function placesOf(type: GraphQLInputType, path: Step[]): { path: Step[]; type: string }[] {
-  const inner = getNullableType(type);
-  if (isListType(inner)) return placesOf(inner.ofType, [...path, 0]);
-  if (isInputObjectType(inner)) {
-    return Object.values(inner.getFields()).flatMap((field) => placesOf(field.type, [...path, field.name]));
-  }
-  return isScalarType(inner) ? [{ path, type: inner.name }] : [];
-}
-
-const scalars = Object.entries(rootFields).flatMap(([field, { args }]) =>
-  args.flatMap(({ name, type }) => placesOf(type, [name]).map((place): Place => ({ field, ...place }))),
-);
+const scalars = inputPlaces.filter(({ type }) => isScalarType(schema.getType(type)));
 const places = scalars.filter(({ type }) => textual.includes(type));
-
-const locationOf = (path: readonly Step[]) =>
-  path.reduce<string>(
-    (all, step) => (typeof step === 'number' ? `${all}[${step}]` : all ? `${all}.${step}` : step),
-    '',
-  );
-
-/** What stands around a place where the good arguments of its root field have nothing. */
-const payloads: Readonly<Record<string, object>> = {
-  planRequested: { toolId: 'tool-1', input: { summary: '', plan: '' } },
-  questionRequested: { toolId: 'tool-1', input: { questions: [] } },
-  taskFailed: { taskStatus: 'ERRORED' },
-  taskResponseReady: { taskStatus: 'ERRORED' },
-};
-
-const noChange = { epoch: '', revision: 0 };
-
-/** The good arguments of a root field with one value put in. */
-function argumentsWith({ field, path }: Place, value: unknown): Record<string, unknown> {
-  const given = structuredClone(goodArguments[field]?.('alice') ?? {});
-  const payload = path.indexOf('payload');
-  const member = path[payload + 1];
-  if (payload >= 0 && typeof member === 'string')
-    Object.assign(at(given, path.slice(0, payload)), {
-      payload: { [member]: structuredClone(payloads[member]) },
-    });
-  if (path[1] === 'filter') Object.assign(given, { input: { filter: { upTo: writeCursor(noChange) } } });
-  Reflect.set(at(given, path.slice(0, -1)), path.at(-1) ?? '', value);
-  return given;
-}
-
-/** The object at a path. */
-function at(given: object, path: readonly Step[]): object {
-  let found = given;
-  for (const step of path) {
-    const next: unknown = Reflect.get(found, step);
-    if (typeof next !== 'object' || next === null) throw new Error(`Nothing stands at ${locationOf(path)}.`);
-    found = next;
-  }
-  return found;
-}
 
 let gateway: TestGateway;
 let token: string;
@@ -81,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-async function send(place: Place, value: unknown) {
+async function send(place: InputPlace, value: unknown) {
   const given = argumentsWith(place, value);
   const headers = isSubscription(place.field) ? { Accept: 'text/event-stream, application/json' } : {};
   const { data, errors } = await graphql(gateway, documentOf(place.field, given), given, { token, headers });
@@ -96,7 +43,10 @@ test('every scalar that the schema takes is known to this file', () => {
   expect(places.length).toBeGreaterThan(40);
 });
 
-const named = places.map((place): [string, Place] => [`${place.field}(${locationOf(place.path)})`, place]);
+const named = places.map((place): [string, InputPlace] => [
+  `${place.field}(${locationOf(place.path)})`,
+  place,
+]);
 
 test.each(named)('%s refuses U+0000', async (_name, place) => {
   const { items } = await send(place, 'a\0b');

@@ -168,7 +168,8 @@ test.each(['', 'x', 'WzEsMl0=', 'WzEsLTJd', 'e30', 'WzEsMiwzXQ'])(
   async (after) => {
     const query = 'subscription ($after: String) { notificationEvents(after: $after) { cursor } }';
 
-    const reply = await graphql(gateway, query, { after }, { token: await member('bad') });
+    const headers = { Accept: 'text/event-stream, application/json' };
+    const reply = await graphql(gateway, query, { after }, { token: await member('bad'), headers });
 
     expect(reply.errors[0].extensions).toEqual({
       code: 'VALIDATION_FAILED',

@@ -79,7 +79,9 @@ async function plansFor({ text, values }: Statement, explain: string): Promise<P
       await client.query(`begin; set local plan_cache_mode = ${mode}`);
       // A prepared statement alone has a generic plan, and `explain` takes no values of its own.
       await client.query(`prepare statement as ${text}`);
-      const inputs = values.map((value) => client.escapeLiteral(literal(value))).join(', ');
+      const inputs = values
+        .map((value) => (value === null ? 'null' : client.escapeLiteral(literal(value))))
+        .join(', ');
       const { rows } = await client.query(
         `explain (format json${explain}) execute statement${inputs && `(${inputs})`}`,
       );

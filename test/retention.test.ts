@@ -135,3 +135,16 @@ test('a user who is deleted meanwhile is not brought back', async () => {
   expect(await batch).toBeUndefined();
   expect(await revisionOf('leaving')).toBeUndefined();
 });
+
+test('what was resolved up to a time is forgotten as long after it was reported, however long ago the events were', async () => {
+  await database.sql(
+    `insert into task_resolution (user_id, task_id, kind, resolved_before, resolved_by, updated_at)
+     values ('forgets', 'old', 'task_failed', now(), 'answered', now() - interval '91 days'),
+            ('forgets', 'new', 'task_failed', now() - interval '300 days', 'answered', now() - interval '89 days')`,
+  );
+
+  const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '90' }, database);
+  const kept = () => database.sql(`select task_id from task_resolution where user_id = 'forgets'`);
+  await eventually(async () => expect(await kept()).toEqual([{ task_id: 'new' }]));
+  await gateway.close();
+});

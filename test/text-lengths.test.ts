@@ -61,7 +61,6 @@ describe.each<[location: string, max: number, send: (text: string) => ReturnType
   [`${workspace}.machineId`, 255, (machineId) => put({ machineId })],
   [`${workspace}.privateIp`, 255, (privateIp) => put({ privateIp })],
   [`${workspace}.gitRef`, 1024, (gitRef) => put({ gitRef })],
-  [`${workspace}.previewToken`, 4096, (previewToken) => put({ previewToken })],
   [`${workspace}.errorMessage`, 10_000, (errorMessage) => put({ errorMessage })],
 ])('%s', (location, max, send) => {
   test.each([

@@ -34,7 +34,7 @@ const errorResponse = z
     errors: z
       .array(fault)
       .optional()
-      .describe('All that is wrong, at most 1000 items; left out with `org_membership_required` alone.'),
+      .describe('What is wrong, at most 100 items. Omitted only with `org_membership_required`.'),
   })
   .meta({ id: 'ErrorResponse', description: 'The body of every error.' });
 
@@ -55,7 +55,7 @@ const descriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 'GOING_AWAY'
   FORBIDDEN: 'The token lacks the scope.',
   NOT_FOUND: "There is no such record, or it is someone else's: the same body for both.",
   VALIDATION_FAILED:
-    'The body or a path parameter breaks a rule. All faults are told at once, each with its place.',
+    'The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location.',
   RATE_LIMITED: 'Too many requests of this user. Wait for the seconds of `Retry-After`.',
   INTERNAL_ERROR: 'Anything else. The log has the reason under the `X-Request-Id`.',
 };

@@ -10,11 +10,12 @@ Notifications, notification preferences, the credential of the coding editor and
   properties are refused; unknown query parameters are ignored. Other operations read no body.
 - **Lists** are newest first and stable under paging. Without \`limit\` they are whole. Read again with
   \`If-None-Match\`, a list that has not changed is a 304.
-- **Errors** are told by one closed list of codes. \`errors\` has every fault of the first check that fails, each with
-  its place. Checks go in this order: path (404), token (401), permission (403), syntax (400), shape (422), rate limit
-  (429), rules (422), record (404). An unknown path or method is a 404, somebody else's record too.
-- **Rate limits** count a user's reads and writes apart, here and in GraphQL together. A request that is refused before
-  its operation runs counts as a read. Replies tell in \`RateLimit-*\` what is left.
+- **Errors** have a code of one closed list. \`errors\` lists every error of the first check that fails, at most 100,
+  each with its location. Values of more than 1 KiB are described instead of repeated. Checks run in this order: path
+  (404), token (401), permission (403), rate limit (429), syntax (400), shape (422), rules (422), record (404). An unknown
+  path or method is a 404, another user's record too.
+- **Rate limits** count a user's reads and writes separately, over this API and GraphQL together. An invalid request
+  counts like a valid one. A list counts once for every 1,000 records. \`RateLimit-*\` headers show what is left.
 - **Extensions** (\`x-extension\`) go beyond the specification of the service; all else is of it.
 `.trim();
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { QueryConfig, QueryResultRow } from 'pg';
-import { columnsOf, type EntityManager, pipelinesOf, query, type Tables } from './database.ts';
+import { changesOf, columnsOf, type EntityManager, pipelinesOf, query, type Tables } from './database.ts';
 
 /** What a statement is built of instead of values. */
 export type Inputs<Input> = {
@@ -95,8 +95,7 @@ async function run<Row extends QueryResultRow>(em: EntityManager, statement: Que
     case 'long read':
       return long.query<Row>(statement);
     case 'change': {
-      const pool = await em.getConnection().getNativeClient();
-      const { rows } = await pool.query<Row>(statement);
+      const { rows } = await changesOf(em).query<Row>(statement);
       return rows;
     }
   }

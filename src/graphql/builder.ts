@@ -2,13 +2,13 @@ import SchemaBuilder from '@pothos/core';
 import zodPlugin from '@pothos/plugin-zod';
 import type { Context } from '../context.ts';
 import { type Path, ValidationError } from '../errors.ts';
-import { faultsOf } from '../faults.ts';
+import { faultsOf, type Place } from '../faults.ts';
 import type { Secret } from '../secret.ts';
 import type { Time } from '../time.ts';
 import { defaultRulePlugin } from './default-rule-plugin.ts';
 import { rootFieldPlugin } from './root-field-plugin.ts';
 import { DateTime, JSONValue, SecretText } from './scalars.ts';
-import { isSecretAt } from './secret-inputs.ts';
+import { inspectInput } from './secret-inputs.ts';
 
 /** Makes the schema. Defines no type of the domain; every feature adds its own. */
 export const builder = new SchemaBuilder<{
@@ -26,9 +26,13 @@ export const builder = new SchemaBuilder<{
   zod: {
     validationError: (error, args, _context, info) => {
       const field = info.parentType.getFields()[info.fieldName];
-      const isSecret = ([name, ...path]: Path) =>
-        field?.args.some((argument) => argument.name === name && isSecretAt(argument.type, path)) ?? false;
-      return new ValidationError(faultsOf({ error }, args, [], isSecret));
+      const inspect = ([name, ...path]: Path): Place => {
+        const argument = field?.args.find((argument) => argument.name === name);
+        if (argument === undefined) return { isSecret: false, declaredSteps: 0 };
+        const { isSecret, declaredSteps } = inspectInput(argument.type, path);
+        return { isSecret, declaredSteps: declaredSteps + 1 };
+      };
+      return new ValidationError(faultsOf({ error }, args, [], inspect));
     },
   },
 });

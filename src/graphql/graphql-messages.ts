@@ -22,7 +22,6 @@ const FORMS = [
   'Directive "$" may not be used on $',
   'Exactly one key must be specified for OneOf type "$"',
   'Field "$" argument "$" of type "$" is required, but it was not provided',
-  'Field "$" is not defined by type "$"',
   'Field "$" must not have a selection since type "$" has no subfields',
   'Field "$" of required type "$" was not provided',
   'Field "$" of type "$" must have a selection of subfields',
@@ -58,6 +57,8 @@ const FORMS = [
   'Variable "$" cannot be non-input type "$"',
 ].map((form) => new RegExp(`^${form.replaceAll('.', '\\.').replaceAll('$', NAME)}(?!\\w)`));
 
+/** The name of an unknown input field is not repeated: it may be a credential in the wrong place. */
+const UNKNOWN_FIELD = /^Field "\w+" is not defined by type "(\w+)"/;
 const SUGGESTION = /Did you mean (?:to use an inline fragment on )?(?:"\w+"(?:, | or |, or )?)+\?$/;
 const UNFIT =
   /^(?:Enum "(\w+)"|(\w+)) cannot represent|^Expected value of type "([\w[\]!]+)"|^Value "\w+" does not exist in "(\w+)" enum/;
@@ -71,9 +72,11 @@ export function readableMessage({ message }: Pick<GraphQLError, 'message'>): str
     ?.slice(1)
     .find((name) => name !== undefined);
   if (type !== undefined) return `Expected a value of type "${type}".`;
+  const [suggestion = ''] = SUGGESTION.exec(message) ?? [];
+  const [, input] = UNKNOWN_FIELD.exec(message) ?? [];
+  if (input !== undefined) return `The input type "${input}" has no such field. ${suggestion}`.trimEnd();
   const [known] = FORMS.flatMap((form) => form.exec(message) ?? []);
   if (known === undefined) return UNKNOWN;
-  const [suggestion = ''] = SUGGESTION.exec(message) ?? [];
   return `${known}.${suggestion && ` ${suggestion}`}`.replaceAll(/\w+/g, (name) =>
     name.slice(0, MAX_NAME_CHARACTERS),
   );

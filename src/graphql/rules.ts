@@ -21,7 +21,6 @@ export const MAX_LENGTH = {
   title: 500,
   gitRef: 1024,
   url: 2048,
-  token: 4096,
   preview: 10_000,
   errorMessage: 10_000,
   message: 100_000,

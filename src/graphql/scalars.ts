@@ -46,7 +46,8 @@ export const JSONValue = new GraphQLScalarType<unknown, unknown>({
 /** A credential. On its way in it becomes a type that cannot be printed; only serializing reveals it. */
 export const SecretText = new GraphQLScalarType<Secret, string>({
   name: 'Secret',
-  description: 'A credential. It never appears in an error or a log; only `editorCredential` answers one.',
+  description:
+    'A credential or a preview token. It never appears in an error or a log. Only `editorCredential` and `Workspace.previewToken` return one.',
   parseValue: parseSecret,
   parseLiteral: (node) => parseSecret(textOf(node)),
   serialize(value) {

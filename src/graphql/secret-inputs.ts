@@ -1,5 +1,6 @@
-import { type GraphQLInputType, getNamedType, isInputObjectType, isRequiredInputField } from 'graphql';
+import { type GraphQLInputType, getNamedType, getNullableType, isInputObjectType, isListType } from 'graphql';
 import type { Path } from '../errors.ts';
+import type { Place } from '../faults.ts';
 import { SecretText } from './scalars.ts';
 
 /** Whether values of an input type may contain a credential. */
@@ -12,18 +13,26 @@ export function holdsSecret(type: GraphQLInputType, seen: ReadonlySet<string> = 
 }
 
 /**
- * Whether the value at a path below an input type must not be shown: it may contain a credential, is an unknown field,
- * which may be a misspelt one, or belongs to an input that exists to carry a credential, which may be in the wrong field.
+ * Inspects the place at a path below an input type. A value must not be shown if it may contain a credential, is an
+ * unknown field, which may be a misspelt one, or is beside a field for a credential, which may be in the wrong field.
  */
-export function isSecretAt(type: GraphQLInputType, path: Path): boolean {
-  const [step, ...rest] = path;
+export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path): Place {
+  const inner = getNullableType(type);
+  if (typeof step === 'number' && isListType(inner)) return oneStepDown(inspectInput(inner.ofType, rest));
   const named = getNamedType(type);
-  if (typeof step === 'number') return isSecretAt(named, rest);
-  if (step === undefined || !isInputObjectType(named)) return holdsSecret(named);
+  if (typeof step !== 'string' || !isInputObjectType(named))
+    return { isSecret: holdsSecret(named), declaredSteps: 0 };
+  // A lone value stands for a list of one.
   const fields = named.getFields();
-  const requiresSecret = Object.values(fields).some(
-    (field) => isRequiredInputField(field) && getNamedType(field.type).name === SecretText.name,
+  const isBesideSecret = Object.values(fields).some(
+    ({ type }) => getNamedType(type).name === SecretText.name,
   );
   const field = fields[step];
-  return requiresSecret || (field === undefined ? holdsSecret(named) : isSecretAt(field.type, rest));
+  if (field === undefined) return { isSecret: isBesideSecret || holdsSecret(named), declaredSteps: 0 };
+  const place = oneStepDown(inspectInput(field.type, rest));
+  return { ...place, isSecret: isBesideSecret || place.isSecret };
+}
+
+function oneStepDown({ isSecret, declaredSteps }: Place): Place {
+  return { isSecret, declaredSteps: declaredSteps + 1 };
 }

@@ -70,8 +70,9 @@ export const TaskResolutionSchema = defineEntity({
     /** Events of the task and kind up to this time are resolved, also those that arrive later. */
     resolvedBefore: timeColumn(),
     resolvedBy: wordColumn(resolutions),
+    updatedAt: timeColumn(),
   },
-  indexes: [{ name: 'task_resolution_age', properties: ['resolvedBefore'] }],
+  indexes: [{ name: 'task_resolution_age', properties: ['updatedAt'] }],
 });
 
 class TaskResolution extends TaskResolutionSchema.class {}

@@ -64,9 +64,10 @@ const resolveActive = statement((db, slots: Slots<Input>) => {
 const keepResolution = statement((db, { slot }: Slots<Input>) =>
   db
     .insertInto('TaskResolution')
-    .columns(['userId', 'taskId', 'kind', 'resolvedBefore', 'resolvedBy'])
+    .columns(['userId', 'taskId', 'kind', 'resolvedBefore', 'resolvedBy', 'updatedAt'])
     .expression(
-      sql`select ${slot('userId', 'text')}, ${slot('taskId', 'text')}, kind, ${slot('before', 'timestamptz')}, ${slot('reason', 'text')}
+      sql`select ${slot('userId', 'text')}, ${slot('taskId', 'text')}, kind, ${slot('before', 'timestamptz')}, ${slot('reason', 'text')},
+          ${slot('now', 'timestamptz')}
         from unnest(${slot('kinds', 'text[]')}) as given (kind) group by kind`,
     )
     .onConflict((conflict) =>
@@ -75,6 +76,7 @@ const keepResolution = statement((db, { slot }: Slots<Input>) =>
         .doUpdateSet((eb) => ({
           resolvedBefore: eb.ref('excluded.resolvedBefore'),
           resolvedBy: eb.ref('excluded.resolvedBy'),
+          updatedAt: eb.ref('excluded.updatedAt'),
         }))
         .whereRef('excluded.resolvedBefore', '>', 'TaskResolution.resolvedBefore'),
     )

@@ -90,9 +90,9 @@ async function deleteBatch(em: EntityManager, before: Time): Promise<Batch | und
   });
 }
 
-/** Forgets up to when tasks were resolved, where that is as long ago. */
+/** Forgets up to when tasks were resolved if that was reported as long ago. */
 async function removeResolutions(em: EntityManager, before: Time): Promise<void> {
-  await query(em).deleteFrom('TaskResolution').where('resolvedBefore', '<', before).execute();
+  await query(em).deleteFrom('TaskResolution').where('updatedAt', '<', before).execute();
 }
 
 function retired(em: EntityManager, before: Time) {

@@ -9,7 +9,6 @@ import {
   uuidRule,
   wholeNumberRule,
 } from '../graphql/rules.ts';
-import { Secret } from '../secret.ts';
 import { deleteWorkspace } from './delete-workspace.ts';
 import { putWorkspaces, type WorkspaceState } from './put-workspaces.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -37,7 +36,10 @@ const WorkspaceInput = builder.inputType('WorkspaceInput', {
     machineId: t.string(boundedText('Given when provisioned.', MAX_LENGTH.name)),
     privateIp: t.string(boundedText('Address inside the internal network.', MAX_LENGTH.name)),
     gitRef: t.string(boundedText('The current git reference.', MAX_LENGTH.gitRef)),
-    previewToken: t.string(boundedText('Token for preview URLs.', MAX_LENGTH.token)),
+    previewToken: t.field({
+      type: 'Secret',
+      description: 'The token for preview URLs. 1 to 16,384 printable ASCII characters without spaces.',
+    }),
     errorMessage: t.string(boundedText('Details of the status `ERROR`.', MAX_LENGTH.errorMessage)),
     createdAt: t.field({ type: 'DateTime', required: true, description: 'When it was made.' }),
     updatedAt: t.field({
@@ -132,7 +134,7 @@ function stateOf({ hardware, ...given }: typeof WorkspaceInput.$inferInput): Wor
     machineId: given.machineId ?? null,
     privateIp: given.privateIp ?? null,
     gitRef: given.gitRef ?? null,
-    previewToken: given.previewToken == null ? null : new Secret(given.previewToken),
+    previewToken: given.previewToken ?? null,
     errorMessage: given.errorMessage ?? null,
   };
 }

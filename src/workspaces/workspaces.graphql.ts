@@ -57,11 +57,10 @@ export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement
       description: 'Address inside the internal network.',
     }),
     gitRef: t.exposeString('gitRef', { nullable: true, description: 'The current git reference.' }),
-    previewToken: t.string({
+    previewToken: t.expose('previewToken', {
+      type: 'Secret',
       nullable: true,
-      description: 'Token for preview addresses.',
-      extensions: reads<Workspace>('previewToken'),
-      resolve: ({ previewToken }) => previewToken?.reveal(),
+      description: 'The token for preview URLs.',
     }),
     errorMessage: t.string({
       nullable: true,

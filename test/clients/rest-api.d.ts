@@ -550,7 +550,7 @@ export interface components {
              * @enum {string}
              */
             code?: "bad_request" | "unauthenticated" | "org_membership_required" | "forbidden" | "not_found" | "conflict" | "validation_failed" | "rate_limited" | "internal_error";
-            /** @description All that is wrong, at most 1000 items; left out with `org_membership_required` alone. */
+            /** @description What is wrong, at most 100 items. Omitted only with `org_membership_required`. */
             errors?: components["schemas"]["Fault"][];
         };
         /** @description One broken rule. */
@@ -608,7 +608,7 @@ export interface components {
             code: "not_found";
             errors: components["schemas"]["Fault"][];
         };
-        /** @description The body or a path parameter breaks a rule. All faults are told at once, each with its place. */
+        /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
         ValidationFailed: components["schemas"]["ErrorResponse"] & {
             /** @constant */
             code: "validation_failed";
@@ -707,7 +707,7 @@ export interface components {
                 "application/json": components["schemas"]["NotFound"];
             };
         };
-        /** @description The body or a path parameter breaks a rule. All faults are told at once, each with its place. */
+        /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
         ValidationFailed: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];

@@ -84,7 +84,7 @@ export function compile(schema: GraphQLSchema, { document, node }: Operation): C
 
 /**
  * Whether the compiler is known to do what graphql-js does: a query alone in its document, without directives and
- * introspection, whose arguments are constants or whole variables of the argument's own type. The compiler loses
+ * introspection, whose arguments are constants or whole variables of the argument's own type, or of its non-null type. The compiler loses
  * variables inside literals of custom scalars, lets nulls into non-null places, and writes constants into its code.
  */
 export function isCompilable(schema: GraphQLSchema, { document, node }: Operation): boolean {
@@ -125,7 +125,10 @@ export function isCompilable(schema: GraphQLSchema, { document, node }: Operatio
   function isPlain({ value }: ArgumentNode): boolean {
     const defined = typeInfo.getArgument();
     if (!defined || holdsSecret(defined.type)) return false;
-    if (value.kind === Kind.VARIABLE) return variableTypes.get(value.name.value) === String(defined.type);
+    if (value.kind === Kind.VARIABLE) {
+      const type = variableTypes.get(value.name.value);
+      return type === String(defined.type) || type === `${defined.type}!`;
+    }
     return !hasVariable(value);
   }
 }
