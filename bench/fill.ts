@@ -3,12 +3,15 @@ import { collectors, readers, writers } from './callers.ts';
 import { ENCRYPTION_KEY_ID } from './contenders.ts';
 import { finishDataSet, insertCredentials, insertNotifications, insertWorkspaces } from './data-set.ts';
 
-/** 50 users of 400 notifications and 100 workspaces, 32 with notifications to dismiss, one of 10,000 workspaces. */
-export async function fill(client: pg.Client): Promise<void> {
+/**
+ * 50 users of 400 notifications and 100 workspaces, 32 with notifications to dismiss, 24 of many workspaces: 10,000
+ * unless fewer are enough.
+ */
+export async function fill(client: pg.Client, ofCollector: number = collectors.each): Promise<void> {
   await insertNotifications(client, readers);
   await insertNotifications(client, writers, 'active');
   await insertWorkspaces(client, { ...readers, each: 100 });
-  await insertWorkspaces(client, collectors);
+  await insertWorkspaces(client, { ...collectors, each: ofCollector });
   await insertCredentials(client, readers, ENCRYPTION_KEY_ID);
   await finishDataSet(client);
 }

@@ -3,6 +3,7 @@ import { gatewaySettings } from './contenders.ts';
 import { startGateway } from './gateway-process.ts';
 import { sampleOf } from './sample.ts';
 import { tell } from './say.ts';
+import { deal } from './work.ts';
 import { askForWorkspaces } from './works.ts';
 
 /** The most memory that the gateway held while so many callers waited for 10,000 workspaces each, in KiB. */
@@ -34,11 +35,18 @@ export async function measureCrowding(bench: Bench): Promise<Crowding[]> {
 async function measureOne(bench: Bench, callers: number, each: number): Promise<Crowding> {
   const settings = { ...gatewaySettings(bench), DATABASE_TIMEOUT_MS: PATIENCE_MS };
   return during(startGateway(settings), async (gateway) => {
-    const ask = bench.callers.collectors.flatMap(askForWorkspaces);
-    const lane = Array.from({ length: each }, () => ask).flat();
-    const lanes = Array.from({ length: callers }, () => lane);
+    const { collectors } = bench.callers;
+    // In turn: the gateway makes a user who asks for such a list again wait.
+    const asking = Array.from({ length: callers * each }, (_, index) =>
+      collectors.at(index % collectors.length),
+    );
+    const lanes = deal(
+      asking.flatMap((collector) => collector ?? []),
+      callers,
+      askForWorkspaces,
+    );
     // One caller first: code that is compiled and the heap of a single list are nobody's waiting.
-    await sampleOf(bench, gateway, [ask], 'when all is asked');
+    await sampleOf(bench, gateway, lanes.slice(0, 1), 'when all is asked');
     const before = await gateway.memory();
     await gateway.forgetPeakMemory();
     await sampleOf(bench, gateway, lanes, 'when all is asked');

@@ -52,7 +52,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void load.stop());
   try {
     tell('Making the data set');
-    const databaseUrl = await postgres.createDatabase('bench', fill);
+    const databaseUrl = await postgres.createDatabase('bench', (client) => fill(client));
     const issuer = await createIssuer();
     await withClient(databaseUrl, async (client) => {
       const callers = await signCallers(client, issuer);

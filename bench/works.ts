@@ -22,8 +22,6 @@ const INBOX = `query Inbox($first: Int!, $after: String) {
   }
 }`;
 
-/** How often a caller asks for the same large list in a run. */
-const LARGE_LISTS = 6;
 /** Fewer than the pools have connections: what many of them cost together is measured by itself. */
 const LARGE_CALLERS = 4;
 
@@ -58,10 +56,6 @@ export const askForWorkspaces = get('/user/workspaces');
 const inbox = { requests: askForInbox(), content: graphqlInbox };
 const workspaces = { requests: askForWorkspaces, content: whole };
 const editorAuth = { requests: get('/editor/auth'), content: whole };
-const largeList = {
-  requests: (caller: Caller) => Array.from({ length: LARGE_LISTS }, () => askForWorkspaces(caller)).flat(),
-  content: whole,
-};
 const dismissal = { requests: dismissEach, content: dismissedNow };
 const dismissedBefore = { requests: dismissEach, content: whole };
 
@@ -113,10 +107,10 @@ export const works: Readonly<Record<string, Work>> = {
   },
   'large-list': {
     title: 'GET /user/workspaces, 10,000 of them',
-    callers: ({ collectors }) => Array.from({ length: LARGE_CALLERS }, () => collectors).flat(),
+    callers: ({ collectors }) => collectors,
     connections: LARGE_CALLERS,
     ends: 'when all is asked',
-    ways: { gateway: largeList, 'node-http': { ...largeList, targets: { rate: 0.7 } } },
+    ways: { gateway: workspaces, 'node-http': { ...workspaces, targets: { rate: 0.7 } } },
   },
   ...changeWorks,
 };

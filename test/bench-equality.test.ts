@@ -18,7 +18,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
-  await fill(client);
+  await fill(client, 200);
   const issuer = await createIssuer();
   callers = await signCallers(client, issuer);
   for (const name of contenders) {
