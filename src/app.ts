@@ -18,12 +18,10 @@ import { createEngine } from './graphql/execution/engine.ts';
 import { createGraphiql } from './graphql/graphiql.ts';
 import { createPageToken } from './graphql/graphiql-token.ts';
 import { asGatewayError } from './graphql/mask.ts';
-import { createRateLimiter, quotaHeaders } from './graphql/rate-limit.ts';
-import { createCounters } from './graphql/rate-limit-counters.ts';
 import { createSchema } from './graphql/schema.ts';
 import { createGraphQLEndpoint } from './graphql/server/endpoint.ts';
 import { GRAPHQL_PATH } from './graphql/server/graphql-path.ts';
-import { ReadTurns } from './graphql/turns.ts';
+import { pathOf } from './http/address.ts';
 import { allowOrigins } from './http/cors.ts';
 import { answerDocs, DOCS_PATHS } from './http/docs.ts';
 import { answerHealth, answerReadiness } from './http/health.ts';
@@ -31,12 +29,16 @@ import { checkHost } from './http/malformed.ts';
 import { createRequestLog, type RequestRecord } from './http/request-log.ts';
 import { securityHeaders } from './http/security-headers.ts';
 import type { Hub } from './live/hub.ts';
+import type { LiveEvents } from './live/live-events.ts';
 import { type Log, logInternalError } from './log.ts';
 import { answerMetrics, METRICS_PATH } from './metrics/answer-metrics.ts';
 import { createCredentialMetrics } from './metrics/credential-metrics.ts';
 import type { EventMetrics } from './metrics/event-metrics.ts';
 import { createRequestMetrics } from './metrics/request-metrics.ts';
 import { createStateMetrics } from './metrics/state-metrics.ts';
+import { createCounters } from './rate-limit/counters.ts';
+import { createRateLimiter, quotaHeaders } from './rate-limit/rate-limiter.ts';
+import { ReadTurns } from './rate-limit/read-turns.ts';
 import { countCredentialsByState } from './statistics/statistics.ts';
 import { timeOf } from './time.ts';
 import { whenAsked } from './when-asked.ts';
@@ -63,7 +65,7 @@ export type Shared = {
   events: EventMetrics;
   /** The address that callers see, once it is known. */
   publicUrl(): string;
-  isListening(): boolean;
+  live: LiveEvents;
   isStopping(): boolean;
 };
 
@@ -74,7 +76,7 @@ export async function createApp(
   log: Log,
   shared: Shared,
 ): Promise<RequestListener> {
-  const { redis, hub, keySet, metrics, events, publicUrl, isListening, isStopping } = shared;
+  const { redis, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
   const { issuer, audience, orgClaim } = config;
   const tokens = openTokens({ keySet, issuer, audience, orgClaim });
   const authenticate = createAuthenticate(tokens);
@@ -89,7 +91,7 @@ export async function createApp(
   const openRecord = createRequestLog(log, createRequestMetrics(metrics, PATHS, schema));
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
-    isListening,
+    isListening: () => live.state === 'ok',
     pools: database.pools,
     rememberedTokens: () => tokens.size,
     keySetAge: () => keySet.age?.(),
@@ -125,7 +127,7 @@ export async function createApp(
       cipher,
       hub,
       readTurns,
-      announce: () => undefined,
+      announce: live.announce,
       onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
       charges: { counted: viewer === anonymous, paid: { reads: 0, writes: 0, platform: 0 } },
     };
@@ -166,21 +168,29 @@ export async function createApp(
   // Express would answer by itself which methods there are.
   app.options(/.*/, (_request, response) => sendError(response, new NotFoundError()));
   app.use(createRestRouter({ schema, engine, open, settle, fail }));
-  if (config.graphiql) app.use(createGraphiql(createPageToken(config)));
+  const graphiql = config.graphiql ? createGraphiql(createPageToken(config)) : undefined;
+  if (graphiql) app.use(graphiql);
   app.get(/^\/healthz$/, (_request, response) => answerHealth(response));
-  const readiness = { database, isStopping, isListening };
+  const readiness = { database, isStopping, live };
   app.get(/^\/readyz$/, (_request, response) => answerReadiness(response, readiness, recordOf(response).log));
   if (config.metrics.kind !== 'off') {
     const token = config.metrics.kind === 'token' ? config.metrics.token : undefined;
     app.get(/^\/metrics$/, (request, response) => answerMetrics(request, response, metrics, token));
   }
-  app.all(new RegExp(`^${GRAPHQL_PATH}$`), graphql);
   app.get(/^\/openapi\.json$/, answerOpenApi(schema, publicUrl));
   app.get(DOCS_PATHS, answerDocs());
   app.use((_request, response) => sendError(response, new NotFoundError()));
   app.use((error: unknown, _request: IncomingMessage, response: ServerResponse, _next: NextFunction) => {
     sendError(response, fail(error, response));
   });
+
+  const answerGraphQL: RequestListener = (request, response) => {
+    if (graphiql === undefined || request.method === 'POST') return void graphql(request, response);
+    graphiql(request, response, (error) => {
+      if (error === undefined) void graphql(request, response);
+      else sendError(response, fail(error, response));
+    });
+  };
 
   const secure = securityHeaders();
   const allowCrossOrigin = allowOrigins(config.corsOrigins);
@@ -193,8 +203,8 @@ export async function createApp(
       } catch (error) {
         return sendError(response, fail(error, response));
       }
-      // Most requests by far come to one address, and need nothing of Express.
-      if (request.method === 'POST' && request.url === GRAPHQL_PATH) void graphql(request, response);
+      // Express answers every other path, and OPTIONS.
+      if (pathOf(request) === GRAPHQL_PATH && request.method !== 'OPTIONS') answerGraphQL(request, response);
       else app(request, response);
     });
   };

@@ -40,6 +40,8 @@ export type Config = {
   corsOrigins: readonly string[];
   /** Live subscribers of this process at most. */
   maxSubscribers: number;
+  /** Milliseconds between two comparisons of the connected users' revisions with what they have seen. */
+  liveSweepMs: number;
   /** Days that resolved and dismissed notifications are kept; 0 is for ever. */
   notificationRetentionDays: number;
   graphiql: boolean;
@@ -99,6 +101,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     redisUrl: settings.REDIS_URL ?? null,
     corsOrigins: settings.CORS_ORIGINS,
     maxSubscribers: settings.MAX_SUBSCRIBERS,
+    liveSweepMs: settings.LIVE_SWEEP_MS,
     notificationRetentionDays: settings.NOTIFICATION_RETENTION_DAYS,
     graphiql: settings.GRAPHIQL,
     metrics: metricsAccess(settings),
@@ -221,6 +224,7 @@ const Environment = z.object({
   REDIS_URL: address('redis:', 'rediss:').optional(),
   CORS_ORIGINS: origins.default([]),
   MAX_SUBSCRIBERS: wholeNumber(1, 1_000_000).default(10_000),
+  LIVE_SWEEP_MS: wholeNumber(100, 600_000).default(5000),
   NOTIFICATION_RETENTION_DAYS: wholeNumber(0, 36_500).default(90),
   GRAPHIQL: yesOrNo('true'),
   METRICS_TOKEN: metricsToken.optional(),

@@ -3,10 +3,10 @@ import type { EntityManager } from './database/database.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './editor-auth/credential-cipher.ts';
 import type { ErrorCode } from './errors.ts';
-import type { ReadTurns } from './graphql/turns.ts';
 import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
+import type { ReadTurns } from './rate-limit/read-turns.ts';
 import type { Time } from './time.ts';
 
 /** The bucket of a rate limit. Platform operations have one of their own. */

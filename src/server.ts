@@ -6,7 +6,7 @@ import { errorResponse } from '../rest/errors.ts';
 import { createApp } from './app.ts';
 import { openKeySet } from './auth/key-set.ts';
 import type { Config } from './config.ts';
-import { addressOf, type Database } from './database/database.ts';
+import type { Database } from './database/database.ts';
 import { createDraining } from './http/draining.ts';
 import { listen } from './http/listen.ts';
 import { answerMalformed } from './http/malformed.ts';
@@ -14,8 +14,8 @@ import { limitPipelining } from './http/pipelining.ts';
 import { destroyStalledSockets } from './http/stalled-writes.ts';
 import { type Timeouts, timeouts } from './http/timeouts.ts';
 import { createHub } from './live/hub.ts';
-import { type Listener, startListener } from './live/listener.ts';
-import { watchKeySet } from './live/withdrawn-keys.ts';
+import { startLiveEvents } from './live/live-events.ts';
+import { watchTokens } from './live/token-watch.ts';
 import type { Log } from './log.ts';
 import { createEventMetrics } from './metrics/event-metrics.ts';
 import { startRetention } from './notifications/retention.ts';
@@ -51,14 +51,14 @@ export async function startServer(
   const { stalledWriteTimeout, ...parsing } = patience;
   const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...parsing });
   const draining = createDraining(server);
-  let listener: Listener | undefined;
+  const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
+  const live = startLiveEvents(database, hub, timing, log);
   answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
   let address: string;
   try {
     const publicUrl = () => config.publicUrl ?? address;
-    const isListening = () => listener?.isUp ?? false;
     const isStopping = () => draining.isOn;
-    const shared = { redis, hub, keySet, metrics, events, publicUrl, isListening, isStopping };
+    const shared = { redis, hub, keySet, live, metrics, events, publicUrl, isStopping };
     const app = await createApp(config, database, log, shared);
     const { listener: serve, isServing } = limitPipelining(app);
     server.on('request', serve);
@@ -68,12 +68,12 @@ export async function startServer(
     address = await listen(server, config);
   } catch (error) {
     redis?.disconnect();
+    await live.close();
     throw error;
   }
-  const listening = startListener(addressOf(database), config.databaseTimeoutMs, hub, log);
-  listener = listening;
-  const withdrawals = watchKeySet(keySet, hub);
-  const retention = startRetention(database, config.notificationRetentionDays, log);
+  const tokens = watchTokens(keySet, hub);
+  const writer = { em: database.em.fork(), announce: live.announce };
+  const retention = startRetention(writer, config.notificationRetentionDays, log);
   return {
     address,
     metrics,
@@ -87,8 +87,9 @@ export async function startServer(
         log.warn({ cut, graceMs }, 'cut the requests that took too long');
         database.abandonQueries();
       }
-      withdrawals.stop();
-      await Promise.all([listening.close(), retention.stop()]);
+      tokens.stop();
+      await retention.stop();
+      await live.close();
       redis?.disconnect();
     },
   };
@@ -97,6 +98,6 @@ export async function startServer(
 /** The client is loaded where it is needed alone. */
 async function connectToRedis(url: string | null, log: Log): Promise<Redis | undefined> {
   if (url === null) return undefined;
-  const { openRedis } = await import('./redis.ts');
+  const { openRedis } = await import('./rate-limit/redis.ts');
   return openRedis(url, log);
 }

@@ -58,13 +58,8 @@ describe('rest/', () => {
   });
 });
 
-test('an entity imports MikroORM, the shared columns and announcements, the kinds and types, nothing else', () => {
-  const allowed = [
-    '@mikro-orm/core',
-    'src/database/announcements.ts',
-    'src/database/columns.ts',
-    'src/notification-kind.ts',
-  ];
+test('an entity imports MikroORM, the shared columns, the kinds and types, nothing else', () => {
+  const allowed = ['@mikro-orm/core', 'src/database/columns.ts', 'src/notification-kind.ts'];
   expect(forbidden(isEntity, ({ to, typeOnly }) => typeOnly || allowed.includes(to))).toEqual([]);
 });
 

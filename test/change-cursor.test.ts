@@ -9,7 +9,12 @@ const cursors = fc.record({
   revision: number,
 });
 
-const state = (epoch: string, notifications: number) => ({ epoch, notifications, workspaces: 0 });
+const state = (epoch: string, notifications: number) => ({
+  epoch,
+  notifications,
+  workspaces: 0,
+  editorAuth: 0,
+});
 
 test('every cursor is read as it was written', () => {
   fc.assert(

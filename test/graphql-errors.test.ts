@@ -186,3 +186,68 @@ test.each<[args: string, location: string, message: string, value: unknown]>([
     expect(extensions).toEqual({ code: 'VALIDATION_FAILED', errors: [{ location, message, value }] });
   }
 });
+
+const store = (type: string, given: string) =>
+  `mutation ($r: ${type} = "d") { storeEditorSubscription(input: { accessToken: "LITERAL", refreshToken: ${given} }) { __typename } }`;
+
+test.each<
+  [what: string, query: string, variables: Record<string, unknown>, location: string, message: string]
+>([
+  ['inside a literal', store('Secret', '$r'), { r: null }, 'input', 'is not valid'],
+  [
+    'as a whole argument',
+    'query ($id: ID = "a") { notification(id: $id) { __typename } }',
+    { id: null },
+    'id',
+    'must not be null',
+  ],
+])(
+  'a null for a variable with a default %s fails its field, and repeats nothing',
+  async (_what, query, variables, location, message) => {
+    const { status, text, data, errors } = await send(query, variables);
+
+    expect([status, Object.values(data)]).toEqual([200, [null]]);
+    expect(errors).toHaveLength(1);
+    expect(errors[0].extensions).toEqual({
+      code: 'VALIDATION_FAILED',
+      errors: [{ location, message, value: null }],
+    });
+    expect(text).not.toContain('LITERAL');
+  },
+);
+
+test('a variable inside a JSON literal is stored, however often the document is sent', async () => {
+  const query = `mutation ($id: ID!, $summary: String!, $tools: [String!]) {
+    publishNotification(input: {
+      userId: "alice", id: $id, title: "T", task: { id: $id, projectId: "p" }
+      payload: { planRequested: { toolId: "t", input: { summary: $summary, plan: "p", allowedTools: $tools } } }
+    }) { notification { ... on PlanRequestedNotification { payload { input } } } }
+  }`;
+  const token = await platform();
+  for (let time = 0; time < 15; time += 1) {
+    const variables = { id: `json-${time}`, summary: 's', tools: ['edit'] };
+    const { data, errors } = await graphql(gateway, query, variables, { token });
+    expect(errors).toEqual([]);
+    expect(data.publishNotification.notification.payload.input).toEqual({
+      summary: 's',
+      plan: 'p',
+      allowedTools: ['edit'],
+    });
+  }
+});
+
+test('a reply to a GET is not stored by caches', async () => {
+  const query = new URLSearchParams({ query: '{ editorCredential(userId: "alice") { accessToken } }' });
+  const response = await fetch(`${gateway.address}/graphql?${query}`, {
+    headers: { Authorization: `Bearer ${await platform()}` },
+  });
+
+  expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store']);
+});
+
+test('a subscription that does not accept event streams is refused with 406 and a body', async () => {
+  const { status, errors } = await send('subscription { editorAuthChanged { needsReauth } }');
+
+  expect(status).toBe(406);
+  expect(errors[0].message).toBe('A subscription needs a request that accepts text/event-stream.');
+});

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { GoingAwayError } from '../src/errors.ts';
-import { createHub, type Hub } from '../src/live/hub.ts';
+import { type Change, createHub, type Hub } from '../src/live/hub.ts';
 import { openStream, type Source } from '../src/live/stream.ts';
 import { createLog } from '../src/log.ts';
+import { findRevision } from '../src/revisions/revisions.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
-import { eventually } from './support/eventually.ts';
 
 /*
  * The stream between the announcements and the client, driven where no client could: by what is announced in the
@@ -25,67 +25,84 @@ afterAll(async () => {
   await database.drop();
 });
 
-const viewer = {
-  userId: 'alice',
-  scopes: new Set<never>(),
-  isMember: true,
-  expiresAt: Date.now() + 3_600_000,
-  signedBy: '',
-};
-const change = { user: 'alice', topic: 'notifications' } as const;
-
-const noLeaving = () => undefined;
 const silent = createLog('silent', { write: () => undefined });
 
-function open(source: Partial<Source<number>> & Pick<Source<number>, 'read'>) {
-  return openStream(
-    { em: opened.em.fork(), viewer, hub, log: silent, onLeave: noLeaving },
-    { topic: 'notifications', ...source },
-  );
-}
-
-/** A list that is read to its end at each read. */
-function listSource(list: number[], onRead: () => unknown = () => undefined) {
+/** A user of a test's own, with a list of changes: the first has the revision 1. */
+async function startList(userId: string, list: number[] = []) {
+  await database.sql('insert into user_revision (user_id, notifications) values ($1, $2)', [
+    userId,
+    list.length,
+  ]);
   let reads = 0;
+  const read: Source<number>['read'] = async (after) => {
+    reads += 1;
+    return { events: list.slice(after), seen: list.length };
+  };
+  const source: Source<number> = { topic: 'notifications', startsAt: () => 0, read };
+  const viewer = {
+    userId,
+    scopes: new Set<never>(),
+    isMember: true,
+    expiresAt: Date.now() + 3_600_000,
+    signedBy: '',
+  };
+  const change: Change = { user: userId, topic: 'notifications', revision: list.length };
   return {
+    source,
     reads: () => reads,
-    async read() {
-      reads += 1;
-      const events = list.splice(0);
-      await onRead();
-      return { events, hasMore: false };
+    open: (own: Partial<Source<number>> = {}, of = hub) =>
+      openStream(
+        { em: opened.em.fork(), viewer, hub: of, log: silent, onLeave: () => undefined },
+        { ...source, ...own },
+      ),
+    store,
+    /** Stores changes, and announces each. */
+    async commit(...values: number[]) {
+      await store(...values);
+      for (const [index] of values.entries()) {
+        hub.announce({ ...change, revision: list.length - values.length + index + 1 });
+      }
     },
   };
+
+  /** Stores changes that nobody announces. */
+  async function store(...values: number[]) {
+    list.push(...values);
+    await database.sql('update user_revision set notifications = $2 where user_id = $1', [
+      userId,
+      list.length,
+    ]);
+  }
 }
 
 test('a change that is announced while it reads is read next', async () => {
-  const list = [1];
-  const meanwhile = [2];
-  const stream = await open(
-    listSource(list, () => {
-      list.push(...meanwhile.splice(0));
-      if (list.length > 0) hub.announce(change);
-    }),
-  );
+  const list = await startList('meanwhile', [1]);
+  const stream = await list.open({
+    async read(after, state) {
+      const batch = await list.source.read(after, state);
+      if (after === 0) await list.commit(2);
+      return batch;
+    },
+  });
 
   expect([(await stream.next()).value, (await stream.next()).value]).toEqual([1, 2]);
   await stream.return?.();
 });
 
 test('callers that ask at the same time each get another event, in turn', async () => {
-  const list = [1];
-  const stream = await open(listSource(list));
+  const list = await startList('turns', [1]);
+  const stream = await list.open();
   const asked = [stream.next(), stream.next(), stream.next()];
   await asked[0];
-  list.push(2, 3);
-  hub.announce(change);
+  await list.commit(2, 3);
 
   expect((await Promise.all(asked)).map(({ value }) => value)).toEqual([1, 2, 3]);
   await stream.return?.();
 });
 
 test('whoever waits is let go when the client leaves, and the place is free', async () => {
-  const stream = await open(listSource([]));
+  const list = await startList('leaving');
+  const stream = await list.open();
   const waiting = [stream.next(), stream.next()];
   expect(hub.size).toBe(1);
 
@@ -96,60 +113,73 @@ test('whoever waits is let go when the client leaves, and the place is free', as
 });
 
 test('nothing is read while nobody asks, however much is announced', async () => {
-  const list: number[] = [];
-  const counted = listSource(list);
-  const stream = await open(counted);
-  for (let number = 0; number < 1000; number += 1) {
-    list.push(number);
-    hub.announce(change);
-  }
-  expect(counted.reads()).toBe(0);
+  const list = await startList('unasked');
+  const stream = await list.open();
+  await list.commit(...Array.from({ length: 1000 }, (_, number) => number));
+  expect(list.reads()).toBe(0);
 
   expect((await stream.next()).value).toBe(0);
-  expect(counted.reads()).toBe(1);
+  expect(list.reads()).toBe(1);
   await stream.return?.();
 });
 
 test('neither other topics nor known revisions make it read', async () => {
-  const counted = listSource([1]);
-  const stream = await open({ ...counted, isKnown: (revision) => revision <= 5 });
+  const list = await startList('known', [1]);
+  const stream = await list.open();
   await stream.next();
   const waiting = stream.next();
-  hub.announce({ user: 'alice', topic: 'workspaces', revision: 6 });
-  hub.announce({ user: 'alice', topic: 'notifications', revision: 5 });
-  hub.announce({ user: 'bob', topic: 'notifications', revision: 6 });
+  hub.announce({ user: 'known', topic: 'workspaces', revision: 6 });
+  hub.announce({ user: 'known', topic: 'notifications', revision: 1 });
+  hub.announce({ user: 'another', topic: 'notifications', revision: 6 });
   await new Promise(setImmediate);
-  expect(counted.reads()).toBe(1);
+  expect(list.reads()).toBe(1);
 
-  hub.announce({ user: 'alice', topic: 'notifications', revision: 6 });
-  await eventually(() => expect(counted.reads()).toBe(2));
+  await list.commit(2);
+  expect((await waiting).value).toBe(2);
+  expect(list.reads()).toBe(2);
   await stream.return?.();
-  await waiting;
 });
 
 test('a read that fails is tried again, and nothing is lost', async () => {
+  const list = await startList('failing', [1]);
   let isAway = true;
-  const stream = await open({
-    async read() {
+  const stream = await list.open({
+    async read(after, state) {
       if (isAway) throw new Error('away');
-      return { events: [1], hasMore: false };
+      return list.source.read(after, state);
     },
   });
   const waiting = stream.next();
   isAway = false;
-  hub.resume();
 
   expect((await waiting).value).toBe(1);
+  await stream.return?.();
+});
+
+test('a comparison has it read what was not announced, and nothing that it has seen', async () => {
+  const list = await startList('compared', [1]);
+  const stream = await list.open();
+  await stream.next();
+  const waiting = stream.next();
+  const compare = async () => {
+    const state = await findRevision(opened.em.fork(), 'compared');
+    hub.compare('compared', state);
+  };
+  await compare();
+  await new Promise(setImmediate);
+  expect(list.reads()).toBe(1);
+
+  await list.store(2);
+  await compare();
+  expect((await waiting).value).toBe(2);
   await stream.return?.();
 });
 
 test('after the end of the hub a stream ends as soon as it is opened', async () => {
   const closed = createHub({ perUser: 1, inAll: 1 });
   closed.close();
-  const stream = await openStream(
-    { em: opened.em.fork(), viewer, hub: closed, log: silent, onLeave: noLeaving },
-    { topic: 'notifications', ...listSource([1]) },
-  );
+  const list = await startList('late', [1]);
+  const stream = await list.open({}, closed);
 
   await expect(stream.next()).rejects.toThrow(GoingAwayError);
   expect((await stream.next()).done).toBe(true);

@@ -42,7 +42,8 @@ async function idsOf(user: string): Promise<unknown[]> {
 const revisionOf = async (user: string) =>
   (await database.sql('select notifications::int as n from user_revision where user_id = $1', [user]))[0]?.n;
 const before = () => timeOf(new Date(Date.now() - 90 * 86_400_000));
-const remove = () => removeBatch(opened.em.fork(), before());
+const announce = () => undefined;
+const remove = () => removeBatch({ em: opened.em.fork(), announce }, before());
 
 test('a gateway removes what was resolved or dismissed longer ago than NOTIFICATION_RETENTION_DAYS, by itself', async () => {
   for (const status of ['active', 'resolved', 'dismissed']) {
@@ -112,7 +113,7 @@ test('while one user’s records are locked the gateway waits for them no longer
   await store('locked', 'resolved', 1, 200);
   const impatient = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 200 });
   await whileLocked(`select from user_revision where user_id = 'locked' for update`, async () => {
-    await expect(removeBatch(impatient.em.fork(), before())).rejects.toThrow(
+    await expect(removeBatch({ em: impatient.em.fork(), announce }, before())).rejects.toThrow(
       /lock timeout|statement timeout/,
     );
   });

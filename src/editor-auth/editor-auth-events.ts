@@ -13,11 +13,13 @@ export function watchEditorAuth(
   let shown: EditorAuth | undefined;
   return {
     topic: 'editorAuth',
-    async read() {
-      const state = await readEditorAuth(em, cipher, userId);
-      const events = isDeepStrictEqual(state, shown) ? [] : [state];
-      shown = state;
-      return { events, hasMore: false };
+    // Before the first revision there is: the present state is shown even if there never was a credential.
+    startsAt: () => -1,
+    async read(_after, state) {
+      const auth = await readEditorAuth(em, cipher, userId);
+      const events = isDeepStrictEqual(auth, shown) ? [] : [auth];
+      shown = auth;
+      return { events, seen: state?.editorAuth ?? 0 };
     },
   };
 }

@@ -1,5 +1,4 @@
 import { defineEntity } from '@mikro-orm/core';
-import { announce } from '../database/announcements.ts';
 import { idColumn, textColumn, timeColumn, wordColumn } from '../database/columns.ts';
 
 /** Why a user must connect again. `credential_unreadable` is found out, not stored. */
@@ -24,14 +23,6 @@ export const EditorCredentialSchema = defineEntity({
   checks: [
     { name: 'editor_credential_whole', expression: '("ciphertext" is null) = ("key_id" is null)' },
     { name: 'editor_credential_reason', expression: '"reauth_reason" is null or "ciphertext" is not null' },
-  ],
-  triggers: [
-    {
-      name: 'editor_credential_announce',
-      timing: 'after',
-      events: ['insert', 'update'],
-      body: `${announce('editorAuth', 'new.user_id')} return null;`,
-    },
   ],
   indexes: [{ name: 'editor_credential_by_key', properties: ['keyId'] }],
 });

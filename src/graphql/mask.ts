@@ -25,10 +25,19 @@ export function asGatewayError(error: unknown, outer?: GraphQLError): GatewayErr
   if (error.originalError) return asGatewayError(error.originalError, located);
   if (located.path === undefined) return new BadRequestError(readableMessage(error));
   // During execution graphql-js itself reports arguments, and defects of ours.
-  const [, argument] = /^Argument "(\w+)"/.exec(error.message) ?? [];
-  if (argument === undefined) return new InternalError(error);
-  return new ValidationError([{ path: [argument], message: 'is not valid', value: null }]);
+  const [, name, rule = ''] =
+    /^Argument "(\w+)" (?:of (required|non-null) type|has invalid value)/.exec(error.message) ?? [];
+  if (name === undefined) return new InternalError(error);
+  return new ValidationError([
+    { path: [name], message: ARGUMENT_RULES[rule] ?? 'is not valid', value: null },
+  ]);
 }
+
+/** What graphql-js says of an argument, in words that fit behind its name. */
+const ARGUMENT_RULES: Readonly<Record<string, string>> = {
+  required: 'is required',
+  'non-null': 'must not be null',
+};
 
 /**
  * An error as a GraphQL client reads it. `extensions.http` is for Yoga, and is left out of the JSON. `isLenient` says

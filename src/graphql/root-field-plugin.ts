@@ -1,6 +1,6 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core';
+import { rateLimitArguments } from '../rate-limit/rate-limiter.ts';
 import type { Access } from './access.ts';
-import { rateLimitArguments } from './rate-limit.ts';
 
 declare global {
   namespace PothosSchemaTypes {

@@ -7,10 +7,10 @@ import {
   specifiedDirectives,
 } from 'graphql';
 import type { Context } from '../context.ts';
+import { type RateLimiter, rateLimitDirectiveTypeDefs } from '../rate-limit/rate-limiter.ts';
 import { accessOf, checkAccess } from './access.ts';
 import { builder } from './builder.ts';
 import { asGatewayError } from './mask.ts';
-import { type RateLimiter, rateLimitDirectiveTypeDefs } from './rate-limit.ts';
 import '../editor-auth/editor-auth.graphql.ts';
 import '../editor-auth/platform-editor-auth.graphql.ts';
 import '../notifications/notification-events.graphql.ts';

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Database } from '../database/database.ts';
 import { pendingMigrations } from '../database/migrate.ts';
+import type { LiveEvents } from '../live/live-events.ts';
 import type { Log } from '../log.ts';
 import { sendText } from './reply.ts';
 
@@ -8,8 +9,7 @@ import { sendText } from './reply.ts';
 export type Readiness = {
   database: Database;
   isStopping(): boolean;
-  /** Whether announcements of changes arrive. */
-  isListening(): boolean;
+  live: Pick<LiveEvents, 'state'>;
 };
 
 /** How each part stands: `ok`, or what is the matter. */
@@ -30,7 +30,7 @@ export async function answerReadiness(response: ServerResponse, from: Readiness,
   const checks: Checks = {
     process: from.isStopping() ? 'is stopping' : OK,
     ...(await checkDatabase(from.database, log)),
-    live_events: from.isListening() ? OK : 'are interrupted',
+    live_events: from.live.state,
   };
   const isReady = [checks.process, checks.database, checks.migrations].every((state) => state === OK);
   answer(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not_ready', checks });

@@ -1,43 +1,43 @@
-import { z } from 'zod';
-import { RateLimitedError } from '../errors.ts';
+import type { Viewer } from '../auth/viewer.ts';
+import { GoingAwayError, RateLimitedError } from '../errors.ts';
+import type { Revisions } from '../revisions/revisions.ts';
 
-/** What a transaction changed, as it is announced when it commits: of which user, and the revision it reached. */
-export const Announcement = z.object({
-  user: z.string(),
-  /** `user` announces that the user is gone. */
-  topic: z.enum(['notifications', 'workspaces', 'editorAuth', 'user']),
-  revision: z.number().optional(),
-});
-export type Announcement = z.output<typeof Announcement>;
-export type Topic = Announcement['topic'];
+/** What of a user can change; `user` is the deletion of everything. */
+export const topics = ['notifications', 'workspaces', 'editorAuth', 'user'] as const;
+export type Topic = (typeof topics)[number];
 
-/** One listener's place in the hub. */
+/** A committed change: the user, what changed, and the revision that the user's row reached. */
+export type Change = { user: string; topic: Topic; revision: number };
+
+/** An open stream of one user's changes. */
 export type Subscriber = {
-  /** Called at an announcement of the subscriber's user, and with nothing after a gap in the announcements. */
-  wake(announcement?: Announcement): void;
-  /** Called when the gateway stops. */
-  goAway(): void;
-  /** The fingerprint of the key that signed the subscriber's token. */
-  readonly signedBy: string;
-  /** Called when that key is no longer valid. */
-  withdraw(): void;
+  readonly viewer: Viewer;
+  /** Called at every change of the user. */
+  wake(change: Change): void;
+  /** Called with what is in the database now; undefined if nothing of the user ever changed. */
+  compare(state: Revisions | undefined): void;
+  /** Ends the stream with an error. */
+  fail(error: Error): void;
 };
 
 /** How many subscribers a user and the whole gateway may have. */
 export type HubLimits = { perUser: number; inAll: number };
 
-/** Passes announcements on to the subscribers of their user. */
+/** The subscribers of a gateway, by user. */
 export type Hub = {
   /** @throws {RateLimitedError} where there are too many */
-  join(user: string, subscriber: Subscriber): void;
-  leave(user: string, subscriber: Subscriber): void;
-  announce(announcement: Announcement): void;
-  /** Announcements may have been missed: everybody has to look. */
-  resume(): void;
+  join(subscriber: Subscriber): void;
+  leave(subscriber: Subscriber): void;
+  /** Wakes the subscribers of a change's user. */
+  announce(change: Change): void;
+  /** The users who have subscribers. */
+  users(): string[];
+  /** Has the subscribers of a user look whether they have seen everything. */
+  compare(user: string, state: Revisions | undefined): void;
+  /** Ends every subscription for which there is an error. */
+  fail(errorFor: (viewer: Viewer) => Error | undefined): void;
   /** Told how many seconds after its announcement a change was handed over to a subscriber. */
   delivered(seconds: number): void;
-  /** Ends the subscriptions of tokens that were signed by a key that is no longer valid. */
-  withdraw(isWithdrawn: (key: string) => boolean): void;
   /** Ends every subscription, and whichever comes later. */
   close(): void;
   readonly size: number;
@@ -52,38 +52,43 @@ export function createHub(limits: HubLimits, delivered: Hub['delivered'] = () =>
   let size = 0;
   let isClosed = false;
 
-  const everybody = () => [...users.values()].flatMap((subscribers) => [...subscribers]);
-
-  return {
-    join(user, subscriber) {
-      const others = users.get(user) ?? new Set();
+  const hub: Hub = {
+    join(subscriber) {
+      const { userId } = subscriber.viewer;
+      const others = users.get(userId) ?? new Set();
       if (size >= limits.inAll || others.size >= limits.perUser) throw new RateLimitedError(RETRY_SECONDS);
-      users.set(user, others.add(subscriber));
+      users.set(userId, others.add(subscriber));
       size += 1;
-      if (isClosed) subscriber.goAway();
+      if (isClosed) subscriber.fail(new GoingAwayError());
     },
-    leave(user, subscriber) {
-      const others = users.get(user);
+    leave(subscriber) {
+      const { userId } = subscriber.viewer;
+      const others = users.get(userId);
       if (!others?.delete(subscriber)) return;
-      if (others.size === 0) users.delete(user);
+      if (others.size === 0) users.delete(userId);
       size -= 1;
     },
-    announce(announcement) {
-      for (const subscriber of users.get(announcement.user) ?? []) subscriber.wake(announcement);
+    announce(change) {
+      for (const subscriber of users.get(change.user) ?? []) subscriber.wake(change);
     },
-    resume() {
-      for (const subscriber of everybody()) subscriber.wake();
+    users: () => [...users.keys()],
+    compare(user, state) {
+      for (const subscriber of users.get(user) ?? []) subscriber.compare(state);
+    },
+    fail(errorFor) {
+      for (const subscriber of [...users.values()].flatMap((subscribers) => [...subscribers])) {
+        const error = errorFor(subscriber.viewer);
+        if (error !== undefined) subscriber.fail(error);
+      }
     },
     delivered,
-    withdraw(isWithdrawn) {
-      for (const subscriber of everybody()) if (isWithdrawn(subscriber.signedBy)) subscriber.withdraw();
-    },
     close() {
       isClosed = true;
-      for (const subscriber of everybody()) subscriber.goAway();
+      hub.fail(() => new GoingAwayError());
     },
     get size() {
       return size;
     },
   };
+  return hub;
 }

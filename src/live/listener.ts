@@ -1,25 +1,32 @@
 import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { CHANNEL } from '../database/announcements.ts';
 import type { Log } from '../log.ts';
-import { Announcement, type Hub } from './hub.ts';
+import { CHANNEL, type Message, readPayload } from './message.ts';
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2000;
 
-/** A connection that listens for announcements and passes them to the hub. */
+/** A connection that listens for announcements. */
 export type Listener = {
   /** Whether announcements arrive at present. */
   readonly isUp: boolean;
   close(): Promise<void>;
 };
 
-/**
- * Listens until it is closed. Where the connection breaks it makes a new one, and then has every subscriber look
- * into the database: what was announced meanwhile is lost, what was written is not.
- */
-export function startListener(url: string, timeoutMs: number, hub: Hub, log: Log): Listener {
+/** What a listener does with what it hears. */
+export type Ears = {
+  receive(message: Message): void;
+  /** Called whenever it begins to listen: what was announced before is lost, what was written is not. */
+  resume(): void;
+};
+
+/** Listens until it is closed, on a new connection where one breaks. */
+export function startListener(
+  { url, timeoutMs }: { url: string; timeoutMs: number },
+  { receive, resume }: Ears,
+  log: Log,
+): Listener {
   let isUp = false;
   const closing = new AbortController();
   const finished = run();
@@ -64,15 +71,15 @@ export function startListener(url: string, timeoutMs: number, hub: Hub, log: Log
     });
     broken.catch(() => undefined);
     client.on('notification', ({ payload }) => {
-      const announcement = announcementOf(payload);
-      if (announcement) hub.announce(announcement);
+      const message = readPayload(payload);
+      if (message !== undefined) receive(message);
     });
     try {
       await client.connect();
       await client.query(`listen ${CHANNEL}`);
       isUp = true;
       onListening();
-      hub.resume();
+      resume();
       await Promise.race([broken, keepAlive(client)]);
     } finally {
       isUp = false;
@@ -88,14 +95,5 @@ export function startListener(url: string, timeoutMs: number, hub: Hub, log: Log
       await pause(2 * timeoutMs, undefined, { signal: closing.signal }).catch(() => undefined);
       if (!closing.signal.aborted) await client.query('select 1');
     }
-  }
-}
-
-/** What a payload announces; undefined where it is not ours. */
-function announcementOf(payload: string | undefined): Announcement | undefined {
-  try {
-    return Announcement.parse(JSON.parse(payload ?? ''));
-  } catch {
-    return undefined;
   }
 }

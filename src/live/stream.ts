@@ -1,31 +1,31 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Viewer } from '../auth/viewer.ts';
 import type { EntityManager } from '../database/database.ts';
-import { GoingAwayError, UnauthenticatedError } from '../errors.ts';
 import type { Log } from '../log.ts';
 import { findRevision, type Revisions } from '../revisions/revisions.ts';
-import type { Announcement, Hub, Subscriber, Topic } from './hub.ts';
+import type { Change, Hub, Subscriber, Topic } from './hub.ts';
 
 /** What a stream shows of a user, and how it finds what is new. */
 export type Source<Event> = {
-  topic: Topic;
-  /** Fixes where the stream begins; told how far the user's changes have come. */
-  start?(state: Revisions | undefined): void;
+  readonly topic: Exclude<Topic, 'user'>;
+  /** The revision behind which the stream begins. */
+  startsAt(state: Revisions | undefined): number;
   /**
-   * Answers what is new since it was last called, in order, and whether there is more at once. It is told how far
-   * the user's changes have come: all up to there can be read, and later ones are announced.
+   * What is new behind a revision, in order, and the revision up to which it is everything; more is read next. It is
+   * told how far the user's changes have come: all up to there can be read, and later ones are announced.
    */
-  read(state: Revisions | undefined): Promise<{ events: readonly Event[]; hasMore: boolean }>;
-  /** Whether an announced revision is already shown. */
-  isKnown?(revision: number): boolean;
+  read(
+    after: number,
+    state: Revisions | undefined,
+  ): Promise<{ readonly events: readonly Event[]; readonly seen: number }>;
 };
 
 /** Whose stream it is, and what it lives on. */
 export type Audience = {
-  em: EntityManager;
-  viewer: Viewer;
-  hub: Hub;
-  log: Log;
+  readonly em: EntityManager;
+  readonly viewer: Viewer;
+  readonly hub: Hub;
+  readonly log: Log;
   /** Tells when the client leaves, which can be before it takes the stream. */
   onLeave(leave: () => void): void;
 };
@@ -39,6 +39,8 @@ export async function openStream<Event>(
   source: Source<Event>,
 ): Promise<AsyncIterableIterator<Event>> {
   const stream = new LiveStream(audience, source);
+  audience.hub.join(stream);
+  audience.onLeave(() => stream.end());
   try {
     await stream.start();
     return stream;
@@ -48,61 +50,53 @@ export async function openStream<Event>(
   }
 }
 
-/** `setTimeout` overflows past this many milliseconds. */
-const LONGEST_TIMER_MS = 2_147_483_647;
-
-/** While the database is away, reading is tried again after this time, or as soon as announcements come again. */
+/** While the database is unreachable, reading is tried again after this time, or at the next announcement or sweep. */
 const RETRY_MS = 1000;
 
 /**
  * A stream of what is new in the database. It keeps no event that nobody has asked for: it only notes that something
  * is new, and reads when the client is ready, so a slow client gets the newest state instead of every step. It ends
- * with {@link UnauthenticatedError} when the viewer's token expires or its key leaves the key set, with {@link GoingAwayError} when the gateway
- * stops, and without an error when the user is deleted.
+ * with an error when it is failed, and without one when the user is deleted.
  *
  * An iterator of its own rather than a generator: a generator that waits is not freed when the client leaves.
  */
 class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   readonly #audience: Audience;
   readonly #source: Source<Event>;
-  #expiry: NodeJS.Timeout | undefined;
-  /** The epoch of the user's revisions, if there are any. */
+  /** Names one life of the user's records, if there are any. */
   #epoch: string | undefined;
+  #seen = 0;
   #ready: Event[] = [];
   #isStale = true;
-  /** When the oldest change that is not read yet was announced; undefined after a gap. */
+  #isReading = false;
+  /** When the oldest change that is not read yet was announced; undefined if a sweep found it. */
   #announcedAt: number | undefined;
   #hasEnded = false;
   #failure: Error | undefined;
-  #proceed: () => void = () => undefined;
-  #abandon: () => void = () => undefined;
+  /** Goes on with a call that waits for something new, or for a read that an end makes pointless. */
+  #proceed: (() => void) | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** @throws {RateLimitedError} where there are too many subscribers */
   constructor(audience: Audience, source: Source<Event>) {
     this.#audience = audience;
     this.#source = source;
-    this.#expireAt(audience.viewer.expiresAt);
-    try {
-      audience.hub.join(audience.viewer.userId, this);
-    } catch (error) {
-      clearTimeout(this.#expiry);
-      throw error;
-    }
-    audience.onLeave(() => this.end());
+  }
+
+  get viewer(): Viewer {
+    return this.#audience.viewer;
   }
 
   async start(): Promise<void> {
     const state = await this.#state();
     this.#epoch = state?.epoch;
-    this.#source.start?.(state);
+    this.#seen = this.#source.startsAt(state);
   }
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
-  /** Callers take turns: two that read at once would both answer the same events. */
+  /** Callers take turns: two that read at once would both return the same events. */
   next(): Promise<IteratorResult<Event>> {
     const result = this.#turn.then(() => this.#advance());
     this.#turn = result.catch(() => undefined);
@@ -115,55 +109,35 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     return { done: true, value: undefined };
   }
 
-  wake(announcement?: Announcement): void {
-    if (announcement?.topic === 'user') this.end();
-    else if (announcement === undefined || this.#concerns(announcement)) {
-      this.#isStale = true;
-      if (announcement !== undefined) this.#announcedAt ??= performance.now();
-      this.#proceed();
+  wake({ topic, revision }: Change): void {
+    // Nothing was ever stored of a user without an epoch: there is no other life to find.
+    if (topic === 'user' && this.#epoch === undefined) this.end();
+    else if (topic === 'user' || (topic === this.#source.topic && revision > this.#seen)) {
+      this.#announcedAt ??= performance.now();
+      this.#look();
     }
   }
 
-  goAway(): void {
-    this.#fail(new GoingAwayError());
+  compare(state: Revisions | undefined): void {
+    const reached = state?.[this.#source.topic] ?? 0;
+    if (state?.epoch !== this.#epoch || reached > this.#seen) this.#look();
   }
 
-  get signedBy(): string {
-    return this.#audience.viewer.signedBy;
-  }
-
-  withdraw(): void {
-    this.#fail(new UnauthenticatedError(true, 'the key that signed the token has left the key set'));
+  fail(error: Error): void {
+    this.#failure = error;
+    this.end();
   }
 
   end(): void {
     this.#hasEnded = true;
     this.#ready = [];
-    this.#audience.hub.leave(this.#audience.viewer.userId, this);
-    clearTimeout(this.#expiry);
-    this.#proceed();
-    this.#abandon();
+    this.#audience.hub.leave(this);
+    this.#proceed?.();
   }
 
-  #concerns({ topic, revision }: Announcement): boolean {
-    if (topic !== this.#source.topic) return false;
-    return revision === undefined || !this.#source.isKnown?.(revision);
-  }
-
-  #expireAt(time: number): void {
-    const left = time - Date.now();
-    this.#expiry = setTimeout(
-      () => {
-        if (left > LONGEST_TIMER_MS) this.#expireAt(time);
-        else this.#fail(new UnauthenticatedError(true, 'the token has expired'));
-      },
-      Math.min(left, LONGEST_TIMER_MS),
-    );
-  }
-
-  #fail(failure: Error): void {
-    this.#failure = failure;
-    this.end();
+  #look(): void {
+    this.#isStale = true;
+    if (!this.#isReading) this.#proceed?.();
   }
 
   async #advance(): Promise<IteratorResult<Event>> {
@@ -188,11 +162,10 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   /** An end does not wait for a database that is silent. */
-  #readOrEnd(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#abandon = resolve;
-      void this.#read().then(resolve);
-    });
+  async #readOrEnd(): Promise<void> {
+    this.#isReading = true;
+    await Promise.race([this.#woken(), this.#read()]);
+    this.#isReading = false;
   }
 
   async #read(): Promise<void> {
@@ -202,35 +175,43 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     this.#announcedAt = undefined;
     try {
       const state = await this.#state();
-      // Their end is announced, but not to a gateway that cannot listen just then.
-      if (this.#isAnotherEpoch(state)) return this.end();
-      const { events, hasMore } = await this.#source.read(state);
+      // A deletion is announced, but may be overtaken by what came after it.
+      if (this.#isAnotherLife(state)) return this.end();
+      const reached = state?.[this.#source.topic] ?? 0;
+      if (reached <= this.#seen) return;
+      const { events, seen } = await this.#source.read(this.#seen, state);
       if (this.#hasEnded) return;
-      this.#ready.push(...events);
+      this.#seen = seen;
+      this.#ready = [...events];
+      this.#isStale ||= seen < reached;
       if (announcedAt !== undefined && events.length > 0) {
         this.#audience.hub.delivered((performance.now() - announcedAt) / 1000);
       }
-      this.#isStale ||= hasMore;
     } catch (error) {
       if (this.#hasEnded) return;
       this.#announcedAt = announcedAt;
       // Nothing is lost: it is read again once the database answers.
       this.#audience.log.warn({ err: error }, 'reading for a subscription failed; trying again');
-      const waiting = new AbortController();
-      await Promise.race([
-        this.#woken(),
-        pause(RETRY_MS, undefined, { signal: waiting.signal }).catch(() => undefined),
-      ]);
-      waiting.abort();
-      this.#isStale = true;
+      await this.#retry();
     }
   }
 
-  #state(): Promise<Revisions | undefined> {
-    return findRevision(this.#audience.em, this.#audience.viewer.userId);
+  async #retry(): Promise<void> {
+    this.#isReading = false;
+    const waiting = new AbortController();
+    await Promise.race([
+      this.#woken(),
+      pause(RETRY_MS, undefined, { signal: waiting.signal }).catch(() => undefined),
+    ]);
+    waiting.abort();
+    this.#isStale = true;
   }
 
-  #isAnotherEpoch(state: Revisions | undefined): boolean {
+  #state(): Promise<Revisions | undefined> {
+    return findRevision(this.#audience.em, this.viewer.userId);
+  }
+
+  #isAnotherLife(state: Revisions | undefined): boolean {
     const earlier = this.#epoch;
     this.#epoch = state?.epoch;
     return earlier !== undefined && earlier !== this.#epoch;

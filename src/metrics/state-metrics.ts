@@ -21,8 +21,10 @@ export function createStateMetrics(registry: Registry, state: GatewayState): voi
   const gauge = (name: string, help: string, read: Reading) => createGauge(registry, name, help, read);
 
   gauge('gateway_live_subscribers', 'Live subscriptions that are open.', state.liveSubscribers);
-  gauge('gateway_listener_up', 'Whether announcements of changes arrive: 1 or 0.', () =>
-    Number(state.isListening()),
+  gauge(
+    'gateway_listener_up',
+    'Whether announcements of changes arrive, by which live events come at once: 1 or 0.',
+    () => Number(state.isListening()),
   );
   gauge('gateway_remembered_tokens', 'Verified tokens in memory, at most 10,000.', state.rememberedTokens);
   gauge('gateway_key_set_age_seconds', 'Time since the key set was fetched.', state.keySetAge);

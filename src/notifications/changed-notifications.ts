@@ -1,7 +1,17 @@
-import { type EntityManager, query } from '../database/database.ts';
+import { sql } from 'kysely';
+import { batched } from '../database/batched.ts';
 import { prepared } from '../database/prepared.ts';
 import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
-import { BATCH_RECORDS, endOfBatch } from '../revisions/batch.ts';
+import {
+  batches,
+  byPlace,
+  isInBatch,
+  MAX_CHANGES,
+  type Place,
+  type Placed,
+  type PlacesInput,
+  placesInput,
+} from '../revisions/batch.ts';
 import type { Notification } from './notification.entity.ts';
 
 /** The columns of unlimited length, by property. */
@@ -16,48 +26,54 @@ const texts = {
   payload: 'payload',
 } as const satisfies Partial<Record<keyof Notification, string>>;
 
-const changed = prepared<{ userId: string; after: number }, Notification>((db, { slot, read }) => {
+const changed = prepared<PlacesInput, Placed<Notification>>((db, { slot, read }) => {
   const properties = read('Notification', 'id', 'kind', 'status', 'revision');
-  const [userId, after] = [slot('userId'), slot('after')];
   const columns = Object.entries(texts).flatMap(([name, column]) =>
-    properties.some((read) => read === name) ? [column] : [],
+    properties.some((property) => property === name) ? [column] : [],
   );
+  const batch = batches('notification', { users: slot('users'), afters: slot('afters') }, columns);
   return db
     .selectFrom('Notification')
+    .innerJoin(batch.as('batch'), (join) => join.onTrue())
     .select(properties)
-    .where('userId', '=', userId)
-    .where('revision', '>', after)
-    .where('revision', '<=', endOfBatch({ table: 'notification', userId, after }, columns))
+    .select('batch.place')
+    .where(isInBatch)
+    .orderBy('batch.place')
     .orderBy('revision')
-    .limit(BATCH_RECORDS);
+    .limit(MAX_CHANGES);
 });
 
 /**
  * A batch of a user's notifications that changed after a revision, in their newest state and the order of their
  * changes; beside those that tell them apart only with the properties that are told to be read.
  */
-export function changedNotifications(
-  em: EntityManager,
-  userId: string,
-  after: number,
-  reads?: ReadonlySet<string>,
-): Promise<Notification[]> {
-  return changed(em, { userId, after }, reads);
-}
+export const changedNotifications = batched<Place, Notification[]>(async (em, places, reads) =>
+  byPlace(await changed(em, placesInput(places), reads), places),
+);
 
 /** How many of a user's notifications wait for them. */
 export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; count: number }[] };
 
-/** Counts the active notifications, every kind in the specification's order; from the index of active ones. */
-export async function countActive(em: EntityManager, userId: string): Promise<ActiveCounts> {
-  const rows = await query(em)
+const active = prepared<
+  { users: readonly string[] },
+  { userId: string; kind: NotificationKind; count: number }
+>((db, { slot }) =>
+  db
     .selectFrom('Notification')
-    .select(['kind', (eb) => eb.fn.countAll<string>().as('count')])
-    .where('userId', '=', userId)
-    .where('status', '=', 'active')
-    .groupBy('kind')
-    .execute();
-  const counts = new Map(rows.map(({ kind, count }) => [kind, Number(count)]));
-  const byKind = notificationKinds.map((kind) => ({ kind, count: counts.get(kind) ?? 0 }));
-  return { total: byKind.reduce((sum, { count }) => sum + count, 0), byKind };
-}
+    .select(['userId', 'kind', (eb) => eb.fn.countAll<number>().as('count')])
+    .where('userId', '=', sql<string>`any(${slot('users')}::text[])`)
+    .where('status', '=', sql.lit('active' as const))
+    .groupBy(['userId', 'kind'])
+    .limit(MAX_CHANGES),
+);
+
+/** Counts a user's active notifications, every kind in the specification's order; from the index of active ones. */
+export const countActive = batched<string, ActiveCounts>(async (em, users) => {
+  const counts = new Map(
+    (await active(em, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),
+  );
+  return users.map((user) => {
+    const byKind = notificationKinds.map((kind) => ({ kind, count: counts.get(`${kind} ${user}`) ?? 0 }));
+    return { total: byKind.reduce((sum, { count }) => sum + count, 0), byKind };
+  });
+});

@@ -21,26 +21,21 @@ export function watchNotifications(
   reads?: ReadonlySet<string>,
 ): Source<NotificationEvent> {
   const readsCounts = reads?.has('counts') ?? true;
-  let seen = 0;
   return {
     topic: 'notifications',
-    isKnown: (revision) => revision <= seen,
-    start(state) {
-      seen = after === undefined ? cursorOf(state).revision : revisionOf(after, state);
-    },
-    async read(state) {
+    startsAt: (state) => (after === undefined ? cursorOf(state).revision : revisionOf(after, state)),
+    async read(seen, state) {
       const { epoch, revision: reached } = cursorOf(state);
-      if (reached <= seen) return { events: [], hasMore: false };
-      const changed = await changedNotifications(em, userId, seen, reads);
-      const counts = readsCounts && changed.length > 0 ? await countActive(em, userId) : undefined;
-      // Only after all is read. Revisions without a notification belong to one that changed again, or was removed.
-      seen = changed.at(-1)?.revision ?? reached;
-      const hasMore = seen < reached;
+      const [changed, counts] = await Promise.all([
+        changedNotifications(em, { userId, after: seen }, reads),
+        readsCounts ? countActive(em, userId) : undefined,
+      ]);
       const events = changed.map((notification) => {
         const { revision } = notification;
         return { notification, counts, cursor: writeCursor({ epoch, revision }) };
       });
-      return { events, hasMore };
+      // Revisions without a notification belong to one that changed again, or was removed.
+      return { events, seen: changed.at(-1)?.revision ?? reached };
     },
   };
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { type Database, type EntityManager, query } from '../database/database.ts';
+import { type EntityManager, query } from '../database/database.ts';
+import type { Writer } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
 import { type Time, timeOf } from '../time.ts';
 
@@ -14,7 +15,7 @@ const DAY_MS = 86_400_000;
 const RETENTION_LOCK = 7_204_983;
 
 /** Removes old notifications at once and then every hour, until it is stopped; 0 days keep them for ever. */
-export function startRetention(database: Database, days: number, log: Log): { stop(): Promise<void> } {
+export function startRetention(writer: Writer, days: number, log: Log): { stop(): Promise<void> } {
   if (days === 0) return { stop: async () => undefined };
   let isStopped = false;
   const run = async () => {
@@ -22,11 +23,11 @@ export function startRetention(database: Database, days: number, log: Log): { st
       let removed = 0;
       const before = timeOf(new Date(Date.now() - days * DAY_MS));
       while (!isStopped) {
-        const batch = await removeBatch(database.em.fork(), before);
+        const batch = await removeBatch(writer, before);
         if (batch === undefined) break;
         removed += batch;
       }
-      await removeResolutions(database.em.fork(), before);
+      await removeResolutions(writer.em, before);
       if (removed > 0) log.info({ removed, days }, 'removed old notifications');
     } catch (error) {
       log.warn({ err: error }, 'removing old notifications failed; trying again in an hour');
@@ -49,7 +50,16 @@ export function startRetention(database: Database, days: number, log: Log): { st
  * Removes some of one user's notifications that were resolved or dismissed before a time, and answers how many;
  * undefined where there are none left, or another gateway is removing them: one does it at a time.
  */
-export async function removeBatch(em: EntityManager, before: Time): Promise<number | undefined> {
+export async function removeBatch({ em, announce }: Writer, before: Time): Promise<number | undefined> {
+  const batch = await deleteBatch(em, before);
+  if (batch === undefined) return undefined;
+  announce({ user: batch.userId, topic: 'notifications', revision: batch.revision });
+  return batch.removed;
+}
+
+type Batch = { userId: string; revision: number; removed: number };
+
+async function deleteBatch(em: EntityManager, before: Time): Promise<Batch | undefined> {
   return em.transactional(async (em) => {
     const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${RETENTION_LOCK}) as free`;
     const { rows } = await lock.execute(query(em));
@@ -70,12 +80,13 @@ export async function removeBatch(em: EntityManager, before: Time): Promise<numb
       .where('id', 'in', retired(em, before).select('id').where('userId', '=', userId).limit(BATCH))
       .executeTakeFirstOrThrow();
     // Whoever holds the list by its revision must see that it changed.
-    await query(em)
+    const { notifications } = await query(em)
       .updateTable('UserRevision')
       .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
       .where('userId', '=', userId)
-      .execute();
-    return Number(numDeletedRows);
+      .returning('notifications')
+      .executeTakeFirstOrThrow();
+    return { userId, revision: notifications, removed: Number(numDeletedRows) };
   });
 }
 

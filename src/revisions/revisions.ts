@@ -1,26 +1,47 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { batched } from '../database/batched.ts';
 import type { EntityManager, Tables } from '../database/database.ts';
 import { prepared } from '../database/prepared.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
 /** A user's revisions, which count from 0 in each epoch: a new one begins when the user is deleted or the database is restored. */
-export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces'>;
+export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
 
 /** The database's epoch and the user's, of a row of `UserRevision`. */
 export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
 
-const find = prepared<{ userId: string }, Revisions>((db, { slot }) =>
+/** The database's epoch and the user's. */
+const epoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
+
+/** Users whose revisions are read at once, at most. */
+const MAX_USERS = 2000;
+
+const find = prepared<{ users: readonly string[] }, Revisions & { userId: string }>((db, { slot }) =>
   db
     .selectFrom('UserRevision')
-    .select(['notifications', 'workspaces', currentEpoch.as('epoch')])
-    .where('userId', '=', slot('userId'))
-    .limit(1),
+    .select(['userId', 'notifications', 'workspaces', 'editorAuth', epoch.as('epoch')])
+    .where('userId', '=', sql<string>`any(${slot('users')}::text[])`)
+    .limit(MAX_USERS),
 );
+
+/** The revisions of up to 2,000 users; nothing of a user of whom nothing ever changed. */
+export async function findRevisions(
+  em: EntityManager,
+  users: readonly string[],
+): Promise<ReadonlyMap<string, Revisions>> {
+  const rows = await find(em, { users });
+  return new Map(rows.map(({ userId, ...revisions }) => [userId, revisions]));
+}
+
+const findTogether = batched<string, { revisions: Revisions | undefined }>(async (em, users) => {
+  const found = await findRevisions(em, users);
+  return users.map((user) => ({ revisions: found.get(user) }));
+});
 
 /** The revisions of a user; undefined while nothing of theirs ever changed. */
 export async function findRevision(em: EntityManager, userId: string): Promise<Revisions | undefined> {
-  const [revision] = await find(em, { userId });
-  return revision;
+  const { revisions } = await findTogether(em, userId);
+  return revisions;
 }
 
 /** The lists that have a revision, and by it an entity tag. */

@@ -1,13 +1,22 @@
+import { batched } from '../database/batched.ts';
 import type { EntityManager } from '../database/database.ts';
 import { prepared } from '../database/prepared.ts';
 import type { Source } from '../live/stream.ts';
-import { BATCH_RECORDS, endOfBatch } from '../revisions/batch.ts';
+import {
+  BATCH_RECORDS,
+  batches,
+  byPlace,
+  isInBatch,
+  MAX_CHANGES,
+  type Place,
+  type Placed,
+  type PlacesInput,
+  placesInput,
+} from '../revisions/batch.ts';
 import type { Workspace } from './workspace.entity.ts';
 
 /** A workspace as a change left it; null once it is gone. */
 export type WorkspaceEvent = { id: string; workspace: Workspace | null };
-
-type Change = WorkspaceEvent & { revision: number };
 
 /** All of a user's workspaces as they are, then each change of one; only with the properties that are told to be read. */
 export function watchWorkspaces(
@@ -15,38 +24,34 @@ export function watchWorkspaces(
   userId: string,
   reads?: ReadonlySet<string>,
 ): Source<WorkspaceEvent> {
-  let seen = 0;
-  let goneSeen = 0;
+  let removedBefore = 0;
   return {
     topic: 'workspaces',
-    isKnown: (revision) => revision <= seen,
-    start(state) {
-      // What was gone before is no news.
-      goneSeen = state?.workspaces ?? 0;
+    startsAt(state) {
+      // What was removed before is no news.
+      removedBefore = state?.workspaces ?? 0;
+      return 0;
     },
-    async read(state) {
+    async read(seen, state) {
       // Two statements see two moments: up to here both see all.
       const reached = state?.workspaces ?? 0;
-      const kept = await changed(em, { userId, after: seen, upTo: reached }, reads);
-      const removed = await gone(em, { userId, after: Math.max(seen, goneSeen), upTo: reached });
+      const [changed, removed] = await Promise.all([
+        changedWorkspaces(em, { userId, after: seen }, reads),
+        removedWorkspaces(em, { userId, after: Math.max(seen, removedBefore) }),
+      ]);
       // Behind the last of a batch either may have more.
       const lastRemoved = removed.length === BATCH_RECORDS ? removed.at(-1)?.revision : undefined;
-      const end = Math.min(kept.at(-1)?.revision ?? reached, lastRemoved ?? reached);
-      const changes: Change[] = [
-        ...kept.map((workspace) => ({ id: workspace.id, workspace, revision: workspace.revision })),
-        ...removed.map((row) => ({ ...row, workspace: null })),
-      ];
-      seen = end;
-      const events = changes
+      const end = Math.min(changed.at(-1)?.revision ?? reached, lastRemoved ?? reached, reached);
+      const events = [
+        ...changed.map((workspace) => ({ id: workspace.id, workspace, revision: workspace.revision })),
+        ...removed.map((removal) => ({ ...removal, workspace: null })),
+      ]
         .filter(({ revision }) => revision <= end)
         .sort((a, b) => a.revision - b.revision);
-      return { events, hasMore: end < reached };
+      return { events, seen: end };
     },
   };
 }
-
-/** Revisions of a user behind one and up to another. */
-type Range = { userId: string; after: number; upTo: number };
 
 /** The columns of unlimited length, by property. */
 const texts = {
@@ -59,30 +64,43 @@ const texts = {
   errorMessage: 'error_message',
 } as const satisfies Partial<Record<keyof Workspace, string>>;
 
-const changed = prepared<Range, Workspace>((db, { slot, read }) => {
+const changed = prepared<PlacesInput, Placed<Workspace>>((db, { slot, read }) => {
   const properties = read('Workspace', 'id', 'revision');
-  const [userId, after] = [slot('userId'), slot('after')];
   const columns = Object.entries(texts).flatMap(([name, column]) =>
-    properties.some((read) => read === name) ? [column] : [],
+    properties.some((property) => property === name) ? [column] : [],
   );
+  const batch = batches('workspace', { users: slot('users'), afters: slot('afters') }, columns);
   return db
     .selectFrom('Workspace')
+    .innerJoin(batch.as('batch'), (join) => join.onTrue())
     .select(properties)
-    .where('userId', '=', userId)
-    .where('revision', '>', after)
-    .where('revision', '<=', slot('upTo'))
-    .where('revision', '<=', endOfBatch({ table: 'workspace', userId, after }, columns))
+    .select('batch.place')
+    .where(isInBatch)
+    .orderBy('batch.place')
     .orderBy('revision')
-    .limit(BATCH_RECORDS);
+    .limit(MAX_CHANGES);
 });
 
-const gone = prepared<Range, { id: string; revision: number }>((db, { slot }) =>
+const changedWorkspaces = batched<Place, Workspace[]>(async (em, places, reads) =>
+  byPlace(await changed(em, placesInput(places), reads), places),
+);
+
+type Removal = { id: string; revision: number };
+
+const removed = prepared<PlacesInput, Placed<Removal>>((db, { slot }) =>
   db
     .selectFrom('WorkspaceDeletion')
-    .select(['id', 'revision'])
-    .where('userId', '=', slot('userId'))
-    .where('revision', '>', slot('after'))
-    .where('revision', '<=', slot('upTo'))
+    .innerJoin(
+      batches('workspace_deletion', { users: slot('users'), afters: slot('afters') }).as('batch'),
+      (join) => join.onTrue(),
+    )
+    .select(['id', 'revision', 'batch.place'])
+    .where(isInBatch)
+    .orderBy('batch.place')
     .orderBy('revision')
-    .limit(BATCH_RECORDS),
+    .limit(MAX_CHANGES),
+);
+
+const removedWorkspaces = batched<Place, Removal[]>(async (em, places) =>
+  byPlace(await removed(em, placesInput(places)), places),
 );

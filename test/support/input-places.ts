@@ -42,20 +42,24 @@ export function argumentsWith({ field, path }: InputPlace, value: unknown): Reco
   const given = structuredClone(goodArguments[field]?.('alice') ?? {});
   const payload = path.indexOf('payload');
   const member = path[payload + 1];
-  if (payload >= 0 && typeof member === 'string') {
-    const draft = path
-      .slice(0, payload)
-      .reduce<object>((parent, step) => Object(Reflect.get(parent, step)), given);
-    Object.assign(draft, { payload: { [member]: structuredClone(payloads[member]) } });
-  }
+  if (payload >= 0 && typeof member === 'string')
+    Object.assign(at(given, path.slice(0, payload)), {
+      payload: { [member]: structuredClone(payloads[member]) },
+    });
   if (path[1] === 'filter') Object.assign(given, { input: { filter: { upTo: writeCursor(noChange) } } });
-  let parent: object = given;
-  for (const [index, step] of path.slice(0, -1).entries()) {
-    if (!Reflect.has(parent, step)) Reflect.set(parent, step, typeof path[index + 1] === 'number' ? [] : {});
-    const next: unknown = Reflect.get(parent, step);
-    if (typeof next !== 'object' || next === null) throw new Error(`Nothing stands at ${locationOf(path)}.`);
-    parent = next;
-  }
-  Reflect.set(parent, path.at(-1) ?? '', value);
+  Reflect.set(at(given, path.slice(0, -1), path.at(-1)), path.at(-1) ?? '', value);
   return given;
+}
+
+/** The object at a path, which is made if there is none; `last` is the step that follows. */
+function at(given: object, path: readonly Step[], last?: Step): object {
+  let found = given;
+  for (const [index, step] of path.entries()) {
+    const following = path[index + 1] ?? last;
+    if (!Reflect.has(found, step)) Reflect.set(found, step, typeof following === 'number' ? [] : {});
+    const next: unknown = Reflect.get(found, step);
+    if (typeof next !== 'object' || next === null) throw new Error(`Nothing stands at ${locationOf(path)}.`);
+    found = next;
+  }
+  return found;
 }

@@ -16,8 +16,8 @@ import {
   ValidationError,
 } from '../../errors.ts';
 import { logInternalError } from '../../log.ts';
+import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { asGatewayError, maskResult, type Reply, type Result } from '../mask.ts';
-import type { RateLimiter } from '../rate-limit.ts';
 import { createDocuments, type Document, openOwnDocument } from './documents.ts';
 import { createExecute } from './executor.ts';
 import { allowedAccess, type Operation, refusals } from './operation.ts';

@@ -45,7 +45,7 @@ export function findVariables(
   return variableDefinitions.flatMap(({ variable, type: typeNode, defaultValue }) => {
     const name = variable.name.value;
     const type = typeFromAST(schema, typeNode);
-    const { path, maxItems } = places.get(name) ?? { path: [name], maxItems: 0 };
+    const { path, maxItems } = places.get(name) ?? { path: [name], maxItems: UNLIMITED };
     return isInputType(type) ? [{ name, type, hasDefault: defaultValue !== undefined, path, maxItems }] : [];
   });
 }
@@ -62,20 +62,25 @@ function findPlaces(schema: GraphQLSchema, document: DocumentNode): Map<string, 
   visit(document, visitWithTypeInfo(typeInfo, visitor));
   return places;
 
-  function note(input: GraphQLArgument | GraphQLInputField, value: ValueNode, path: Path): void {
+  /** Inside JSON there is no declared input. */
+  function note(input: GraphQLArgument | GraphQLInputField | undefined, value: ValueNode, path: Path): void {
     if (value.kind === Kind.VARIABLE && !places.has(value.name.value)) {
-      places.set(value.name.value, { path, maxItems: input.extensions.maxItems ?? 0 });
+      places.set(value.name.value, { path, maxItems: input?.extensions.maxItems ?? UNLIMITED });
     }
     if (value.kind === Kind.LIST) {
       for (const [index, item] of value.values.entries()) note(input, item, [...path, index]);
     }
-    const type = getNamedType(input.type);
-    if (value.kind !== Kind.OBJECT || !isInputObjectType(type)) return;
+    if (value.kind !== Kind.OBJECT) return;
+    const type = input && getNamedType(input.type);
+    const fields = isInputObjectType(type) ? type.getFields() : {};
     for (const { name, value: member } of value.fields) {
-      note(type.getFields()[name.value] ?? input, member, [...path, name.value]);
+      note(fields[name.value], member, [...path, name.value]);
     }
   }
 }
+
+/** Every list that the schema takes declares a limit; a list inside JSON is limited by the size of the request. */
+const UNLIMITED = Number.POSITIVE_INFINITY;
 
 /**
  * What is wrong with the variables of a request, at the arguments that take them. Lazy: no more is looked at than is
@@ -143,7 +148,7 @@ function* faultsOfFields(
   for (const [name, { type, defaultValue, extensions }] of Object.entries(fields)) {
     const given = Object.hasOwn(value, name) ? value[name] : undefined;
     if (given === undefined && defaultValue !== undefined) continue;
-    yield* faultsOfInput(type, given, [...path, name], extensions.maxItems ?? 0);
+    yield* faultsOfInput(type, given, [...path, name], extensions.maxItems ?? UNLIMITED);
   }
   for (const name of Object.keys(value)) {
     if (!Object.hasOwn(fields, name)) {

@@ -4,8 +4,8 @@ import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
 import type { Bucket, Charges, Context, Quota } from '../context.ts';
 import { RateLimitedError } from '../errors.ts';
-import { type Access, accessOf, bucketsOf } from './access.ts';
-import { type Counters, type Limits, WINDOW_SECONDS } from './rate-limit-counters.ts';
+import { type Access, accessOf, bucketsOf } from '../graphql/access.ts';
+import { type Counters, type Limits, WINDOW_SECONDS } from './counters.ts';
 
 /** The limits that `schema.graphql` shows; configured numbers never change the printed text. */
 const defaultLimits: Limits = { reads: 600, writes: 120, platform: 0 };

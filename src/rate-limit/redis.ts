@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { Log } from './log.ts';
+import type { Log } from '../log.ts';
 
 /** Redis is near or it is away: nobody waits longer for a counter. */
 const TIMEOUT_MS = 500;

@@ -1,0 +1,150 @@
+import { Writable } from 'node:stream';
+import fc from 'fast-check';
+import { parse } from 'graphql';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { scopes } from '../src/auth/viewer.ts';
+import { readConfig } from '../src/config.ts';
+import type { Context } from '../src/context.ts';
+import { type Database, openDatabase } from '../src/database/database.ts';
+import { createCredentialCipher } from '../src/editor-auth/credential-cipher.ts';
+import { validateDocument } from '../src/graphql/execution/documents.ts';
+import { compile, interpret, isCompilable } from '../src/graphql/execution/executor.ts';
+import { createOperations, type Operation } from '../src/graphql/execution/operation.ts';
+import { faultsOfVariables } from '../src/graphql/execution/variables.ts';
+import { maskResult } from '../src/graphql/mask.ts';
+import { createSchema } from '../src/graphql/schema.ts';
+import { createHub } from '../src/live/hub.ts';
+import { createLog } from '../src/log.ts';
+import { createCounters } from '../src/rate-limit/counters.ts';
+import { createRateLimiter } from '../src/rate-limit/rate-limiter.ts';
+import { ReadTurns } from '../src/rate-limit/read-turns.ts';
+import { timeOf } from '../src/time.ts';
+import { arbitraryQueries } from './support/arbitrary-queries.ts';
+import { settingsFor, startTestGateway, type TestGateway } from './support/gateway.ts';
+import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
+
+/* What the compiler makes of an operation that it may compile is what graphql-js makes of it, byte for byte. */
+
+const limits = { reads: 0, writes: 0, platform: 0 };
+const schema = createSchema(createRateLimiter(limits, createCounters(limits, undefined)));
+
+let gateway: TestGateway;
+let database: Database;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  for (const kind of [
+    'plan_requested',
+    'question_requested',
+    'task_failed',
+    'task_response_ready',
+  ] as const) {
+    await publish(gateway, 'alice', kind, { id: `n-${kind}` });
+  }
+  await putWorkspaces(gateway, 'alice', [
+    workspaceInput(),
+    workspaceInput({ status: 'ERROR', errorMessage: 'out' }),
+  ]);
+  database = await openDatabase({ url: gateway.database.url, poolSize: 2, timeoutMs: 5000 });
+});
+afterAll(async () => {
+  await database.close();
+  await gateway.close();
+});
+
+/** A context in which alice may do everything. */
+function openContext(): Context {
+  return {
+    em: database.em.fork(),
+    viewer: {
+      userId: 'alice',
+      scopes: new Set(scopes),
+      isMember: true,
+      expiresAt: Number.MAX_SAFE_INTEGER,
+      signedBy: '',
+    },
+    now: timeOf(new Date()),
+    log: createLog('silent', new Writable({ write: (_chunk, _encoding, done) => done() })),
+    operations: new Set(),
+    failures: [],
+    cipher: createCredentialCipher(keys),
+    hub: createHub({ perUser: 1, inAll: 1 }),
+    announce: () => undefined,
+    readTurns: new ReadTurns(),
+    onLeave: () => undefined,
+    charges: { counted: true, paid: { reads: 100, writes: 100, platform: 100 } },
+  };
+}
+
+const keys = readConfig(settingsFor({ url: 'postgres://unused' })).encryptionKeys ?? new Map();
+
+function operationOf(query: string): Operation | undefined {
+  const document = parse(query);
+  if (validateDocument(schema, document).length > 0) return undefined;
+  return createOperations(schema, document)(undefined);
+}
+
+test('a compiled operation does what the interpreted one does, over the whole schema', {
+  timeout: 60_000,
+}, async () => {
+  const counts = { valid: 0, compiled: 0 };
+  await fc.assert(
+    fc.asyncProperty(arbitraryQueries, async ({ query, variables }) => {
+      const operation = operationOf(query);
+      if (operation === undefined) return;
+      counts.valid += 1;
+      // The engine refuses other variables before either runs.
+      if (!faultsOfVariables(operation.variables, variables).next().done) return;
+      if (!isCompilable(schema, operation)) return;
+      const compiled = compile(schema, operation);
+      if (compiled === undefined) return;
+      counts.compiled += 1;
+      const [expected, found] = await Promise.all([
+        interpret(schema, operation, variables, openContext()),
+        compiled.query(undefined, openContext(), variables),
+      ]);
+      expect(JSON.stringify(maskResult(found))).toBe(JSON.stringify(maskResult(expected)));
+    }),
+    { numRuns: 1500 },
+  );
+  expect(counts.valid).toBeGreaterThan(300);
+  expect(counts.compiled).toBeGreaterThan(150);
+});
+
+test.each([
+  ['a list with constants', '{ notifications(first: 2, status: [ACTIVE]) { nodes { __typename } } }'],
+  [
+    'variables of the same types',
+    'query ($n: Int = 1) { notifications(first: $n) { nodes { __typename } } }',
+  ],
+  ['a non-null variable', 'query ($n: Int!) { notifications(first: $n) { nodes { __typename } } }'],
+  ['fragments', '{ notifications { ...F } } fragment F on NotificationConnection { totalCount }'],
+])('%s is compiled', (_what, query) => {
+  const operation = operationOf(query);
+
+  expect(operation && isCompilable(schema, operation)).toBe(true);
+});
+
+test.each([
+  ['a mutation', 'mutation { deleteEditorAuth { editorAuth { needsReauth } } }'],
+  ['a subscription', 'subscription { editorAuthChanged { needsReauth } }'],
+  ['introspection', '{ __schema { queryType { name } } }'],
+  ['introspection of a type', '{ __type(name: "Query") { name } }'],
+  ['a variable inside a list', 'query ($k: NotificationKind!) { notifications(kind: [$k]) { totalCount } }'],
+  ['a nullable variable with a default', 'query ($id: ID = "a") { notification(id: $id) { __typename } }'],
+  ['a condition', '{ notifications { totalCount @skip(if: true) } }'],
+  ['an alias that begins with two underscores', '{ __proto__: notificationCounts { total } }'],
+  [
+    'a fragment that is spread twice',
+    '{ a: notifications { ...F } b: notifications { ...F } } fragment F on NotificationConnection { totalCount }',
+  ],
+  ['several operations', 'query A { __typename } query B { __typename }'],
+  ['a long document', `{ notificationCounts { total } } #${' '.repeat(9000)}`],
+])('%s is not compiled', (_what, query) => {
+  const document = parse(query);
+  const operation = createOperations(
+    schema,
+    document,
+  )(document.definitions.length > 1 && query.includes('query A') ? 'A' : undefined);
+
+  expect(operation && isCompilable(schema, operation)).toBe(false);
+});

@@ -1,0 +1,221 @@
+import fc from 'fast-check';
+import {
+  type GraphQLField,
+  type GraphQLInputType,
+  type GraphQLNamedType,
+  getNamedType,
+  getNullableType,
+  isAbstractType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isObjectType,
+} from 'graphql';
+import { assembleSchema } from '../../src/graphql/schema.ts';
+
+/** A query of the schema with its variables. Not all are valid. */
+export type ArbitraryQuery = { query: string; variables: Record<string, unknown> };
+
+const schema = assembleSchema();
+const root = schema.getQueryType()?.getFields() ?? {};
+
+/** Aliases that mean something to JavaScript or JSON, and plain ones. */
+const aliases = fc.constantFrom(
+  '__proto__',
+  'a',
+  'b',
+  'c',
+  'constructor',
+  'toJSON',
+  'then',
+  'prototype',
+  'hasOwnProperty',
+);
+const directives = fc.constantFrom('@include(if: true)', '@skip(if: true)', '@include(if: $yes)');
+const sometimes = <Value>(weight: number, value: fc.Arbitrary<Value>) =>
+  fc.oneof({ weight: 10 - weight, arbitrary: fc.constant(undefined) }, { weight, arbitrary: value });
+
+type Variable = { declaration: string; name: string; value: unknown };
+type Part = { text: string; variables: Variable[] };
+
+let count = 0;
+/** A name that no other variable of the process has. */
+const variableName = () => {
+  count += 1;
+  return `v${count}`;
+};
+
+/** Values in JSON that fit a type, or nearly do. */
+function values(type: GraphQLInputType): fc.Arbitrary<unknown> {
+  const inner = getNullableType(type);
+  if (isListType(inner)) return fc.array(values(inner.ofType), { maxLength: 2 });
+  if (isEnumType(inner)) return fc.constantFrom(...inner.getValues().map(({ name }) => name));
+  if (isInputObjectType(inner)) {
+    return fc.record(
+      Object.fromEntries(Object.values(inner.getFields()).map((field) => [field.name, values(field.type)])),
+    );
+  }
+  switch (inner.name) {
+    case 'Int':
+      return fc.constantFrom(0, 1, 2, 50, 101, -1);
+    case 'Boolean':
+      return fc.boolean();
+    default:
+      return fc.constantFrom('', 'a', 'alice', 'n-1', '3c2a54a0-0000-4000-8000-000000000001', 'x\u0000');
+  }
+}
+
+/** A literal of a value, of which a part may be a variable. */
+function literal(type: GraphQLInputType, value: unknown, variables: Variable[], nested: boolean): string {
+  const inner = getNullableType(type);
+  if (value === null) return 'null';
+  if (Array.isArray(value)) {
+    const items = value.map((item) =>
+      literal(isListType(inner) ? inner.ofType : type, item, variables, nested),
+    );
+    if (nested && isListType(inner)) {
+      const name = variableName();
+      variables.push({ name, declaration: `$${name}: ${inner.ofType}`, value: value[0] });
+      items.push(`$${name}`);
+    }
+    return `[${items.join(', ')}]`;
+  }
+  if (typeof value === 'object') {
+    const fields = isInputObjectType(inner) ? inner.getFields() : {};
+    const members = Object.entries(value).flatMap(([name, item]) =>
+      fields[name] ? [`${name}: ${literal(fields[name].type, item, variables, nested)}`] : [],
+    );
+    return `{ ${members.join(', ')} }`;
+  }
+  return isEnumType(getNamedType(type)) ? String(value) : JSON.stringify(value);
+}
+
+/** How an argument is given, as a part of a query; the first ways come more often. */
+const ways: ((name: string, type: GraphQLInputType, value: unknown) => Part)[] = [
+  asLiteral(false),
+  asLiteral(false),
+  asVariable((type) => String(type), true),
+  asVariable((type) => String(type), true),
+  asVariable((_type, nullable) => `${nullable}!`, true),
+  asVariable((_type, nullable) => `${nullable}!`, true),
+  asLiteral(true),
+  asVariable((_type, nullable, standard) => `${nullable} = ${standard}`, false),
+  asVariable((_type, nullable, standard) => `${nullable} = ${standard}`, null),
+  asVariable((_type, nullable) => nullable, false),
+  asVariable((_type, nullable) => nullable, null),
+];
+
+/** A literal, with variables inside if it is `nested`. */
+function asLiteral(nested: boolean) {
+  return (name: string, type: GraphQLInputType, value: unknown): Part => {
+    const variables: Variable[] = [];
+    return { text: `${name}: ${literal(type, value, variables, nested)}`, variables };
+  };
+}
+
+/** A variable of a declared type: sent with the value, as null, or not at all. */
+function asVariable(
+  declare: (type: GraphQLInputType, nullable: string, standard: string) => string,
+  sent: boolean | null,
+) {
+  return (name: string, type: GraphQLInputType, value: unknown): Part => {
+    const declared = declare(type, String(getNullableType(type)), literal(type, value, [], false));
+    const named = variableName();
+    const variable = {
+      name: named,
+      declaration: `$${named}: ${declared}`,
+      value: sent === null ? null : sent ? value : undefined,
+    };
+    return { text: `${name}: $${named}`, variables: [variable] };
+  };
+}
+
+function argument(name: string, type: GraphQLInputType): fc.Arbitrary<Part> {
+  return fc.tuple(fc.constantFrom(...ways), values(type)).map(([give, value]) => give(name, type, value));
+}
+
+function field(definition: GraphQLField<unknown, unknown>, depth: number): fc.Arbitrary<Part> {
+  const { name, args, type } = definition;
+  const required = args.map((arg) => ({ arg, isRequired: String(arg.type).endsWith('!') }));
+  const given = fc.tuple(
+    ...required.map(({ arg, isRequired }) =>
+      isRequired ? argument(arg.name, arg.type) : sometimes(4, argument(arg.name, arg.type)),
+    ),
+  );
+  return fc
+    .tuple(sometimes(4, aliases), given, sometimes(1, directives), selection(getNamedType(type), depth - 1))
+    .map(([alias, parts, directive = '', below]) => {
+      const bound = parts.flatMap((part) => part?.text ?? []);
+      return {
+        text: `${alias ? `${alias}: ` : ''}${name}${bound.length > 0 ? `(${bound.join(', ')})` : ''} ${directive} ${below.text}`,
+        variables: [...parts.flatMap((part) => part?.variables ?? []), ...below.variables],
+      };
+    });
+}
+
+function selection(type: GraphQLNamedType, depth: number): fc.Arbitrary<Part> {
+  const fields = isObjectType(type) || isAbstractType(type) ? selections(type, depth) : undefined;
+  return (
+    fields?.map(({ text, variables }) => ({ text: `{ ${text} }`, variables })) ??
+    fc.constant({ text: '', variables: [] })
+  );
+}
+
+function selections(type: GraphQLNamedType, depth: number): fc.Arbitrary<Part> {
+  const typename = fc.constant<Part>({ text: '__typename', variables: [] });
+  const own =
+    isObjectType(type) || ('getFields' in type && !isInputObjectType(type))
+      ? Object.values(type.getFields())
+      : [];
+  const reachable = own.filter((one) => depth > 0 || !('getFields' in getNamedType(one.type)));
+  const inner =
+    isAbstractType(type) && depth > 0
+      ? schema.getPossibleTypes(type).map((possible) =>
+          selections(possible, depth - 1).map(({ text, variables }) => ({
+            text: `... on ${possible.name} { ${text} }`,
+            variables,
+          })),
+        )
+      : [];
+  return fc
+    .array(fc.oneof(typename, ...reachable.map((one) => field(one, depth)), ...inner), {
+      minLength: 1,
+      maxLength: 4,
+    })
+    .map(join);
+}
+
+function join(parts: readonly Part[]): Part {
+  return {
+    text: parts.map(({ text }) => text).join(' '),
+    variables: parts.flatMap(({ variables }) => variables),
+  };
+}
+
+const introspection = fc.constant<Part>({ text: '__schema { queryType { name } }', variables: [] });
+
+/** Queries over every root field: aliases, fragments, directives, defaults, nulls, and variables of every use. */
+export const arbitraryQueries: fc.Arbitrary<ArbitraryQuery> = fc
+  .array(
+    fc.oneof(
+      { arbitrary: introspection, weight: 1 },
+      ...Object.values(root).map((one) => ({ arbitrary: field(one, 4), weight: 4 })),
+    ),
+    {
+      minLength: 1,
+      maxLength: 3,
+    },
+  )
+  .chain((parts) => fc.tuple(fc.constant(join(parts)), fc.boolean()))
+  .map(([{ text, variables }, isNamed]) => {
+    const declared = [
+      ...variables.map(({ declaration }) => declaration),
+      ...(text.includes('$yes') ? ['$yes: Boolean!'] : []),
+    ];
+    const head = `query ${declared.length > 0 ? `(${declared.join(', ')})` : ''}`;
+    const sent = variables.filter(({ value }) => value !== undefined).map(({ name, value }) => [name, value]);
+    return {
+      query: isNamed ? `${head} { ...Whole } fragment Whole on Query { ${text} }` : `${head} { ${text} }`,
+      variables: { ...Object.fromEntries(sent), yes: true },
+    };
+  });
