@@ -115,7 +115,8 @@ function insertion(db: Kysely<Tables>, { slot }: Slots<Columns>) {
     .returning('notificationKind');
 }
 
-const storeChanged = statement((db, slots: Slots<Columns>) =>
+/** Stores preferences; of one whose channels are the same already nothing changes. */
+export const storeChanged = statement((db, slots: Slots<Columns>) =>
   insertion(db, slots).onConflict((conflict) =>
     conflict
       .columns(['userId', 'notificationKind'])
@@ -148,4 +149,6 @@ function storedPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string 
 }
 
 const find = prepared(storedPreferences);
-const findStored = statement(storedPreferences);
+
+/** A user's stored preferences, within a change. */
+export const findStored = statement(storedPreferences);
