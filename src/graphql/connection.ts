@@ -1,10 +1,8 @@
 import type { OutputRef } from '@pothos/core';
-import { z } from 'zod';
 import type { Listing } from '../context.ts';
-import { decodeCursor, encodeCursor } from '../cursor.ts';
+import { cursorOf, positionOf } from '../cursor.ts';
 import type { Page, Position, Tagged } from '../database/page.ts';
 import { type Fault, ValidationError } from '../errors.ts';
-import { millisecondsOf, timeOf } from '../time.ts';
 import { builder } from './builder.ts';
 import { reads, readsBelow } from './reads.ts';
 import { wholeNumberRule } from './rules.ts';
@@ -13,12 +11,6 @@ import { wholeNumberRule } from './rules.ts';
 export const DEFAULT_PAGE = 50;
 /** Records of the largest page. */
 export const LARGEST_PAGE = 100;
-
-/** A time of PostgreSQL's and JavaScript's common range, and an id. */
-const CursorContent = z.tuple([
-  z.int().min(Date.parse('0001-01-01T00:00:00Z')).max(Date.parse('9999-12-31T23:59:59.999Z')),
-  z.string(),
-]);
 
 /** One page of a list with what Relay's connections tell of it. */
 export type Connection<Node> = {
@@ -108,16 +100,6 @@ function pageOf(
   };
   if (faults.length > 0) throw new ValidationError(faults);
   return page;
-}
-
-/** Opaque to clients: where the record stands, so that a page is found without counting. */
-export function cursorOf({ createdAt, id }: Position): string {
-  return encodeCursor([millisecondsOf(createdAt), id]);
-}
-
-function positionOf(cursor: string): Position | undefined {
-  const content = decodeCursor(CursorContent, cursor);
-  return content && { createdAt: timeOf(new Date(content[0])), id: content[1] };
 }
 
 const PageInfo = builder.objectRef<Connection<Position>>('PageInfo').implement({

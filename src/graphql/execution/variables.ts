@@ -19,7 +19,8 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { type Fault, type Path, REDACTED } from '../../errors.ts';
-import { tooManyItems } from '../../faults.ts';
+import { isRecord, tooManyItems } from '../../faults.ts';
+import { TIME_RULE } from '../../time.ts';
 import { inspectInput } from '../secret-inputs.ts';
 
 /** A variable of an operation. */
@@ -172,12 +173,8 @@ function leafRule(type: Exclude<GraphQLInputType, { ofType: unknown }>): string 
     case 'Boolean':
       return 'must be a boolean';
     case 'DateTime':
-      return 'must be an RFC 3339 time, for example 2026-01-31T09:30:00.000Z';
+      return TIME_RULE;
     default:
       return 'must be a string';
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
