@@ -8,7 +8,7 @@ import {
 } from 'graphql';
 import type { Context } from '../context.ts';
 import { type RateLimiter, rateLimitDirectiveTypeDefs } from '../rate-limit/rate-limiter.ts';
-import { accessOf, checkAccess } from './access.ts';
+import { accessOf, refusalOf } from './access.ts';
 import { builder } from './builder.ts';
 import { asGatewayError } from './mask.ts';
 import '../editor-auth/editor-auth.graphql.ts';
@@ -61,7 +61,8 @@ function guard(schema: GraphQLSchema): GraphQLSchema {
         resolve: async (source, args, context: Context, info) => {
           context.operations.add(fieldName);
           try {
-            checkAccess(access, context.viewer, args);
+            const refusal = refusalOf(access, context.viewer, args);
+            if (refusal !== undefined) throw refusal;
             if (access.bucket !== 'reads') return await resolve(source, args, context, info);
             const read = () => resolve(source, args, context, info);
             return await context.readTurns.take(context.viewer.userId, read, context.listing);

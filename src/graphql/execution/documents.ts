@@ -15,12 +15,6 @@ import { BadRequestError } from '../../errors.ts';
 import { documentLimits, limitDocument, nestingOf, overLimit } from './document-limits.ts';
 import { createOperations, type FindOperation } from './operation.ts';
 
-/** A valid document. */
-export type Document = {
-  readonly node: DocumentNode;
-  readonly operation: FindOperation;
-};
-
 /** Valid documents are cached up to this many characters together; a parsed one takes some hundred times its text. */
 const MAX_CACHED_CHARACTERS = 262_144;
 
@@ -32,35 +26,30 @@ const MAX_VALIDATION_ERRORS = 19;
  * fill the memory.
  */
 export function createDocuments(schema: GraphQLSchema) {
-  const documents = new LRUCache<string, Document>({
+  const documents = new LRUCache<string, FindOperation>({
     maxSize: MAX_CACHED_CHARACTERS,
     sizeCalculation: (_document, text) => text.length + 1,
   });
 
-  /** Returns the document, or what is wrong with it. */
-  return (text: string): { document: Document } | { errors: readonly GraphQLError[] } => {
+  /** Returns the operations of the document, or what is wrong with it. @throws {GraphQLError} as {@link parseDocument} */
+  return (text: string): { document: FindOperation } | { errors: readonly GraphQLError[] } => {
     const known = documents.get(text);
     if (known !== undefined) return { document: known };
-    try {
-      const node = parseDocument(text);
-      const errors = validateDocument(schema, node);
-      if (errors.length > 0) return { errors };
-      const document = { node, operation: createOperations(schema, node) };
-      documents.set(text, document);
-      return { document };
-    } catch (error) {
-      if (error instanceof GraphQLError) return { errors: [error] };
-      throw error;
-    }
+    const node = parseDocument(text);
+    const errors = validateDocument(schema, node);
+    if (errors.length > 0) return { errors };
+    const document = createOperations(schema, node);
+    documents.set(text, document);
+    return { document };
   };
 }
 
-/** A document of the gateway's own, without limits. @throws {Error} if it does not fit the schema */
-export function openOwnDocument(schema: GraphQLSchema, text: string): Document {
+/** Opens a document of the gateway's own, without limits. @throws {Error} if it does not fit the schema */
+export function openOwnDocument(schema: GraphQLSchema, text: string): FindOperation {
   const node = parse(text);
   const [error] = validate(schema, node);
   if (error !== undefined) throw new Error(`${error.message} In: ${text}`);
-  return { node, operation: createOperations(schema, node) };
+  return createOperations(schema, node);
 }
 
 /**
