@@ -70,12 +70,3 @@ function isForAnother(access: Access, viewer: Viewer, args?: Arguments): boolean
     return access.otherUserScope !== undefined && viewer.scopes.has(access.otherUserScope);
   return typeof args.userId === 'string' && args.userId !== viewer.userId;
 }
-
-/** The buckets that the operations of a viewer's token count against. */
-export function bucketsOf({ scopes }: Viewer): Bucket[] {
-  return [
-    ...(scopes.has('account:read') || scopes.has('platform:read') ? (['reads'] as const) : []),
-    ...(scopes.has('account:write') ? (['writes'] as const) : []),
-    ...([...scopes].some((scope) => scope.startsWith('platform:')) ? (['platform'] as const) : []),
-  ];
-}

@@ -47,11 +47,10 @@ function collect({ schema, fragments, fieldNodes, returnType }: GraphQLResolveIn
     if (set === undefined) return [];
     return selectedFields(set, (name) => fragments[name], entered)
       .flatMap(({ node: { name, selectionSet }, typeName = getNamedType(type).name }) => {
-        if (name.value === '__typename') return [];
         const field = fieldOf(schema.getType(typeName), name.value);
-        const { reads, pothosExposedField: shown } = field?.extensions ?? {};
-        if (field && reads === 'below') return below(field.type, selectionSet);
-        return Array.isArray(reads) ? reads : [shown ?? ANYTHING];
+        if (field === undefined) return name.value === '__typename' ? [] : [ANYTHING];
+        const { reads, pothosExposedField: shown } = field.extensions;
+        return reads === 'below' ? below(field.type, selectionSet) : (reads ?? [shown ?? ANYTHING]);
       })
       .toArray();
   }

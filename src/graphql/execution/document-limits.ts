@@ -29,7 +29,8 @@ export const documentLimits = {
   cost: 25_000,
 } as const;
 
-type Limited = keyof typeof documentLimits;
+/** Something of which a document may have only so much. */
+export type Limited = keyof typeof documentLimits;
 
 /** The message for a document that is over a limit. */
 export function overLimit(name: Limited, found: number): string {
