@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost, boundedText, linkUrl, MAX_LENGTH, notAheadRule } from '../graphql/rules.ts';
+import { atMost, boundedText, linkUrl, notAheadRule } from '../graphql/rules.ts';
 import { NotificationKindEnum } from '../notification-kind.graphql.ts';
+import { MAX_LENGTH } from '../text.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import { contentOf, NotificationPayloadInput } from './payload-input.graphql.ts';
