@@ -13,6 +13,7 @@ import { parseDocument } from '../execution/documents.ts';
 import { type Engine, Parameters } from '../execution/engine.ts';
 import { isIntrospection } from '../execution/operation.ts';
 import { EVENT_STREAM, sendEvents } from './event-stream.ts';
+import { Heartbeats } from './heartbeats.ts';
 import { resultTypeOf } from './media-type.ts';
 import type { createResponder, Outcome } from './yoga.ts';
 
@@ -36,6 +37,8 @@ export type GraphQLOptions = {
  */
 export function createGraphQLEndpoint(options: GraphQLOptions) {
   const { engine, rateLimiter, openResponder, openIntrospection, open, settle, fail } = options;
+
+  const heartbeats = new Heartbeats();
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     // A reply to a GET may hold a credential, and caches may keep it.
@@ -68,7 +71,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
   ): Promise<Outcome | Send> {
     const allowed = { mutation: method === 'POST', subscription: accepts(accept, EVENT_STREAM) };
     const reply = await engine.run(parameters, context, allowed);
-    if ('results' in reply) return () => sendEvents(reply, response);
+    if ('results' in reply) return () => sendEvents(reply, response, heartbeats);
     const type = resultTypeOf(accept);
     if (reply.errors !== undefined || type === undefined) return { query: parameters.query, reply };
     const text = JSON.stringify(reply);
