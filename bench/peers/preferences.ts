@@ -1,5 +1,5 @@
 import { notificationKinds } from '../../src/notification-kind.ts';
-import { findStored, storeChanged } from '../../src/preferences/preferences.ts';
+import { findStored, storeChanged } from '../../src/preferences/preference-statements.ts';
 import { timeOf } from '../../src/time.ts';
 import { em, inTransaction } from './transaction.ts';
 

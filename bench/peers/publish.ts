@@ -1,4 +1,5 @@
-import { insertPublication, readPublications } from '../../src/notifications/publication-statements.ts';
+import { insertPublication } from '../../src/notifications/insert-publication.ts';
+import { readPublications } from '../../src/notifications/read-publications.ts';
 import { timeOf } from '../../src/time.ts';
 import type { notificationOf } from '../change-requests.ts';
 import { em, inTransaction } from './transaction.ts';

@@ -50,7 +50,7 @@ export function bind({ name, text, parameters }: Template, input: object): Query
 }
 
 /** The place of an input's value. */
-function slot<Value>(name: string, type?: string): RawBuilder<Value> {
+export function slot<Value>(name: string, type?: string): RawBuilder<Value> {
   const place = sql<Value>`${new Slot(name)}`;
   return type === undefined ? place : sql<Value>`${place}::${sql.raw(type)}`;
 }

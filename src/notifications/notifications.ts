@@ -12,9 +12,11 @@ import {
   type Tagged,
 } from '../database/page.ts';
 import { type Inputs, prepared } from '../database/prepared.ts';
+import { type Slots, statement } from '../database/statement.ts';
 import { NotFoundError } from '../errors.ts';
 import type { Writer } from '../live/announcer.ts';
 import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
+import { changeAtOnce } from '../revisions/change.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Time } from '../time.ts';
 import { type Notification, type NotificationStatus, notificationStatuses } from './notification.entity.ts';
@@ -116,7 +118,7 @@ export async function findNotification(em: EntityManager, userId: string, id: st
  * two at once one changes it, and both find it dismissed. Times never go back, though clocks and requests overtake
  * each other.
  */
-const dismiss = prepared<{ userId: string; id: string; now: Time }, Notification>((db, { slot }) =>
+const dismiss = statement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
   db
     .with('locked', (db) =>
       db.selectFrom('UserRevision').select('userId').where('userId', '=', slot('userId')).forUpdate(),
@@ -161,7 +163,7 @@ export async function dismissNotification(
   id: string,
   now: Time,
 ): Promise<Notification> {
-  const [dismissed] = await dismiss(em, { userId, id, now });
+  const [dismissed] = await changeAtOnce(em, dismiss, { userId, id, now });
   if (dismissed === undefined) return findNotification(em, userId, id);
   announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
   return dismissed;

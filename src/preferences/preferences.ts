@@ -1,11 +1,15 @@
-import { type Kysely, sql } from 'kysely';
-import type { EntityManager, Tables } from '../database/database.ts';
-import { prepared } from '../database/prepared.ts';
-import { type Slots, statement } from '../database/statement.ts';
+import type { EntityManager } from '../database/database.ts';
 import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../time.ts';
 import type { Preference } from './preference.entity.ts';
+import {
+  find,
+  findStored,
+  type PreferenceColumns,
+  storeChanged,
+  storeMissing,
+} from './preference-statements.ts';
 
 /** The channels that one kind of notification may take. */
 export type Channels = Pick<Preference, 'emailEnabled' | 'pushEnabled' | 'chatDmEnabled'>;
@@ -69,21 +73,11 @@ export async function updatePreferences(
   return everyKind(userId, stored);
 }
 
-/** Preferences as a statement takes them, column by column. */
-type Columns = {
-  userId: string;
-  kinds: readonly NotificationKind[];
-  email: readonly boolean[];
-  push: readonly boolean[];
-  chatDm: readonly boolean[];
-  now: Time;
-};
-
 function columnsOf(
   userId: string,
   preferences: readonly { kind: NotificationKind; channels: Channels }[],
   now: Time,
-): Columns {
+): PreferenceColumns {
   return {
     userId,
     kinds: preferences.map(({ kind }) => kind),
@@ -93,62 +87,3 @@ function columnsOf(
     now,
   };
 }
-
-function insertion(db: Kysely<Tables>, { slot }: Slots<Columns>) {
-  const now = slot('now', 'timestamptz');
-  return db
-    .insertInto('Preference')
-    .columns([
-      'userId',
-      'notificationKind',
-      'emailEnabled',
-      'pushEnabled',
-      'chatDmEnabled',
-      'createdAt',
-      'updatedAt',
-    ])
-    .expression(
-      sql`select ${slot('userId', 'text')}, kind, email, push, chat_dm, ${now}, ${now}
-        from unnest(${slot('kinds', 'text[]')}, ${slot('email', 'bool[]')}, ${slot('push', 'bool[]')},
-          ${slot('chatDm', 'bool[]')}) as given (kind, email, push, chat_dm)`,
-    )
-    .returning('notificationKind');
-}
-
-/** Stores preferences; of one whose channels are the same already nothing changes. */
-export const storeChanged = statement((db, slots: Slots<Columns>) =>
-  insertion(db, slots).onConflict((conflict) =>
-    conflict
-      .columns(['userId', 'notificationKind'])
-      .doUpdateSet((eb) => ({
-        emailEnabled: eb.ref('excluded.emailEnabled'),
-        pushEnabled: eb.ref('excluded.pushEnabled'),
-        chatDmEnabled: eb.ref('excluded.chatDmEnabled'),
-        updatedAt: eb.ref('excluded.updatedAt'),
-      }))
-      .where((eb) =>
-        eb.or([
-          eb('excluded.emailEnabled', '<>', eb.ref('Preference.emailEnabled')),
-          eb('excluded.pushEnabled', '<>', eb.ref('Preference.pushEnabled')),
-          eb('excluded.chatDmEnabled', '<>', eb.ref('Preference.chatDmEnabled')),
-        ]),
-      ),
-  ),
-);
-
-const storeMissing = statement((db, slots: Slots<Columns>) =>
-  insertion(db, slots).onConflict((conflict) => conflict.columns(['userId', 'notificationKind']).doNothing()),
-);
-
-function storedPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string }>) {
-  return db
-    .selectFrom('Preference')
-    .selectAll()
-    .where('userId', '=', slot('userId'))
-    .limit(notificationKinds.length);
-}
-
-const find = prepared(storedPreferences);
-
-/** A user's stored preferences, within a change. */
-export const findStored = statement(storedPreferences);

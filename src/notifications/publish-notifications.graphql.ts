@@ -1,14 +1,12 @@
 import { z } from 'zod';
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost, boundedText, linkUrl, MAX_LENGTH, notAheadRule } from '../graphql/rules.ts';
-import { NotificationKindEnum } from '../notification-kind.graphql.ts';
-import type { Notification } from './notification.entity.ts';
+import { atMost, boundedText, linkUrl, notAheadRule } from '../graphql/rules.ts';
+import { MAX_LENGTH } from '../text.ts';
 import { NotificationUnion } from './notification.graphql.ts';
+import type { NotificationDraft } from './notification-draft.ts';
 import { contentOf, NotificationPayloadInput } from './payload-input.graphql.ts';
-import type { NotificationDraft } from './publication-statements.ts';
-import { type Publication, publishNotifications } from './publish-notification.ts';
-import { resolveNotifications } from './resolve-notifications.ts';
+import { type Publication, publishNotifications } from './publish-notifications.ts';
 
 const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
   description: 'The task that a notification is about.',
@@ -98,47 +96,6 @@ function pointsOf(args: object): number {
 
 const Batch = z.object({ input: z.object({ notifications: z.array(z.unknown()) }) });
 
-const ResolveReasonEnum = builder.enumType('ResolveReason', {
-  description: 'Why the platform no longer waits for an answer.',
-  values: {
-    ANSWERED: { value: 'answered', description: 'Somebody answered it.' },
-    RESUMED: { value: 'resumed', description: 'The task went on without an answer.' },
-    TASK_DELETED: { value: 'task_deleted', description: 'The task is gone.' },
-  } as const,
-});
-
-const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput', {
-  description: 'Which notifications to resolve.',
-  fields: (t) => ({
-    userId: t.id({ required: true, description: 'Whose inbox.' }),
-    taskId: t.id({ required: true, description: 'The task they are about.' }),
-    kinds: t.field({
-      type: [NotificationKindEnum],
-      description: 'Only these kinds; all unless told.',
-      validate: atMost(100),
-    }),
-    reason: t.field({ type: ResolveReasonEnum, required: true, description: 'Why.' }),
-    before: t.field({
-      type: 'DateTime',
-      description:
-        'Resolves only notifications that occurred up to then, and those that arrive later; at most five minutes in the future. Defaults to all active ones.',
-      validate: notAheadRule,
-    }),
-  }),
-});
-
-const ResolveNotificationsPayload = builder
-  .objectRef<{ notifications: Notification[] }>('ResolveNotificationsPayload')
-  .implement({
-    description: 'The notifications that were active and are resolved now, oldest first.',
-    fields: (t) => ({
-      notifications: t.expose('notifications', {
-        type: [NotificationUnion],
-        description: 'As they are now.',
-      }),
-    }),
-  });
-
 builder.mutationFields((t) => ({
   publishNotification: t.field({
     access: platform('platform:write'),
@@ -170,17 +127,6 @@ builder.mutationFields((t) => ({
         return { userId: given.userId, draft: draftOf(given, path), path };
       });
       return { results: await publishNotifications(context, posts, context.now) };
-    },
-  }),
-  resolveNotifications: t.field({
-    access: platform('platform:write'),
-    type: ResolveNotificationsPayload,
-    nullable: true,
-    description: "Resolves a task's active notifications; others stay as they are.",
-    args: { input: t.arg({ type: ResolveNotificationsInput, required: true, description: 'Which ones.' }) },
-    resolve: async (_root, { input }, context) => {
-      const { userId, reason, ...filter } = input;
-      return { notifications: await resolveNotifications(context, userId, filter, reason, context.now) };
     },
   }),
 }));

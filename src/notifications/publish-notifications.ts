@@ -5,8 +5,10 @@ import type { Writer } from '../live/announcer.ts';
 import type { Channels } from '../preferences/preferences.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../time.ts';
+import { insertPublication } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
-import { insertPublication, type NotificationDraft, readPublications } from './publication-statements.ts';
+import type { NotificationDraft } from './notification-draft.ts';
+import { readPublications } from './read-publications.ts';
 
 /** A draft, whose inbox it goes to, and where it is in the arguments. */
 export type Post = { userId: string; draft: NotificationDraft; path: readonly (string | number)[] };

@@ -1,30 +1,7 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
 import type { Time } from '../time.ts';
-import type { Notification } from './notification.entity.ts';
-
-/** What must be equal for two notifications with one ID to be the same. */
-const content = [
-  'kind',
-  'taskId',
-  'taskName',
-  'projectId',
-  'projectName',
-  'projectRepoUrl',
-  'workspaceId',
-  'title',
-  'previewText',
-  'prUrl',
-] as const satisfies readonly (keyof Notification)[];
-
-/**
- * What the platform gives. Without an ID the gateway generates one. Without `occurredAt` it is the later of now and the
- * newest of the task and kind.
- */
-export type NotificationDraft = Pick<Notification, (typeof content)[number] | 'payload'> & {
-  id: string | null;
-  occurredAt: Time | null;
-};
+import { draftContent, type NotificationDraft } from './notification-draft.ts';
 
 type Insertion = Omit<NotificationDraft, 'payload'> & {
   userId: string;
@@ -64,7 +41,9 @@ export const insertPublication = statement((db, { slot }: Slots<Insertion>) => {
                 .where('id', '=', slot('id'))
                 .where((eb) =>
                   eb.and(
-                    content.map((name) => sql<boolean>`${sql.ref(name)} is not distinct from ${slot(name)}`),
+                    draftContent.map(
+                      (name) => sql<boolean>`${sql.ref(name)} is not distinct from ${slot(name)}`,
+                    ),
                   ),
                 )
                 .where(sql<boolean>`(${occurredAt} is null or occurred_at = ${occurredAt})`)
@@ -136,7 +115,7 @@ export const insertPublication = statement((db, { slot }: Slots<Insertion>) => {
           'userId',
           'id',
           'payload',
-          ...content,
+          ...draftContent,
           'revision',
           'status',
           'resolvedBy',
@@ -152,7 +131,7 @@ export const insertPublication = statement((db, { slot }: Slots<Insertion>) => {
               slot('userId').as('userId'),
               slot('id').as('id'),
               slot('payload', 'json').as('payload'),
-              ...content.map((name) => slot(name).as(name)),
+              ...draftContent.map((name) => slot(name).as(name)),
               sql<number>`revision + 1 + (select count(*) from superseded)`.as('revision'),
               sql`case when resolution is null then 'active' else 'resolved' end`.as('status'),
               'resolution',
@@ -170,25 +149,3 @@ export const insertPublication = statement((db, { slot }: Slots<Insertion>) => {
     .where('userId', '=', slot('userId'))
     .returning('notifications');
 });
-
-/** Notifications by user and ID, with the channels that the user's preferences store for their kind. */
-export const readPublications = statement(
-  (db, { slot }: Slots<{ users: readonly string[]; ids: readonly string[] }>) => {
-    const wanted: RawBuilder<{ user: string; notification: string }> = sql`unnest(
-      ${slot('users', 'text[]')}, ${slot('ids', 'text[]')})`;
-    return db
-      .selectFrom(wanted.as<'wanted'>(sql`wanted ("user", notification)`))
-      .innerJoin('Notification', (join) =>
-        join
-          .onRef('Notification.userId', '=', 'wanted.user')
-          .onRef('Notification.id', '=', 'wanted.notification'),
-      )
-      .leftJoin('Preference', (join) =>
-        join
-          .onRef('Preference.userId', '=', 'Notification.userId')
-          .onRef('Preference.notificationKind', '=', 'Notification.kind'),
-      )
-      .selectAll('Notification')
-      .select(['Preference.emailEnabled', 'Preference.pushEnabled', 'Preference.chatDmEnabled']);
-  },
-);

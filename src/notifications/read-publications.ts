@@ -1,0 +1,24 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type Slots, statement } from '../database/statement.ts';
+
+/** Notifications by user and ID, with the channels that the user's preferences store for their kind. */
+export const readPublications = statement(
+  (db, { slot }: Slots<{ users: readonly string[]; ids: readonly string[] }>) => {
+    const wanted: RawBuilder<{ user: string; notification: string }> = sql`unnest(
+      ${slot('users', 'text[]')}, ${slot('ids', 'text[]')})`;
+    return db
+      .selectFrom(wanted.as<'wanted'>(sql`wanted ("user", notification)`))
+      .innerJoin('Notification', (join) =>
+        join
+          .onRef('Notification.userId', '=', 'wanted.user')
+          .onRef('Notification.id', '=', 'wanted.notification'),
+      )
+      .leftJoin('Preference', (join) =>
+        join
+          .onRef('Preference.userId', '=', 'Notification.userId')
+          .onRef('Preference.notificationKind', '=', 'Notification.kind'),
+      )
+      .selectAll('Notification')
+      .select(['Preference.emailEnabled', 'Preference.pushEnabled', 'Preference.chatDmEnabled']);
+  },
+);

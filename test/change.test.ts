@@ -1,0 +1,181 @@
+import { sql } from 'kysely';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { changesOf, type Database, openDatabase } from '../src/database/database.ts';
+import { type Slots, statement } from '../src/database/statement.ts';
+import { change } from '../src/revisions/change.ts';
+import { graphql } from './support/client.ts';
+import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
+import { startTestGateway } from './support/gateway.ts';
+import { payloads } from './support/records.ts';
+import { statementsOf } from './support/statements.ts';
+import { platform } from './support/tokens.ts';
+
+let database: TestDatabase;
+let opened: Database;
+let locker: pg.Client;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  opened = await openDatabase({ url: database.url, poolSize: 3, timeoutMs: 5000 });
+  locker = new pg.Client({ connectionString: database.url });
+  await locker.connect();
+});
+afterAll(async () => {
+  await locker.end();
+  await opened.close();
+  await database.drop();
+});
+
+type OfUser = { userId: string };
+const count = statement((db, { slot }: Slots<OfUser>) =>
+  db
+    .updateTable('UserRevision')
+    .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
+    .where('userId', '=', slot('userId'))
+    .returning('workspaces'),
+);
+const fail = statement((db, { slot }: Slots<{ divisor: number }>) =>
+  db.selectNoFrom(sql<number>`1 / ${slot('divisor', 'int')}`.as('quotient')),
+);
+
+const em = () => opened.em.fork();
+const countOf = async (userId: string) => {
+  const rows = await database.sql('select workspaces::int as count from user_revision where user_id = $1', [
+    userId,
+  ]);
+  return rows[0]?.count;
+};
+
+test('all statements of a change are sent before the first is answered', async () => {
+  await locker.query('begin');
+  await locker.query('lock table user_revision');
+  let result: Promise<unknown> | undefined;
+  const sent = await statementsOf(async () => {
+    result = change(em(), ['sent'], (run) =>
+      Promise.all([run(count, { userId: 'sent' }), run(count, { userId: 'sent' })]),
+    );
+    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
+  });
+  expect(sent.map(({ text }) => text.split(' ')[0]).filter((word) => word !== 'select')).toEqual([
+    'begin',
+    'insert',
+    'update',
+    'update',
+    'commit',
+  ]);
+  await locker.query('rollback');
+  expect(await result).toEqual([[{ workspaces: 1 }], [{ workspaces: 2 }]]);
+});
+
+test('a statement sees what was committed while the change waited for its lock', async () => {
+  await database.sql(`insert into user_revision (user_id) values ('fresh')`);
+  await locker.query('begin');
+  await locker.query(`update user_revision set workspaces = 41 where user_id = 'fresh'`);
+  const result = change(em(), ['fresh'], (run) => run(count, { userId: 'fresh' }));
+  await eventually(async () => expect(await waitingSessions(database)).toBe(1));
+  await locker.query('commit');
+  expect(await result).toEqual([{ workspaces: 42 }]);
+});
+
+test('where one statement fails nothing is changed, and the error is that of the first that failed', async () => {
+  await change(em(), ['failed'], (run) => run(count, { userId: 'failed' }));
+  const failing = change(em(), ['failed'], (run) =>
+    Promise.all([
+      run(count, { userId: 'failed' }),
+      run(fail, { divisor: 0 }),
+      run(count, { userId: 'failed' }),
+      run(fail, { divisor: 0 }, () => new Error('of the last')),
+    ]),
+  );
+  await expect(failing).rejects.toThrow('division by zero');
+  expect(await countOf('failed')).toBe(1);
+
+  const explained = change(em(), ['failed'], (run) =>
+    Promise.all([run(fail, { divisor: 0 }, () => new Error('explained')), run(count, { userId: 'failed' })]),
+  );
+  await expect(explained).rejects.toThrow('explained');
+  expect(await change(em(), ['failed'], (run) => run(count, { userId: 'failed' }))).toEqual([
+    { workspaces: 2 },
+  ]);
+});
+
+test('where a later statement cannot be made nothing is changed, and the connection is free again', async () => {
+  const failing = change(em(), ['unmade'], (run) => {
+    const first = run(count, { userId: 'unmade' });
+    if (first instanceof Promise) throw new Error('unmade');
+    return first;
+  });
+  await expect(failing).rejects.toThrow('unmade');
+  expect(await countOf('unmade')).toBeUndefined();
+  const { totalCount, idleCount } = changesOf(em());
+  expect(idleCount).toBe(totalCount);
+});
+
+test('a statement that is sent after the commit is refused', async () => {
+  const late = change(em(), ['late'], async (run) => {
+    await run(count, { userId: 'late' });
+    return run(count, { userId: 'late' });
+  });
+  await expect(late).rejects.toThrow('sent before the first is awaited');
+  expect(await countOf('late')).toBe(1);
+});
+
+test('changes of the same users in any order never wait for each other in a circle', async () => {
+  const users = ['circle-1', 'circle-2', 'circle-3', 'circle-4'];
+  const rounds = Array.from({ length: 60 }, (_none, round) => {
+    const order = round % 2 === 0 ? users : users.toReversed();
+    return change(em(), order, (run) => Promise.all(order.map((userId) => run(count, { userId }))));
+  });
+  await Promise.all(rounds);
+  expect(await Promise.all(users.map(countOf))).toEqual([60, 60, 60, 60]);
+});
+
+test('a connection that is lost in the middle of a change makes a 500, and nothing is half done', async () => {
+  const gateway = await startTestGateway({}, database);
+  const notifications = [1, 2].map((number) => ({
+    userId: `lost-${number}`,
+    id: 'n',
+    task: { id: 'task', projectId: 'p' },
+    title: 'T',
+    payload: payloads.task_failed,
+  }));
+  const publish = async () =>
+    graphql(
+      gateway,
+      'mutation ($input: PublishNotificationsInput!) { publishNotifications(input: $input) { results { created } } }',
+      { input: { notifications } },
+      { token: await platform() },
+    );
+  await database.sql(`insert into user_revision (user_id) values ('lost-2')`);
+  await locker.query('begin');
+  // The first user's notification can be stored, the second one's waits.
+  await locker.query('lock table notification in share mode');
+  const lost = publish();
+  await eventually(async () => expect(await waitingSessions(database)).toBe(1));
+  await locker.query(
+    `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  const { errors } = await lost;
+  await locker.query('rollback');
+
+  expect(errors.map(({ extensions }) => extensions.code)).toEqual(['INTERNAL_ERROR']);
+  expect(await database.sql(`select from notification where user_id like 'lost-%'`)).toEqual([]);
+  expect(await countOf('lost-1')).toBeUndefined();
+  expect((await publish()).data.publishNotifications.results).toEqual([{ created: true }, { created: true }]);
+  await gateway.close();
+});
+
+test('a change that waits for a lock fails within the timeout of the database', async () => {
+  const impatient = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 300 });
+  await locker.query('begin');
+  await locker.query(`insert into user_revision (user_id) values ('slow')`);
+  const started = performance.now();
+  await expect(
+    change(impatient.em.fork(), ['slow'], (run) => run(count, { userId: 'slow' })),
+  ).rejects.toThrow(/timeout/);
+  expect(performance.now() - started).toBeLessThan(5000);
+  await locker.query('rollback');
+  await impatient.close();
+});
