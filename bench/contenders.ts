@@ -5,12 +5,13 @@ import { startGateway } from './gateway-process.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 /** The gateway and those that it is held against; how each is made stands in `peers/`. */
-export const contenders = ['gateway', 'mercurius', 'apollo', 'fastify', 'node-http'] as const;
+export const contenders = ['gateway', 'quiet', 'mercurius', 'apollo', 'fastify', 'node-http'] as const;
 export type Contender = (typeof contenders)[number];
 
 /** What they are called in the results. */
 export const contenderTitles: Readonly<Record<Contender, string>> = {
   gateway: 'gateway',
+  quiet: 'gateway that announces nothing',
   mercurius: 'Fastify + mercurius, JIT + pg',
   apollo: 'Apollo Server + Express + pg',
   fastify: 'Fastify + pg, response schema',
@@ -34,6 +35,7 @@ function settingsOf({ databaseUrl, issuer }: Place): Record<string, string> {
     NODE_ENV: 'production',
     DATABASE_URL: databaseUrl,
     DATABASE_POOL_SIZE: String(POOL_SIZE),
+    ENCRYPTION_KEYS: `${ENCRYPTION_KEY_ID}:${randomBytes(32).toString('base64')}`,
   };
 }
 
@@ -41,7 +43,6 @@ function settingsOf({ databaseUrl, issuer }: Place): Record<string, string> {
 export function gatewaySettings(place: Place): Record<string, string> {
   return {
     ...settingsOf(place),
-    ENCRYPTION_KEYS: `${ENCRYPTION_KEY_ID}:${randomBytes(32).toString('base64')}`,
     RATE_LIMIT_READS_PER_MINUTE: HIGH_LIMIT,
     RATE_LIMIT_WRITES_PER_MINUTE: HIGH_LIMIT,
     MAX_SUBSCRIBERS: '10000',
@@ -57,6 +58,12 @@ export async function startContender(
   nodeOptions: readonly string[] = [],
 ): Promise<ServerProcess> {
   if (name === 'gateway') return startGateway(gatewaySettings(place), nodeOptions);
+  if (name === 'quiet') {
+    return startGateway(gatewaySettings(place), [
+      '--import',
+      new URL('peers/quiet.ts', import.meta.url).href,
+    ]);
+  }
   return startServerProcess({
     command: process.execPath,
     args: [fileURLToPath(new URL(`peers/${name}.ts`, import.meta.url))],

@@ -39,6 +39,43 @@ export const dismissedNow: Content = (reply) => {
   return { ...notification, areEqual: updated_at === dismissed_at };
 };
 
+/** What publishing answers, without the time of now; in GraphQL it is a root field's. */
+const Publication = z.strictObject({
+  created: z.boolean(),
+  channels: z.array(z.string()),
+  notification: z.strictObject({ id: z.string(), status: z.string(), createdAt: z.string() }),
+});
+type Publication = z.output<typeof Publication>;
+
+const withoutTime = ({ notification: { id, status }, ...rest }: Publication) => ({
+  ...rest,
+  notification: { id, status },
+});
+
+/** A publication in a plain reply. */
+export const publication: Content = (reply) => withoutTime(Publication.parse(reply));
+
+/** Publications in a plain reply. */
+export const publications: Content = (reply) =>
+  z
+    .strictObject({ results: z.array(Publication) })
+    .parse(reply)
+    .results.map(withoutTime);
+
+/** What a root field answered, as another content takes it from a plain reply. */
+export const ofRootField =
+  (name: string, content: Content): Content =>
+  (reply) =>
+    content(z.strictObject({ data: z.record(z.literal(name), z.unknown()) }).parse(reply).data[name]);
+
+const Preferences = z.strictObject({
+  preferences: z.array(z.looseObject({ created_at: z.string(), updated_at: z.string() })),
+});
+
+/** Preferences without their times. */
+export const preferences: Content = (reply) =>
+  Preferences.parse(reply).preferences.map(({ created_at, updated_at, ...preference }) => preference);
+
 const ENUMS = ['kind', 'status', 'taskStatus'];
 
 function lower(record: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -91,14 +91,14 @@ const WORKSPACES = `
 const CREDENTIALS = `
   insert into editor_credential (user_id, version, ciphertext, key_id, reauth_reason, created_at, updated_at)
   ${NUMBERED}
-  select user_id, 1, repeat(word, 20), $4, case n % 10 when 9 then 'token_expired' end,
+  select user_id, word::uuid::text, repeat(word, 20), $4, case n % 10 when 9 then 'token_expired' end,
     timestamptz '2026-01-05 08:00:00Z', timestamptz '2026-01-05 08:00:00Z'
   from numbered`;
 
 /** How far each user's changes have come. */
 const REVISIONS = `
-  insert into user_revision (user_id, started_at, notifications, workspaces)
-  select user_id, timestamptz '2026-01-05 08:00:00Z', sum(notifications), sum(workspaces) from (
+  insert into user_revision (user_id, notifications, workspaces)
+  select user_id, sum(notifications), sum(workspaces) from (
     select user_id, count(*) as notifications, 0 as workspaces from notification group by user_id
     union all select user_id, 0, count(*) from workspace group by user_id
   ) as counts group by user_id`;
@@ -118,13 +118,15 @@ export async function insertCredentials(client: pg.Client, population: Populatio
   await client.query(CREDENTIALS, [...valuesOf({ ...population, each: 1 }), keyId]);
 }
 
+const TABLES = ['notification', 'notification_preference', 'user_revision', 'workspace', 'editor_credential'];
+
 /**
  * To be called when all records are in. From now on the bench tidies up itself, between timed runs, so that
  * PostgreSQL does not during one.
  */
 export async function finishDataSet(client: pg.Client) {
   await client.query(REVISIONS);
-  for (const table of ['notification', 'user_revision', 'workspace', 'editor_credential']) {
+  for (const table of TABLES) {
     await client.query(`alter table ${table} set (autovacuum_enabled = false)`);
   }
   await client.query('vacuum analyze');

@@ -2,8 +2,11 @@ import { deepStrictEqual } from 'node:assert/strict';
 import type { Bench } from './bench.ts';
 import type { Caller } from './callers.ts';
 import type { LoadRequest } from './load-process.ts';
-import type { Doer } from './throughput.ts';
-import type { Way, Work } from './works.ts';
+import type { ServerProcess } from './server-process.ts';
+import type { Way, Work } from './work.ts';
+
+/** Somebody who does a work. */
+export type Doer = { title: string; way: Way; server: ServerProcess };
 
 /** Callers whose replies are compared; records of every kind and status are among them. */
 const COMPARED = 3;
@@ -14,7 +17,7 @@ const COMPARED = 3;
  * @throws {Error} that tells where two are different
  */
 export async function checkEquality(
-  { client, callers }: Bench,
+  { client, callers }: Pick<Bench, 'client' | 'callers'>,
   work: Work,
   doers: readonly Doer[],
 ): Promise<void> {

@@ -10,7 +10,8 @@ import { type Entrant, playRounds } from './rounds.ts';
 import { sampleOf } from './sample.ts';
 import { tell } from './say.ts';
 import type { ServerProcess } from './server-process.ts';
-import { askForInbox, deal } from './works.ts';
+import { deal } from './work.ts';
+import { askForInbox } from './works.ts';
 
 /*
  * A page must cost what it costs however much is stored: half of the notifications are one user's long history, the
@@ -45,7 +46,7 @@ export async function measureGrowth(bench: Bench): Promise<Standing[]> {
         after?: string,
       ): Entrant => ({
         title,
-        target: TARGET,
+        targets: { rate: TARGET },
         run: () => sampleOf(bench, server, deal(callers, CONNECTIONS, askForInbox(after))),
       });
       const one = Array.from({ length: CONNECTIONS }, () => veteran);

@@ -1,123 +1,153 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { during } from './bench.ts';
+import { gatewaySettings } from './contenders.ts';
 import { startGateway } from './gateway-process.ts';
 import { createIssuer, type Issuer } from './issuer.ts';
-import { openSubscribers, type Subscribers } from './live-subscribers.ts';
+import { type LiveLoad, startLiveLoad } from './live-load.ts';
+import {
+  highestRate,
+  isFastEnough,
+  isWhole,
+  type LiveResults,
+  type Rate,
+  type RateRun,
+} from './live-rates.ts';
+import { sayLive } from './live-report.ts';
 import { checkOpenFiles } from './open-files.ts';
-import { createPublisher, type Publisher } from './publisher.ts';
-import { say } from './say.ts';
+import { type Options, readOptions } from './options.ts';
+import { type Postgres, startPostgres, withClient } from './postgres.ts';
+import { writeResults } from './results.ts';
+import { say, tell } from './say.ts';
 import type { ServerProcess } from './server-process.ts';
-import { preciseNow, quantile } from './statistics.ts';
 
 /*
- * Many users wait for notifications while others arrive: whether all of them come, how long they take, and what a
- * waiting user costs. `--quick` for a glance.
+ * Many users wait for notifications while others are published, each rate twice the one before, until events take too
+ * long: which rate is the highest, what an event costs, and what a waiting user costs.
+ *
+ * A delay counts from sending the request to publish, or from when it would have been sent if a connection had been
+ * free. One process publishes and subscribes; it prints the share of a core that it uses, for it has to be far below
+ * one. `--rounds` and `--seconds` set how often and how long every rate runs; `--quick` is for a glance.
  */
 
-const isQuick = process.argv.includes('--quick');
-const SUBSCRIBERS = isQuick ? 500 : 2000;
-const SECONDS = isQuick ? 5 : 15;
-const PER_SECOND = 200;
+const SUBSCRIBERS = 2000;
+const SUBSCRIBERS_WHEN_QUICK = 500;
+const FIRST_RATE = 100;
+const LAST_RATE = 6400;
 /** Before memory is measured some come and go: code that is compiled is no subscriber's. */
 const PASSING = 200;
 /** Before delays are measured events flow for so long. */
-const WARM_UP_SECONDS = 3;
+const WARM_UP_SECONDS = 2;
 const SETTLE_MS = 5000;
-/** The longest that an event may take to arrive. */
-const PATIENCE_MS = 10_000;
+const MINUTE_MS = 60_000;
+
+/** What the parts of this bench work with. */
+type LiveBench = {
+  options: Options;
+  gateway: ServerProcess;
+  postgres: Postgres;
+  load: LiveLoad;
+  token: string;
+};
 
 async function main(): Promise<void> {
-  await checkOpenFiles(SUBSCRIBERS);
+  const options = readOptions(process.argv.slice(2), [], {
+    usual: { rounds: 3, seconds: 10 },
+    quick: { rounds: 1, seconds: 3 },
+  });
+  const subscribers = options.isQuick ? SUBSCRIBERS_WHEN_QUICK : SUBSCRIBERS;
+  await checkOpenFiles(subscribers);
   const issuer = await createIssuer();
-  say('Starting PostgreSQL and the gateway');
-  const gateway = await startGateway(issuer.environment);
-  const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
-  const publisher = createPublisher(gateway.address, token);
+  const postgres = await startPostgres();
+  const load = startLiveLoad();
+  // Without its load the bench ends, and stops all that it started.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void load.stop());
   try {
-    await (await open(gateway, issuer, PASSING)).stop();
-    await pause(SETTLE_MS);
-    const isWhole = await measure(gateway, issuer, publisher);
-    if (!isWhole) process.exitCode = 1;
-  } finally {
-    publisher.close();
-    await gateway.stop();
-  }
-}
-
-/** Measures and prints; answers whether every event arrived exactly once. */
-async function measure(gateway: ServerProcess, issuer: Issuer, publisher: Publisher): Promise<boolean> {
-  const before = await gateway.memory();
-  const subscribers = await open(gateway, issuer, SUBSCRIBERS);
-  try {
-    await pause(SETTLE_MS);
-    const idle = await gateway.memory();
-    say(`Publishing ${PER_SECOND} events a second: ${WARM_UP_SECONDS} s to warm up, then ${SECONDS} s`);
-    const early = idsOf('early', WARM_UP_SECONDS * PER_SECOND);
-    const ids = idsOf('event', SECONDS * PER_SECOND);
-    const progress = setInterval(() => say(`  ${subscribers.arrivals.length} arrived`), SETTLE_MS);
-    await publisher.publish([...early, ...ids], PER_SECOND, (index) => `user-${index % SUBSCRIBERS}`);
-    clearInterval(progress);
-    await allArrived(subscribers, early.length + ids.length);
+    const databaseUrl = await postgres.createDatabase('bench', async () => undefined);
+    const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
+    tell('Starting the gateway');
+    const starting = startGateway(gatewaySettings({ databaseUrl, issuer }), profiling(options));
+    const live = await during(starting, (gateway) =>
+      measure({ options, gateway, postgres, load, token }, issuer, subscribers),
+    );
+    sayLive(live);
     say('');
-    const isWhole = sayEvents(subscribers, [...early, ...ids]);
-    sayDelays(subscribers, publisher, new Set(ids));
-    sayMemory({ before, idle, after: await gateway.memory() });
-    return isWhole;
+    const path = await withClient(databaseUrl, (client) => writeResults({ options, client }, { live }));
+    say(`Written to ${path}`);
+    if (!live.rates[0]?.runs.every(isWhole)) process.exitCode = 1;
   } finally {
-    await subscribers.stop();
+    await load.stop();
+    await postgres.stop();
   }
 }
 
-async function open({ address }: ServerProcess, issuer: Issuer, count: number): Promise<Subscribers> {
-  const users = Array.from({ length: count }, (_, index) => `user-${index}`);
-  const tokens = await Promise.all(users.map((sub) => issuer.sign({ sub, org_id: 'acme' })));
-  const started = performance.now();
-  return openSubscribers({ address, tokens }, (open) =>
-    say(`  ${open} subscribers after ${Math.round(performance.now() - started)} ms`),
+function profiling({ profile }: Options): string[] {
+  return profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
+}
+
+async function measure(bench: LiveBench, issuer: Issuer, subscribers: number): Promise<LiveResults> {
+  const { gateway, load } = bench;
+  await letPass(gateway, issuer);
+  const before = await gateway.memory();
+  tell(`Opening ${subscribers} streams`);
+  await load.subscribe({ address: gateway.address, users: await usersOf(issuer, subscribers) });
+  await pause(SETTLE_MS);
+  const idle = await gateway.memory();
+  const rates: Rate[] = [];
+  for (let perSecond = FIRST_RATE; perSecond <= LAST_RATE; perSecond *= 2) {
+    const rate = await measureRate(bench, perSecond);
+    rates.push(rate);
+    if (!isFastEnough(rate)) break;
+  }
+  const after = (highestRate(rates) ?? rates[0])?.runs.at(-1)?.memory ?? Number.NaN;
+  tell('Waiting a minute');
+  await pause(MINUTE_MS);
+  return { subscribers, rates, memory: { before, idle, after, minuteLater: await gateway.memory() } };
+}
+
+/** Opens streams that end again, and waits until nothing is left of them. */
+async function letPass({ address }: ServerProcess, issuer: Issuer): Promise<void> {
+  const passing = startLiveLoad();
+  try {
+    await passing.subscribe({ address, users: await usersOf(issuer, PASSING) });
+  } finally {
+    await passing.stop();
+  }
+  await pause(SETTLE_MS);
+}
+
+async function usersOf(issuer: Issuer, count: number) {
+  const names = Array.from({ length: count }, (_, index) => `user-${index}`);
+  return Promise.all(
+    names.map(async (userId) => ({ userId, token: await issuer.sign({ sub: userId, org_id: 'acme' }) })),
   );
 }
 
-async function allArrived({ arrivals }: Subscribers, count: number): Promise<void> {
-  const deadline = preciseNow() + PATIENCE_MS;
-  while (arrivals.length < count && preciseNow() < deadline) await pause(50);
+async function measureRate(bench: LiveBench, perSecond: number): Promise<Rate> {
+  const { options, load, token } = bench;
+  await load.publish({ token, perSecond, seconds: WARM_UP_SECONDS });
+  const runs: RateRun[] = [];
+  for (let round = 0; round < options.rounds; round += 1) {
+    const run = await measureRun(bench, perSecond);
+    runs.push(run);
+    tell(`  ${perSecond} events/s: p50 ${run.delays.p50.toFixed(1)} ms, p99 ${run.delays.p99.toFixed(1)} ms`);
+    if (!isWhole(run)) break;
+  }
+  return { perSecond, runs };
 }
 
-function sayEvents({ arrivals, failures }: Subscribers, ids: readonly string[]): boolean {
-  const arrived = new Set(arrivals.map(({ id }) => id));
-  const missing = ids.filter((id) => !arrived.has(id)).length;
-  say(`events        ${ids.length} published, ${ids.length - missing} arrived, ${missing} missing`);
-  if (arrivals.length > arrived.size) say(`              ${arrivals.length - arrived.size} came twice`);
-  for (const failure of new Set(failures)) say(`              ${failure}`);
-  return missing === 0 && arrivals.length === arrived.size && failures.length === 0;
-}
-
-function sayDelays({ arrivals }: Subscribers, { sentAt }: Publisher, ids: ReadonlySet<string>): void {
-  const measured = arrivals.filter(({ id }) => ids.has(id));
-  const line = (name: string, delays: readonly number[]) => {
-    const [p50, p99, max] = [0.5, 0.99, 1].map((share) => quantile(delays, share).toFixed(1));
-    say(`${name.padEnd(17)}p50 ${p50} ms, p99 ${p99} ms, max ${max} ms`);
+async function measureRun(bench: LiveBench, perSecond: number): Promise<RateRun> {
+  const { options, gateway, postgres, load, token } = bench;
+  await gateway.emptyLog();
+  const before = [await gateway.processorTime(), await postgres.processorTime()] as const;
+  const run = await load.publish({ token, perSecond, seconds: options.seconds });
+  const events = run.published - run.missing;
+  const micros = (now: number, then: number) => ((now - then) * 1000) / events;
+  return {
+    ...run,
+    gatewayMicros: micros(await gateway.processorTime(), before[0]),
+    postgresMicros: micros(await postgres.processorTime(), before[1]),
+    memory: await gateway.memory(),
   };
-  say('delay until the client has it');
-  line(
-    '  from sending',
-    measured.map(({ id, at }) => at - (sentAt.get(id) ?? Number.NaN)),
-  );
-  line(
-    '  from createdAt',
-    measured.map(({ createdAt, at }) => at - createdAt),
-  );
-}
-
-function sayMemory({ before, idle, after }: Record<'before' | 'idle' | 'after', number>): void {
-  const each = (kib: number) => `${((kib - before) / SUBSCRIBERS).toFixed(1)} KiB a subscriber`;
-  const mib = (kib: number) => `${(kib / 1024).toFixed(1)} MiB`;
-  say('resident memory of the gateway');
-  say(`  no subscribers         ${mib(before)}`);
-  say(`  ${SUBSCRIBERS} idle              ${mib(idle)}, ${each(idle)}`);
-  say(`  ${SUBSCRIBERS} after the events  ${mib(after)}, ${each(after)}`);
-}
-
-function idsOf(name: string, count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `${name}-${index}`);
 }
 
 main().catch((error: unknown) => {

@@ -2,7 +2,7 @@ import autocannon from 'autocannon';
 
 /** A request as a client sends it. */
 export type LoadRequest = {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PUT';
   path: string;
   headers: Record<string, string>;
   body?: string;

@@ -15,23 +15,31 @@ export type Options = {
   profile: string | undefined;
 };
 
-const USAGE = `npm run bench -- [--quick] [--only <name>]... [--rounds <n>] [--seconds <n>] [--profile <folder>]`;
+const USAGE = `[--quick] [--only <name>]... [--rounds <n>] [--seconds <n>] [--profile <folder>]`;
+
+/** The rounds and seconds of a run where the command line does not give them. */
+type Defaults = Pick<Options, 'rounds' | 'seconds'>;
 
 /**
- * Reads the command line.
- * @throws {Error} that tells what was wrong, and what there is
+ * Reads the command line; `names` are what `--only` takes.
+ * @throws {Error} that names what was wrong, and what is allowed
  */
-export function readOptions(args: readonly string[], names: readonly string[]): Options {
+export function readOptions(
+  args: readonly string[],
+  names: readonly string[],
+  { usual, quick }: Record<'usual' | 'quick', Defaults>,
+): Options {
   const { values } = parse(args);
   const isQuick = values.quick;
+  const defaults = isQuick ? quick : usual;
   for (const name of values.only) {
     if (!names.includes(name)) throw new Error(`--only ${name}: there is ${names.join(', ')}.\n${USAGE}`);
   }
   return {
     isQuick,
-    rounds: wholeNumber('--rounds', values.rounds) ?? (isQuick ? 2 : 9),
+    rounds: wholeNumber('--rounds', values.rounds) ?? defaults.rounds,
     warmUps: isQuick ? 1 : 2,
-    seconds: wholeNumber('--seconds', values.seconds) ?? (isQuick ? 1 : 3),
+    seconds: wholeNumber('--seconds', values.seconds) ?? defaults.seconds,
     only: values.only,
     profile: values.profile,
   };

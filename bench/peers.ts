@@ -1,8 +1,6 @@
-import type pg from 'pg';
 import type { Bench } from './bench.ts';
-import { collectors, readers, signCallers, writers } from './callers.ts';
-import { ENCRYPTION_KEY_ID } from './contenders.ts';
-import { finishDataSet, insertCredentials, insertNotifications, insertWorkspaces } from './data-set.ts';
+import { signCallers } from './callers.ts';
+import { fill } from './fill.ts';
 import { measureGrowth } from './growth.ts';
 import { createIssuer } from './issuer.ts';
 import { startLoad } from './load.ts';
@@ -24,13 +22,16 @@ import { works } from './works.ts';
  *   NODE_ENV=production. The peers (bench/peers/, a file each) do the same work with the best settings that their
  *   documentation names, and without what they need not have: limits, a log, audit. All have as many connections to
  *   PostgreSQL.
+ * - What changes records is held against node:http and pg too, which run the gateway's own statements in one pipelined
+ *   transaction and announce nothing, and publishing against a gateway that announces nothing.
  * - Nothing is timed before the replies of all contenders were found equal (bench/equality.ts, bench/content.ts).
  * - The contenders of a work run right after one another, in another order each round (bench/rounds.ts). Read the
  *   ratios: the load and PostgreSQL share the machine with the servers, and other work on it moves all numbers.
  * - A ratio is the gateway's requests a second divided by the peer's of the same round, the median of all rounds; its
  *   interval holds the true median with 95 % where there are six rounds or more. A target within the interval is
  *   neither surely reached nor surely missed.
- * - CPU/request is the server's own processor time; PostgreSQL's and the load's are not in it.
+ * - CPU is processor time for a request: the server's own, and that of all processes of PostgreSQL. The second ratio is
+ *   of both together; the load's is not in it.
  *
  * `--quick` is for a glance, two minutes where nothing else runs; `--only <name>` runs a work or a part, `--rounds` and
  * `--seconds` set their number and length, `--profile <folder>` writes a profile of the gateway's processor time. A bad
@@ -41,7 +42,10 @@ import { works } from './works.ts';
 const PARTS = ['growth', 'processes', 'memory', 'start'];
 
 async function main(): Promise<void> {
-  const options = readOptions(process.argv.slice(2), [...Object.keys(works), ...PARTS]);
+  const options = readOptions(process.argv.slice(2), [...Object.keys(works), ...PARTS], {
+    usual: { rounds: 9, seconds: 3 },
+    quick: { rounds: 2, seconds: 1 },
+  });
   const postgres = await startPostgres();
   const load = startLoad();
   // Without its load the bench ends, and stops all that it started.
@@ -92,16 +96,6 @@ async function measure(bench: Bench): Promise<Results> {
     sayStartUp(results.startUp);
   }
   return results;
-}
-
-/** 50 users of 400 notifications and 100 workspaces, 32 with notifications to dismiss, one of 10,000 workspaces. */
-async function fill(client: pg.Client): Promise<void> {
-  await insertNotifications(client, readers);
-  await insertNotifications(client, writers, 'active');
-  await insertWorkspaces(client, { ...readers, each: 100 });
-  await insertWorkspaces(client, collectors);
-  await insertCredentials(client, readers, ENCRYPTION_KEY_ID);
-  await finishDataSet(client);
 }
 
 main().catch((error: unknown) => {

@@ -4,12 +4,15 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../src/database/embedded-postgres.ts';
 import { migrate } from '../src/database/migrate.ts';
+import { familyTime, readStat } from './processor-time.ts';
 import { tell } from './say.ts';
 
 /** A PostgreSQL of the bench's own, in a folder of its own. */
 export type Postgres = {
   /** Makes a migrated database, fills it and answers its address. */
   createDatabase(name: string, fill: (client: pg.Client) => Promise<void>): Promise<string>;
+  /** Processor time that all its processes have used so far, in milliseconds. */
+  processorTime(): Promise<number>;
   stop(): Promise<void>;
 };
 
@@ -19,7 +22,9 @@ export async function startPostgres(): Promise<Postgres> {
   // PostgreSQL does not run as root and enters by another account.
   await chmod(dataDir, 0o755);
   const server = await startEmbeddedPostgres({ dataDir, notice: tell });
+  const postmaster = await withClient(server.url, postmasterOf);
   return {
+    processorTime: () => familyTime(postmaster),
     async createDatabase(name, fill) {
       await withClient(server.url, (client) => client.query(`create database ${name}`));
       const url = new URL(server.url);
@@ -33,6 +38,12 @@ export async function startPostgres(): Promise<Postgres> {
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** The process that starts those of all connections. */
+async function postmasterOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+  return (await readStat(rows[0]?.pid ?? Number.NaN)).parent;
 }
 
 /** Connects for as long as some work takes. */

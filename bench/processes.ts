@@ -6,7 +6,8 @@ import { playRounds } from './rounds.ts';
 import { sampleOf } from './sample.ts';
 import { tell } from './say.ts';
 import type { ServerProcess } from './server-process.ts';
-import { askForInbox, deal } from './works.ts';
+import { deal } from './work.ts';
+import { askForInbox } from './works.ts';
 
 /*
  * Two gateways that share a port, beside one. Where the load and PostgreSQL run on the same two cores it tells little:

@@ -1,18 +1,40 @@
-import type { EntrantStanding, Standing } from './comparison.ts';
+import type { EntrantStanding, Ratio, Standing } from './comparison.ts';
 import { CROWDING_TARGET, type Crowding } from './memory.ts';
 import { say } from './say.ts';
 import type { Rest, StartUp } from './start-up.ts';
+import { sayTable } from './table.ts';
 
-const HEAD = ['', 'requests/s', 'all rounds', 'p50', 'p99', 'CPU/request', 'ratio', 'interval', 'target'];
+const HEAD = [
+  '',
+  'requests/s',
+  'all rounds',
+  'p50',
+  'p99',
+  'CPU',
+  'PostgreSQL',
+  'ratio',
+  'interval',
+  'target',
+  'CPU ratio',
+  'interval',
+  'target',
+];
 
-/** Prints how the entrants of a contest stand; the ratio is the first one's to the one in the line. */
+/** The columns of words. */
+const LEFT = HEAD.flatMap((title, column) => (title === 'target' ? [column] : []));
+
+/**
+ * Prints the results of a contest's entrants: processor time is for a request, and both ratios are the first entrant's
+ * to the one in the line.
+ */
 export function sayStanding({ title, entrants }: Standing): void {
   say('');
   say(title);
-  sayTable([HEAD, ...entrants.map(rowOf)]);
+  sayTable([HEAD, ...entrants.map(rowOf)], LEFT);
 }
 
-function rowOf({ title, perSecond, p50, p99, cpuMicros, ratio, target, verdict }: EntrantStanding): string[] {
+function rowOf(entrant: EntrantStanding): string[] {
+  const { title, perSecond, p50, p99, cpuMicros, postgresMicros, ratio, cost } = entrant;
   const { median, least, most } = perSecond;
   const digits = median < 100 ? 1 : 0;
   return [
@@ -22,8 +44,18 @@ function rowOf({ title, perSecond, p50, p99, cpuMicros, ratio, target, verdict }
     `${p50.toFixed(0)} ms`,
     `${p99.toFixed(0)} ms`,
     `${cpuMicros.toFixed(0)} µs`,
-    ratio?.median.toFixed(2) ?? '',
-    ratio === undefined ? '' : `${ratio.low.toFixed(2)} - ${ratio.high.toFixed(2)}`,
+    `${postgresMicros.toFixed(0)} µs`,
+    ...cellsOf(ratio),
+    ...cellsOf(cost),
+  ];
+}
+
+function cellsOf(ratio: Ratio | undefined): string[] {
+  if (ratio === undefined) return ['', '', ''];
+  const { median, low, high, target, verdict } = ratio;
+  return [
+    median.toFixed(2),
+    `${low.toFixed(2)} - ${high.toFixed(2)}`,
     target === undefined ? '' : `${target.toFixed(2)} ${verdict}`,
   ];
 }
@@ -68,14 +100,3 @@ export function sayStartUp(starts: readonly StartUp[]): void {
 }
 
 const mib = (kib: number) => `${(kib / 1024).toFixed(0)} MiB`;
-
-/** The first and the target's column to the left, numbers to the right. */
-function sayTable(rows: readonly (readonly string[])[]): void {
-  const width = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
-  for (const row of rows) {
-    const cells = row.map((cell, column) =>
-      column === 0 || HEAD[column] === 'target' ? cell.padEnd(width(column)) : cell.padStart(width(column)),
-    );
-    say(`  ${cells.join('  ')}`.trimEnd());
-  }
-}

@@ -2,9 +2,11 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Bench } from './bench.ts';
+import type pg from 'pg';
 import type { Standing } from './comparison.ts';
+import type { LiveResults } from './live-rates.ts';
 import type { Crowding } from './memory.ts';
+import type { Options } from './options.ts';
 import type { Rest, StartUp } from './start-up.ts';
 
 /** All that was measured; parts that did not run are left out. */
@@ -15,12 +17,16 @@ export type Results = {
   crowding?: Crowding[];
   rest?: Rest;
   startUp?: StartUp[];
+  live?: LiveResults;
 };
 
 const FOLDER = fileURLToPath(new URL('results', import.meta.url));
 
 /** Writes the results with what they were measured on, and answers the file's path. */
-export async function writeResults({ options, client }: Bench, results: Results): Promise<string> {
+export async function writeResults(
+  { options, client }: { options: Options; client: pg.Client },
+  results: Results,
+): Promise<string> {
   const { rows } = await client.query<{ server_version: string }>('show server_version');
   const date = new Date().toISOString();
   const machine = {

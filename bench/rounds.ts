@@ -6,8 +6,15 @@ import { tell } from './say.ts';
 export type Entrant = {
   title: string;
   run: () => Promise<Sample>;
-  /** The least that the first entrant's requests a second may be of this one's. */
-  target?: number;
+  targets?: Targets;
+};
+
+/** What the first entrant is to reach against another. */
+export type Targets = {
+  /** The least that its requests a second may be of the other's. */
+  rate?: number;
+  /** The most that processor time of server and PostgreSQL for a request may be of the other's. */
+  cost?: number;
 };
 
 /** Entrants that do the same. The first is held against each of the others. */

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { readStat } from './processor-time.ts';
 
 /** A server in a process of its own, with a folder of its own. */
 export type ServerProcess = {
@@ -35,8 +36,6 @@ export type ServerOptions = {
 };
 
 const POLL_MS = 5;
-/** Linux counts processor time in hundredths of a second. */
-const TICK_MS = 10;
 
 /**
  * Starts a server and waits until it says `Listening on http://...`. Its log goes to a file, as it does in use.
@@ -84,7 +83,7 @@ export async function startServerProcess(options: ServerOptions): Promise<Server
     memory: async () => statusKib('VmRSS', await readFile(about('status'), 'utf8')),
     peakMemory: async () => statusKib('VmHWM', await readFile(about('status'), 'utf8')),
     forgetPeakMemory: () => writeFile(about('clear_refs'), '5'),
-    processorTime: async () => processorTimeOf(await readFile(about('stat'), 'utf8')),
+    processorTime: async () => (await readStat(child.pid ?? Number.NaN)).own,
     emptyLog: () => truncate(log),
     complaints: async () => complaintsIn(await readLog()),
   };
@@ -111,10 +110,4 @@ function statusKib(name: string, status: string): number {
   const [, kib] = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
   if (kib === undefined) throw new Error('The server is no longer there.');
   return Number(kib);
-}
-
-/** The 14th and 15th value of proc_pid_stat(5), user and system time; the 2nd, a name, ends with the last `)`. */
-function processorTimeOf(stat: string): number {
-  const values = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(values[11]) + Number(values[12])) * TICK_MS;
 }

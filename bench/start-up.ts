@@ -9,7 +9,8 @@ import { sampleOf } from './sample.ts';
 import { tell } from './say.ts';
 import { startServerProcess } from './server-process.ts';
 import { median } from './statistics.ts';
-import { askForInbox, deal } from './works.ts';
+import { deal } from './work.ts';
+import { askForInbox } from './works.ts';
 
 /** Milliseconds from `npm start` to the first replies, medians of several starts. */
 export type StartUp = { title: string; healthz: number; graphql: number };

@@ -40,8 +40,3 @@ function confidenceOf(count: number, cut: number): number {
   }
   return 1 - 2 * outside;
 }
-
-/** The present time in milliseconds since 1970, finer than `Date.now()`; comparable between processes. */
-export function preciseNow(): number {
-  return performance.timeOrigin + performance.now();
-}

@@ -1,12 +1,12 @@
 import type { Bench } from './bench.ts';
 import { type Standing, standingsOf } from './comparison.ts';
 import { type Contender, contenders, contenderTitles, startContender } from './contenders.ts';
-import { checkEquality } from './equality.ts';
+import { checkEquality, type Doer } from './equality.ts';
 import { type Contest, type Entrant, playRounds } from './rounds.ts';
 import { sampleOf } from './sample.ts';
 import { tell } from './say.ts';
 import type { ServerProcess } from './server-process.ts';
-import { deal, type Way, type Work, waysOf } from './works.ts';
+import { deal, type Work, waysOf } from './work.ts';
 
 /** The contenders' servers. */
 type Servers = ReadonlyMap<Contender, ServerProcess>;
@@ -42,15 +42,12 @@ async function prepareContest(bench: Bench, work: Work, servers: Servers): Promi
   return { title: work.title, entrants: doers.map((doer) => entrantOf(bench, work, doer)) };
 }
 
-/** Somebody who does a work. */
-export type Doer = { title: string; way: Way; server: ServerProcess };
-
 function entrantOf(bench: Bench, work: Work, { title, way, server }: Doer): Entrant {
   const { client, callers } = bench;
   const lanes = deal(work.callers(callers), work.connections, way.requests);
   return {
     title,
-    ...(way.target !== undefined && { target: way.target }),
+    ...(way.targets !== undefined && { targets: way.targets }),
     async run() {
       await work.prepare?.(client);
       const sample = await sampleOf(bench, server, lanes, work.ends);

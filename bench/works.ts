@@ -1,36 +1,9 @@
-import type pg from 'pg';
-import type { Caller, Callers } from './callers.ts';
-import { type Contender, contenders } from './contenders.ts';
-import { type Content, dismissedNow, graphqlInbox, plainInbox, whole } from './content.ts';
+import type { Caller } from './callers.ts';
+import { changeWorks } from './change-works.ts';
+import { dismissedNow, graphqlInbox, plainInbox, whole } from './content.ts';
 import { dismissAll, effectOfDismissal, expectDismissed, restoreAll } from './dismissals.ts';
 import type { LoadRequest } from './load-process.ts';
-
-/** How a contender does a work. */
-export type Way = {
-  /** What a caller asks, one after another. */
-  requests: (caller: Caller) => LoadRequest[];
-  /** What of a reply has to be equal with all contenders. */
-  content: Content;
-  /** The least that the gateway's requests a second may be of this contender's. */
-  target?: number;
-};
-
-/** Something that several contenders do. */
-export type Work = {
-  title: string;
-  callers: (all: Callers) => readonly Caller[];
-  /** At the same time; the callers are dealt out to them. */
-  connections: number;
-  /** A run lasts for a time, or until everything was asked once. */
-  ends: 'by time' | 'when all is asked';
-  ways: Partial<Record<Contender, Way>>;
-  /** Brings the records to where every run begins. */
-  prepare?: (client: pg.Client) => Promise<void>;
-  /** What a request has changed, to be equal too. */
-  effect?: (client: pg.Client, caller: Caller) => Promise<unknown>;
-  /** @throws {Error} where a run did not do what it should */
-  verify?: (client: pg.Client, callers: readonly Caller[]) => Promise<void>;
-};
+import type { Work } from './work.ts';
 
 const INBOX = `query Inbox($first: Int!, $after: String) {
   notifications(first: $first, after: $after) {
@@ -101,9 +74,9 @@ export const works: Readonly<Record<string, Work>> = {
     ends: 'by time',
     ways: {
       gateway: inbox,
-      mercurius: { ...inbox, target: 1.25 },
-      apollo: { ...inbox, target: 4 },
-      'node-http': { requests: get('/inbox?first=20'), content: plainInbox, target: 0.9 },
+      mercurius: { ...inbox, targets: { rate: 1.25 } },
+      apollo: { ...inbox, targets: { rate: 4 } },
+      'node-http': { requests: get('/inbox?first=20'), content: plainInbox, targets: { rate: 0.9 } },
     },
   },
   workspaces: {
@@ -111,21 +84,21 @@ export const works: Readonly<Record<string, Work>> = {
     callers: ({ readers }) => readers,
     connections: 32,
     ends: 'by time',
-    ways: { gateway: workspaces, fastify: { ...workspaces, target: 1 } },
+    ways: { gateway: workspaces, fastify: { ...workspaces, targets: { rate: 1 } } },
   },
   'editor-auth': {
     title: 'GET /editor/auth',
     callers: ({ readers }) => readers,
     connections: 32,
     ends: 'by time',
-    ways: { gateway: editorAuth, 'node-http': { ...editorAuth, target: 0.7 } },
+    ways: { gateway: editorAuth, 'node-http': { ...editorAuth, targets: { rate: 0.7 } } },
   },
   dismiss: {
     title: 'POST /user/notifications/{id}/dismiss, of active ones',
     callers: ({ writers }) => writers,
     connections: 32,
     ends: 'when all is asked',
-    ways: { gateway: dismissal, 'node-http': { ...dismissal, target: 0.8 } },
+    ways: { gateway: dismissal, 'node-http': { ...dismissal, targets: { rate: 0.8 } } },
     prepare: restoreAll,
     effect: effectOfDismissal,
     verify: expectDismissed,
@@ -143,25 +116,7 @@ export const works: Readonly<Record<string, Work>> = {
     callers: ({ collectors }) => Array.from({ length: LARGE_CALLERS }, () => collectors).flat(),
     connections: LARGE_CALLERS,
     ends: 'when all is asked',
-    ways: { gateway: largeList, 'node-http': { ...largeList, target: 0.7 } },
+    ways: { gateway: largeList, 'node-http': { ...largeList, targets: { rate: 0.7 } } },
   },
+  ...changeWorks,
 };
-
-/** Who does a work and how, the gateway first. */
-export function waysOf({ ways }: Work): { name: Contender; way: Way }[] {
-  return contenders.flatMap((name) => {
-    const way = ways[name];
-    return way === undefined ? [] : [{ name, way }];
-  });
-}
-
-/** What every connection sends, one after another, where the callers are dealt out to so many of them. */
-export function deal(
-  callers: readonly Caller[],
-  connections: number,
-  requests: (caller: Caller) => LoadRequest[],
-): LoadRequest[][] {
-  const lanes: LoadRequest[][] = Array.from({ length: connections }, () => []);
-  for (const [index, caller] of callers.entries()) lanes[index % connections]?.push(...requests(caller));
-  return lanes;
-}

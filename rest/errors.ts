@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { createItemWriter, type ErrorItem } from '../src/error-items.ts';
-import { challengeOf, type GatewayError, RateLimitedError, statusOf } from '../src/errors.ts';
+import { errorHeaders, type GatewayError, statusOf } from '../src/errors.ts';
 import { sendText } from '../src/http/reply.ts';
 
 /** ErrorResponse of the specification. */
@@ -18,9 +18,7 @@ export function errorResponse(error: GatewayError): ErrorResponse {
 
 /** Answers an error: its status, its body, and the headers that go with it. */
 export function sendError(response: ServerResponse, error: GatewayError): void {
-  const challenge = challengeOf(error);
-  if (challenge !== undefined) response.setHeader('WWW-Authenticate', challenge);
-  if (error instanceof RateLimitedError) response.setHeader('Retry-After', String(error.retryAfter));
+  for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
   sendJson(response, statusOf[error.code], errorResponse(error));
 }
 

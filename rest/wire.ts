@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isRecord } from '../src/faults.ts';
 
 /*
  * One table makes the wire shapes: zod schemas with the names of the specification. GraphQL's names follow from
@@ -165,8 +166,4 @@ function unwrap(shape: z.core.$ZodType): z.core.$ZodType {
 
 function camelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,7 @@
 import { Buffer } from 'node:buffer';
-import type { z } from 'zod';
+import { z } from 'zod';
+import type { Position } from './database/page.ts';
+import { millisecondsOf, timeAt } from './time.ts';
 
 /** Writes a cursor: opaque to clients, so that what it holds may change. */
 export function encodeCursor(content: readonly (string | number)[]): string {
@@ -17,4 +19,18 @@ export function decodeCursor<Content extends readonly (string | number)[]>(
   } catch {
     return undefined;
   }
+}
+
+const PositionContent = z.tuple([z.int(), z.string()]);
+
+/** Writes the cursor of a record: its position, so that a page is found without counting. */
+export function cursorOf({ createdAt, id }: Position): string {
+  return encodeCursor([millisecondsOf(createdAt), id]);
+}
+
+/** The position that a cursor of {@link cursorOf} stands for; undefined for any other text. */
+export function positionOf(cursor: string): Position | undefined {
+  const [milliseconds = Number.NaN, id = ''] = decodeCursor(PositionContent, cursor) ?? [];
+  const createdAt = timeAt(milliseconds);
+  return createdAt && { createdAt, id };
 }

@@ -144,12 +144,13 @@ export class GoingAwayError extends GatewayError {
   }
 }
 
-/** The challenge of RFC 6750, section 3, that goes with an error; undefined where none does. */
-export function challengeOf(error: GatewayError): string | undefined {
+/** The headers that go with an error: the challenge of RFC 6750, section 3, or `Retry-After`. */
+export function errorHeaders(error: GatewayError): Readonly<Record<string, string>> {
   if (error instanceof UnauthenticatedError) {
-    return error.tokenSent ? 'Bearer error="invalid_token"' : 'Bearer';
+    return { 'WWW-Authenticate': error.tokenSent ? 'Bearer error="invalid_token"' : 'Bearer' };
   }
-  return error instanceof ForbiddenError ? 'Bearer error="insufficient_scope"' : undefined;
+  if (error instanceof ForbiddenError) return { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' };
+  return error instanceof RateLimitedError ? { 'Retry-After': String(error.retryAfter) } : {};
 }
 
 /** Keys in a location are cut to so many characters: a caller can send a key of any length. */

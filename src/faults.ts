@@ -34,6 +34,11 @@ export type Place = {
   readonly declaredSteps: number;
 };
 
+/** Whether a JSON value is an object. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /** The value at a path of a JSON value; undefined if there is none. */
 export function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((parent, step) => {

@@ -1,3 +1,5 @@
+import { z } from 'zod';
+
 /**
  * A point in time as it goes over the wire: RFC 3339 in UTC with milliseconds, `2026-01-31T09:30:00.000Z`. Within
  * the years 1 to 9999 the order of the texts is the order of the times. Lists carry thousands of times that nobody
@@ -8,6 +10,26 @@ export type Time = `${string}Z`;
 /** The text of a time. @throws {RangeError} for an invalid date */
 export function timeOf(date: Date): Time {
   return `${date.toISOString().slice(0, -1)}Z`;
+}
+
+/** PostgreSQL has no year 0, and RFC 3339 no year 10000. */
+const EARLIEST = new Date('0001-01-01T00:00:00.000Z');
+const LATEST = new Date('9999-12-31T23:59:59.999Z');
+
+const Rfc3339 = z.iso.datetime({ offset: true });
+
+/** The rule of times, as error items state it. */
+export const TIME_RULE = 'must be an RFC 3339 time, for example 2026-01-31T09:30:00.000Z';
+
+/** Reads a time with any offset, in the years 1 to 9999; undefined for any other value. */
+export function parseTime(value: unknown): Time | undefined {
+  return timeAt(Date.parse(Rfc3339.safeParse(value).data ?? ''));
+}
+
+/** The time at so many milliseconds since 1970; undefined outside the years 1 to 9999. */
+export function timeAt(milliseconds: number): Time | undefined {
+  const date = new Date(milliseconds);
+  return date >= EARLIEST && date <= LATEST ? timeOf(date) : undefined;
 }
 
 /** Milliseconds since 1970. */

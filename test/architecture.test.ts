@@ -143,6 +143,12 @@ test('no import goes in a circle', () => {
   expect(circles(imports.filter((one) => !one.typeOnly))).toEqual([]);
 });
 
+test('in bench/ no import is circular, not even of types', () => {
+  const benches = sourcesBelow('bench').flatMap(importsOf);
+  expect(benches.length).toBeGreaterThan(50);
+  expect(circles(benches)).toEqual([]);
+});
+
 test('no file has a name that says nothing', () => {
   const empty = ['utils', 'util', 'helpers', 'helper', 'common', 'services', 'service', 'shared', 'index'];
   expect(sources.filter((path) => empty.includes(stemOf(path)))).toEqual([]);

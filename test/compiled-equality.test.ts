@@ -80,7 +80,7 @@ const keys = readConfig(settingsFor({ url: 'postgres://unused' })).encryptionKey
 function operationOf(query: string): Operation | undefined {
   const document = parse(query);
   if (validateDocument(schema, document).length > 0) return undefined;
-  return createOperations(schema, document)(undefined);
+  return createOperations(schema, document)();
 }
 
 test('a compiled operation does what the interpreted one does, over the whole schema', {

@@ -42,6 +42,7 @@ test('without any variable everything has the default of development', () => {
     redisUrl: null,
     corsOrigins: [],
     maxSubscribers: 10_000,
+    liveSweepMs: 5000,
     notificationRetentionDays: 90,
     reusePort: false,
     graphiql: true,

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { cursorOf } from '../src/cursor.ts';
 import type { Page, Position } from '../src/database/page.ts';
 import { ValidationError } from '../src/errors.ts';
-import { connect, cursorOf } from '../src/graphql/connection.ts';
+import { connect } from '../src/graphql/connection.ts';
 import { isId, isUuid } from '../src/text.ts';
 import { timeOf } from '../src/time.ts';
 

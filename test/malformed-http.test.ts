@@ -57,6 +57,19 @@ test.each([
   });
 });
 
+test('a valid request before it is answered first', async () => {
+  const lines = ['Host: gateway.test', `Authorization: Bearer ${await member('alice')}`, '', ''];
+  const valid = [`${get} HTTP/1.1`, ...lines].join('\r\n');
+
+  const { status, text } = await sendRaw(gateway, `${valid.repeat(20)}garbage\r\n\r\n`);
+  expect(status).toBe(200);
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual([
+    ...Array.from({ length: 19 }, () => 'HTTP/1.1 200'),
+    'HTTP/1.1 400',
+  ]);
+  expect(text).toMatch(/"The request is not valid HTTP\."/);
+});
+
 test('HTTP/1.0 needs no Host', async () => {
   const { status } = await sendRaw(
     gateway,

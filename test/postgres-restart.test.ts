@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded-postgres.ts';
@@ -62,6 +63,31 @@ test('PostgreSQL is restarted in a burst: requests are 500 meanwhile and served 
   expect(await database.sql('select count(*)::int as count from notification')).toEqual([{ count: 30 }]);
   await inbox.settles(database);
   inbox.leave();
+});
+
+test('PostgreSQL is killed in a burst: no subscriber misses anything, and revisions rise', async () => {
+  const inboxes = [createInbox('bob'), createInbox('bob')];
+  await Promise.all(inboxes.map((inbox) => inbox.follow(gateway)));
+  const published = Array.from({ length: 30 }, (_none, number) =>
+    vi.waitFor(() => publish(gateway, 'bob', 'task_failed', { id: `n-${number}`, task: taskOf(number) }), {
+      timeout: 25_000,
+      interval: 100,
+    }),
+  );
+  await Promise.all(published.slice(0, 3));
+  const [{ data_directory: folder } = {}] = await database.sql('show data_directory');
+  const [pid] = (await readFile(join(String(folder), 'postmaster.pid'), 'utf8')).split('\n');
+  process.kill(Number(pid), 'SIGKILL');
+  postgres = await vi.waitFor(start, { timeout: 20_000, interval: 200 });
+  proxy.pointTo(portOf(postgres.url));
+  await Promise.all(published);
+
+  const [{ count } = {}] = await database.sql(
+    `select count(*)::int as count from notification where user_id = 'bob'`,
+  );
+  expect(count).toBe(30);
+  for (const inbox of inboxes) await inbox.settles(database);
+  for (const inbox of inboxes) inbox.leave();
 });
 
 function taskOf(number: number) {

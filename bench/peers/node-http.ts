@@ -1,5 +1,6 @@
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import { authenticate, type Caller } from './authenticate.ts';
+import { change } from './changes.ts';
 import { dismiss } from './dismiss.ts';
 import { type Position, pageClause, pageOf, pageValues } from './page.ts';
 import { pool } from './pool.ts';
@@ -14,10 +15,13 @@ type Reply = { status: number; body: object };
 const ok = (body: object): Reply => ({ status: 200, body });
 const notFound: Reply = { status: 404, body: { error: 'not found' } };
 
-async function answer(method: string, url: string, caller: Caller): Promise<Reply> {
+async function answer(request: IncomingMessage, caller: Caller): Promise<Reply> {
+  const { method, url = '' } = request;
   if (method === 'GET' && url === '/editor/auth') return editorAuth(caller);
   if (method === 'GET' && url === '/user/workspaces') return ok(await workspaces(caller));
   if (method === 'GET' && url.startsWith('/inbox?')) return ok(await inbox(caller, url));
+  const changed = await change(request, caller);
+  if (changed !== undefined) return ok(changed);
   const [, id] = /^\/user\/notifications\/([^/]+)\/dismiss$/.exec(url) ?? [];
   if (method !== 'POST' || id === undefined) return notFound;
   const notification = await dismiss(caller.userId, decodeURIComponent(id));
@@ -115,7 +119,7 @@ const server = createServer(async (request, response) => {
   try {
     const caller = await authenticate(request);
     if (caller === undefined) return send({ status: 401, body: { error: 'unauthenticated' } });
-    send(await answer(request.method ?? '', request.url ?? '', caller));
+    send(await answer(request, caller));
   } catch (error) {
     process.stderr.write(`${String(error)}\n`);
     send({ status: 500, body: { error: 'failed' } });

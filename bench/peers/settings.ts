@@ -1,6 +1,13 @@
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 
 const Keys = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
+
+/** The one key that the bench gives, written `id:base64`. */
+const Key = z.templateLiteral([z.string(), ':', z.string()]).transform((text): Map<string, KeyObject> => {
+  const [id = '', base64 = ''] = text.split(':');
+  return new Map([[id, createSecretKey(base64, 'base64')]]);
+});
 
 /** What a peer is told: the gateway's own settings. */
 export const settings = z
@@ -10,5 +17,6 @@ export const settings = z
     AUTH_JWKS: z.string().transform((text) => Keys.parse(JSON.parse(text))),
     AUTH_ISSUER: z.string(),
     AUTH_AUDIENCE: z.string(),
+    ENCRYPTION_KEYS: Key,
   })
   .parse(process.env);

@@ -1,6 +1,11 @@
 import { anonymous, type Scope, type Viewer } from '../auth/viewer.ts';
 import type { Bucket } from '../context.ts';
-import { ForbiddenError, MembershipRequiredError, UnauthenticatedError } from '../errors.ts';
+import {
+  ForbiddenError,
+  type GatewayError,
+  MembershipRequiredError,
+  UnauthenticatedError,
+} from '../errors.ts';
 
 /** What a root field asks of its caller, and the rate limit that it counts against. */
 export type Access = {
@@ -48,28 +53,20 @@ export function accessOf(name: string, extensions: { access?: Access } | null | 
 }
 
 /**
- * Holds a caller against what a field asks for; `args` is undefined while they are not known yet. A missing
- * scope comes before a missing membership.
- * @throws {UnauthenticatedError | ForbiddenError | MembershipRequiredError}
+ * Why a viewer may not ask for a field; undefined if they may. `args` is undefined while the arguments are unknown. A
+ * missing scope comes before a missing membership.
  */
-export function checkAccess(access: Access, viewer: Viewer, args?: { readonly userId?: unknown }): void {
-  if (viewer === anonymous) throw new UnauthenticatedError(false, 'introspection alone needs no token');
+export function refusalOf(access: Access, viewer: Viewer, args?: Arguments): GatewayError | undefined {
+  if (viewer === anonymous) return new UnauthenticatedError(false, 'introspection alone needs no token');
   const scope = isForAnother(access, viewer, args) ? (access.otherUserScope ?? access.scope) : access.scope;
-  if (!viewer.scopes.has(scope)) throw new ForbiddenError(scope);
-  if (access.membership && !viewer.isMember) throw new MembershipRequiredError();
+  if (!viewer.scopes.has(scope)) return new ForbiddenError(scope);
+  return access.membership && !viewer.isMember ? new MembershipRequiredError() : undefined;
 }
 
-function isForAnother(access: Access, viewer: Viewer, args?: { readonly userId?: unknown }): boolean {
+type Arguments = { readonly userId?: unknown };
+
+function isForAnother(access: Access, viewer: Viewer, args?: Arguments): boolean {
   if (args === undefined)
     return access.otherUserScope !== undefined && viewer.scopes.has(access.otherUserScope);
   return typeof args.userId === 'string' && args.userId !== viewer.userId;
-}
-
-/** The buckets that the operations of a viewer's token count against. */
-export function bucketsOf({ scopes }: Viewer): Bucket[] {
-  return [
-    ...(scopes.has('account:read') || scopes.has('platform:read') ? (['reads'] as const) : []),
-    ...(scopes.has('account:write') ? (['writes'] as const) : []),
-    ...([...scopes].some((scope) => scope.startsWith('platform:')) ? (['platform'] as const) : []),
-  ];
 }

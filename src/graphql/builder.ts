@@ -1,14 +1,14 @@
 import SchemaBuilder from '@pothos/core';
 import zodPlugin from '@pothos/plugin-zod';
 import type { Context } from '../context.ts';
-import { type Path, ValidationError } from '../errors.ts';
-import { faultsOf, type Place } from '../faults.ts';
+import { ValidationError } from '../errors.ts';
+import { faultsOf } from '../faults.ts';
 import type { Secret } from '../secret.ts';
 import type { Time } from '../time.ts';
 import { defaultRulePlugin } from './default-rule-plugin.ts';
 import { rootFieldPlugin } from './root-field-plugin.ts';
 import { DateTime, JSONValue, SecretText } from './scalars.ts';
-import { inspectInput } from './secret-inputs.ts';
+import { inspectArgument } from './secret-inputs.ts';
 
 /** Makes the schema. Defines no type of the domain; every feature adds its own. */
 export const builder = new SchemaBuilder<{
@@ -25,14 +25,8 @@ export const builder = new SchemaBuilder<{
   plugins: [rootFieldPlugin, zodPlugin, defaultRulePlugin],
   zod: {
     validationError: (error, args, _context, info) => {
-      const field = info.parentType.getFields()[info.fieldName];
-      const inspect = ([name, ...path]: Path): Place => {
-        const argument = field?.args.find((argument) => argument.name === name);
-        if (argument === undefined) return { isSecret: false, declaredSteps: 0 };
-        const { isSecret, declaredSteps } = inspectInput(argument.type, path);
-        return { isSecret, declaredSteps: declaredSteps + 1 };
-      };
-      return new ValidationError(faultsOf({ error }, args, [], inspect));
+      const declared = info.parentType.getFields()[info.fieldName]?.args ?? [];
+      return new ValidationError(faultsOf({ error }, args, [], (path) => inspectArgument(declared, path)));
     },
   },
 });

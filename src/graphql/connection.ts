@@ -1,10 +1,9 @@
 import type { OutputRef } from '@pothos/core';
-import { z } from 'zod';
 import type { Listing } from '../context.ts';
-import { decodeCursor, encodeCursor } from '../cursor.ts';
-import type { Page, Position, Tagged } from '../database/page.ts';
+import { cursorOf, positionOf } from '../cursor.ts';
+import type { Page, Position } from '../database/page.ts';
 import { type Fault, ValidationError } from '../errors.ts';
-import { millisecondsOf, timeOf } from '../time.ts';
+import { type List, readListing } from '../listing.ts';
 import { builder } from './builder.ts';
 import { reads, readsBelow } from './reads.ts';
 import { wholeNumberRule } from './rules.ts';
@@ -13,12 +12,6 @@ import { wholeNumberRule } from './rules.ts';
 export const DEFAULT_PAGE = 50;
 /** Records of the largest page. */
 export const LARGEST_PAGE = 100;
-
-/** A time of PostgreSQL's and JavaScript's common range, and an id. */
-const CursorContent = z.tuple([
-  z.int().min(Date.parse('0001-01-01T00:00:00Z')).max(Date.parse('9999-12-31T23:59:59.999Z')),
-  z.string(),
-]);
 
 /** One page of a list with what Relay's connections tell of it. */
 export type Connection<Node> = {
@@ -33,16 +26,6 @@ type PageArguments = {
   after?: string | null | undefined;
   last?: number | null | undefined;
   before?: string | null | undefined;
-};
-
-/** How a connection reads its list. */
-export type List<Node> = {
-  page: (page: Page) => Promise<Tagged<Node>[]>;
-  totalCount: () => Promise<number>;
-  /** The entity tag of the whole list: another after every change of one of its records. */
-  etag: () => Promise<string>;
-  /** Whether an id in a cursor can be one of this list's. */
-  isId: (id: string) => boolean;
 };
 
 /**
@@ -69,22 +52,6 @@ export async function connect<Node>(
     : { nodes, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore, totalCount };
 }
 
-/** Reads the list that a REST path asked for, and its tag: nothing where the client has it. */
-async function readListing<Node>(listing: Listing, list: List<Node>): Promise<Node[]> {
-  if (listing.has === undefined) {
-    const nodes = await list.page({ ...listing.page, tagged: true });
-    const [first] = nodes;
-    // An empty list carries no tag.
-    if (first?.tag !== undefined) {
-      listing.etag = first.tag;
-      return nodes;
-    }
-  }
-  // Before reading: with a later change the client would hold an old list under a new tag.
-  listing.etag = await list.etag();
-  return listing.has?.(listing.etag) ? [] : list.page(listing.page);
-}
-
 function pageOf(
   { first, after, last, before }: PageArguments,
   isId: (id: string) => boolean,
@@ -94,11 +61,12 @@ function pageOf(
     faults.push({ path: ['last'], message: 'must not be given together with first', value: last });
   }
   const position = (argument: string, cursor: string | null | undefined) => {
-    if (cursor == null) return undefined;
-    const found = positionOf(cursor);
-    if (found !== undefined && isId(found.id)) return found;
-    faults.push({ path: [argument], message: 'is not a cursor of this list', value: cursor });
-    return undefined;
+    const found = cursor == null ? undefined : positionOf(cursor);
+    const isOfList = found !== undefined && isId(found.id);
+    if (cursor != null && !isOfList) {
+      faults.push({ path: [argument], message: 'is not a cursor of this list', value: cursor });
+    }
+    return found;
   };
   const page = {
     after: position('after', after),
@@ -110,16 +78,6 @@ function pageOf(
   return page;
 }
 
-/** Opaque to clients: where the record stands, so that a page is found without counting. */
-export function cursorOf({ createdAt, id }: Position): string {
-  return encodeCursor([millisecondsOf(createdAt), id]);
-}
-
-function positionOf(cursor: string): Position | undefined {
-  const content = decodeCursor(CursorContent, cursor);
-  return content && { createdAt: timeOf(new Date(content[0])), id: content[1] };
-}
-
 const PageInfo = builder.objectRef<Connection<Position>>('PageInfo').implement({
   description: 'Where a page lies in its list.',
   fields: (t) => ({
@@ -128,18 +86,20 @@ const PageInfo = builder.objectRef<Connection<Position>>('PageInfo').implement({
     startCursor: t.string({
       description: 'Cursor of the first record; null on an empty page.',
       nullable: true,
-      resolve: ({ nodes: [first] }) => first && cursorOf(first),
+      resolve: ({ nodes }) => cursorAt(nodes, 0),
     }),
     endCursor: t.string({
       description: 'Cursor of the last record; null on an empty page.',
       nullable: true,
-      resolve: ({ nodes }) => {
-        const last = nodes.at(-1);
-        return last && cursorOf(last);
-      },
+      resolve: ({ nodes }) => cursorAt(nodes, -1),
     }),
   }),
 });
+
+function cursorAt(nodes: readonly Position[], index: number): string | undefined {
+  const node = nodes.at(index);
+  return node && cursorOf(node);
+}
 
 /** The field `cursor` of every edge. */
 export const cursorField = {

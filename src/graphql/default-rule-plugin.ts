@@ -4,6 +4,7 @@ import SchemaBuilder, {
   type PothosInputFieldType,
   type SchemaTypes,
 } from '@pothos/core';
+import { valueAt } from '../faults.ts';
 import { idRule, jsonRule, secretRule, textRule } from './rules.ts';
 
 declare global {
@@ -14,12 +15,12 @@ declare global {
   }
 }
 
-const rules = new Map<string, object>([
-  ['ID', idRule],
-  ['String', textRule],
-  ['Secret', secretRule],
-  ['JSON', jsonRule],
-]);
+const rules: Readonly<Record<string, object>> = {
+  ID: idRule,
+  String: textRule,
+  Secret: secretRule,
+  JSON: jsonRule,
+};
 
 declare module 'graphql' {
   interface GraphQLArgumentExtensions {
@@ -55,16 +56,14 @@ class DefaultRulePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
       const items = this.ruleOf(type.type);
       return items && { items };
     }
-    return type.kind === 'Scalar' ? rules.get(this.buildCache.getTypeConfig(type.ref).name) : undefined;
+    return type.kind === 'Scalar' ? rules[this.buildCache.getTypeConfig(type.ref).name] : undefined;
   }
 }
 
 /** @throws {Error} if a list states no maximum */
 function maxItemsOf(name: string, validate: unknown): number {
-  if (typeof validate === 'object' && validate !== null && 'maxLength' in validate) {
-    const { maxLength } = validate;
-    if (typeof maxLength === 'number') return maxLength;
-  }
+  const maxLength = valueAt(validate, ['maxLength']);
+  if (typeof maxLength === 'number') return maxLength;
   throw new Error(`The list "${name}" states no maximum length: give it the rule atMost(…).`);
 }
 

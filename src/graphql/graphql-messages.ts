@@ -13,46 +13,31 @@ const NAME = '[\\w@$!:.[\\]()]+';
  * literals that do not fit, only the type is passed on.
  */
 const FORMS = [
-  'Anonymous Subscription must not select an introspection top level field',
-  'Anonymous Subscription must select only one top level field',
+  '(Anonymous Subscription|Subscription "$") must (not select an introspection|select only one) top level field',
   'Argument "$" can only be defined once',
   'Cannot query field "$" on type "$"',
   'Cannot spread fragment "$" within itself',
-  'Directive "$" argument "$" of type "$" is required, but it was not provided',
   'Directive "$" may not be used on $',
   'Exactly one key must be specified for OneOf type "$"',
-  'Field "$" argument "$" of type "$" is required, but it was not provided',
+  '(Directive|Field) "$" argument "$" of type "$" is required, but it was not provided',
   'Field "$" must not have a selection since type "$" has no subfields',
   'Field "$" of required type "$" was not provided',
-  'Field "$" of type "$" must have a selection of subfields',
-  'Field "$" of type "$" must have at least one field selected',
+  'Field "$" of type "$" must have (a selection of subfields|at least one field selected)',
   'Fields "$" conflict',
-  'Fragment "$" cannot be spread here as objects of type "$" can never be of type "$"',
-  'Fragment "$" cannot condition on non composite type "$"',
+  'Fragment ("$" )?cannot be spread here as objects of type "$" can never be of type "$"',
+  'Fragment ("$" )?cannot condition on non composite type "$"',
   'Fragment "$" is never used',
-  'Fragment cannot be spread here as objects of type "$" can never be of type "$"',
-  'Fragment cannot condition on non composite type "$"',
   'GraphQL only supports GET and POST requests',
   'Maximum introspection depth exceeded',
   'Must provide query string',
-  'Subscription "$" must not select an introspection top level field',
-  'Subscription "$" must select only one top level field',
   'The $ definition is not executable',
   'The directive "$" can only be used once at this location',
-  'There can be only one $ named "$"',
-  'There can be only one input field named "$"',
+  'There can be only one (input field|$) named "$"',
   'This anonymous operation must be the only defined operation',
-  'Too many validation errors, error limit reached. Validation aborted',
-  'Unknown argument "$" on directive "$"',
-  'Unknown argument "$" on field "$"',
-  'Unknown directive "$"',
-  'Unknown fragment "$"',
-  'Unknown type "$"',
-  'Validation aborted',
-  'Variable "$" is never used in operation "$"',
-  'Variable "$" is never used',
-  'Variable "$" is not defined by operation "$"',
-  'Variable "$" is not defined',
+  '(Too many validation errors, error limit reached. )?Validation aborted',
+  'Unknown argument "$" on (directive|field) "$"',
+  'Unknown (directive|fragment|type) "$"',
+  'Variable "$" is (never used|not defined)( (in|by) operation "$")?',
   'Variable "$" of type "$" used in position expecting type "$"',
   'Variable "$" cannot be non-input type "$"',
 ].map((form) => new RegExp(`^${form.replaceAll('.', '\\.').replaceAll('$', NAME)}(?!\\w)`));
@@ -68,9 +53,7 @@ const UNFIT =
  * request except names.
  */
 export function readableMessage({ message }: Pick<GraphQLError, 'message'>): string {
-  const type = UNFIT.exec(message)
-    ?.slice(1)
-    .find((name) => name !== undefined);
+  const type = UNFIT.exec(message)?.slice(1).find(Boolean);
   if (type !== undefined) return `Expected a value of type "${type}".`;
   const [suggestion = ''] = SUGGESTION.exec(message) ?? [];
   const [, input] = UNKNOWN_FIELD.exec(message) ?? [];

@@ -1,9 +1,15 @@
-import { type ExecutionResult, GraphQLError, type GraphQLFormattedError, type SourceLocation } from 'graphql';
+import {
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLErrorExtensions,
+  type GraphQLFormattedError,
+  type SourceLocation,
+} from 'graphql';
 import { createItemWriter, type ErrorItem } from '../error-items.ts';
 import {
   BadRequestError,
-  challengeOf,
   type ErrorCode,
+  errorHeaders,
   GatewayError,
   InternalError,
   RateLimitedError,
@@ -39,18 +45,13 @@ const ARGUMENT_RULES: Readonly<Record<string, string>> = {
   'non-null': 'must not be null',
 };
 
-/**
- * An error as a GraphQL client reads it. `extensions.http` is for Yoga, and is left out of the JSON. `isLenient` says
- * that a well-formed request failed before it was executed: its status stays 200 for clients that accept
- * `application/json` alone (GraphQL over HTTP, section 6.4.1).
- */
+/** An error as a GraphQL client reads it. `extensions.http` is for Yoga and is left out of the JSON. */
 export class MaskedError extends GraphQLError {
   readonly known: GatewayError;
-  readonly #places: readonly SourceLocation[] | undefined;
+  override readonly locations: readonly SourceLocation[] | undefined;
 
-  constructor(error: unknown, items: readonly ErrorItem[], isLenient: boolean) {
-    const known = asGatewayError(error);
-    const { path, extensions } = error instanceof GraphQLError ? error : new GraphQLError('');
+  constructor(error: unknown, known: GatewayError, items: readonly ErrorItem[], http?: Http) {
+    const { path } = error instanceof GraphQLError ? error : {};
     super(known.message, {
       path: path ?? null,
       originalError: known,
@@ -58,38 +59,25 @@ export class MaskedError extends GraphQLError {
         code: known.code,
         ...(items.length > 0 && { errors: items }),
         ...(known instanceof RateLimitedError && { retryAfter: known.retryAfter }),
-        // An error of one field leaves the reply at 200; one of the whole request decides its status.
-        ...(path === undefined && { http: extensions.http ?? httpOf(known, isLenient) }),
+        ...(http && { http }),
       },
     });
     this.known = known;
-    this.#places = placesOf(error);
+    this.locations = locationsOf(error);
   }
 
   override toJSON(): GraphQLFormattedError {
-    const { http: _http, ...extensions } = this.extensions;
-    return {
-      message: this.message,
-      ...(this.#places && { locations: this.#places }),
-      ...(this.path && { path: this.path }),
-      extensions,
-    };
+    const { extensions: { http: _http, ...extensions } = {}, ...json } = super.toJSON();
+    return { ...json, extensions };
   }
 }
 
 /** Masks an error that refused a request before it was read to its end. */
 export function maskError(error: unknown): MaskedError {
   if (error instanceof MaskedError) return error;
-  return new MaskedError(error, createItemWriter()(asGatewayError(error)), false);
+  const known = asGatewayError(error);
+  return new MaskedError(error, known, createItemWriter()(known), { ...httpOf(error, known), spec: false });
 }
-
-/** What a client gets: errors first, each of them masked. */
-export type Reply = {
-  readonly errors?: readonly MaskedError[];
-  readonly data?: ExecutionResult['data'];
-  /** The status and headers of a reply that failed as a whole, for Yoga. */
-  readonly extensions?: { readonly http: ReturnType<typeof httpOf> };
-};
 
 /** What an operation came to: a result of graphql-js, or errors of any kind in place of one. */
 export type Result = {
@@ -97,62 +85,53 @@ export type Result = {
   readonly data?: ExecutionResult['data'];
 };
 
+/** What a client gets: errors first, each of them masked. */
+export type Reply = Pick<Result, 'data'> & { readonly errors?: readonly MaskedError[] };
+
 /** Masks the errors of a result, which share one limit of items and size. */
 export function maskResult({ errors, data }: Result): Reply {
-  const result = data === undefined ? {} : { data };
-  if (errors === undefined) return result;
+  if (errors === undefined) return { data };
+  const found = errors.map((error) => ({ error, known: asGatewayError(error) }));
+  const codes = found.map(({ known }) => known.code);
+  const hasFailed = data === undefined || hasFailedWhole(data, codes);
   const itemsOf = createItemWriter();
-  const masked = errors.map((error) => new MaskedError(error, itemsOf(asGatewayError(error)), true));
-  const [first] = masked;
-  const failed = first !== undefined && failedWhole({ data, masked });
-  return failed
-    ? { errors: masked, extensions: { http: httpOf(first.known, true) } }
-    : { errors: masked, ...result };
+  // An error of one field leaves the reply at 200; one of the whole request decides its status.
+  const masked = found.map(
+    ({ error, known }) =>
+      new MaskedError(error, known, itemsOf(known), hasFailed ? httpOf(error, known) : undefined),
+  );
+  return hasFailed ? { errors: masked } : { errors: masked, data };
 }
 
-/** Whether a subscription failed to start, or every root field failed for the rate limit, or every one internally. */
-function failedWhole({
-  data,
-  masked,
-}: {
-  data: ExecutionResult['data'];
-  masked: readonly MaskedError[];
-}): boolean {
-  if (data === undefined) return masked[0]?.path !== undefined;
+/** Whether every root field failed because of the rate limit, or every one internally. */
+function hasFailedWhole(data: ExecutionResult['data'], codes: readonly ErrorCode[]): boolean {
   const fields = Object.values(data ?? {});
-  return (
-    fields.length === masked.length &&
-    fields.every((value) => value === null) &&
-    (['RATE_LIMITED', 'INTERNAL_ERROR'] as const).some((code) =>
-      masked.every(({ known }) => known.code === code),
-    )
-  );
+  const isWhole = fields.length === codes.length && fields.every((value) => value === null);
+  const isEvery = (code: ErrorCode) => codes.every((other) => other === code);
+  return isWhole && (isEvery('RATE_LIMITED') || isEvery('INTERNAL_ERROR'));
+}
+
+type Http = NonNullable<GraphQLErrorExtensions['http']>;
+
+/**
+ * Status and headers of a reply that an error decides. With `spec`, Yoga leaves the status at 200 for clients that
+ * accept `application/json` alone: the request failed before it was executed (GraphQL over HTTP, section 6.4.1).
+ */
+function httpOf(error: unknown, known: GatewayError): Http {
+  const { path, extensions } = error instanceof GraphQLError ? error : {};
+  const { code } = known;
+  const isRequestError = path === undefined && (code === 'BAD_REQUEST' || code === 'VALIDATION_FAILED');
+  // GraphQL over HTTP has no 422 (section 6.4.2).
+  const status = code === 'VALIDATION_FAILED' ? 400 : statusOf[code];
+  return extensions?.http ?? { status, spec: isRequestError, headers: errorHeaders(known) };
 }
 
 /** An error can name any number of places in the document. */
 const MAX_LOCATIONS = 3;
 
 /** Where an error is in the document. The tokens have it; `locations` would be found by searching the source. */
-function placesOf(error: unknown): readonly SourceLocation[] | undefined {
+function locationsOf(error: unknown): readonly SourceLocation[] | undefined {
   const { nodes, locations } = error instanceof GraphQLError ? error : {};
   const places = nodes?.flatMap(({ loc }) => loc?.startToken ?? []) ?? locations;
   return places?.slice(0, MAX_LOCATIONS).map(({ line, column }) => ({ line, column }));
-}
-
-/** Status and headers of a reply that an error decides. Yoga's `spec` is for {@link MaskedError}. */
-function httpOf(error: GatewayError, isLenient: boolean) {
-  const challenge = challengeOf(error);
-  return {
-    status: graphqlStatusOf(error.code),
-    spec: isLenient && (error.code === 'BAD_REQUEST' || error.code === 'VALIDATION_FAILED'),
-    headers: {
-      ...(challenge !== undefined && { 'WWW-Authenticate': challenge }),
-      ...(error instanceof RateLimitedError && { 'Retry-After': String(error.retryAfter) }),
-    },
-  };
-}
-
-/** GraphQL over HTTP knows no 422: variables that do not fit their types are a 400 (section 6.4.2). */
-function graphqlStatusOf(code: ErrorCode): number {
-  return code === 'VALIDATION_FAILED' ? 400 : statusOf[code];
 }

@@ -1,14 +1,10 @@
 import {
-  type FieldNode,
-  type GraphQLNamedType,
+  type GraphQLOutputType,
   type GraphQLResolveInfo,
   getNamedType,
-  isInterfaceType,
-  isObjectType,
-  Kind,
-  type NamedTypeNode,
   type SelectionSetNode,
 } from 'graphql';
+import { fieldOf, selectedFields } from './selected-fields.ts';
 
 /** What a field reads of its record: some properties, or what the fields below it read of the same record. */
 type Reads = readonly string[] | 'below';
@@ -39,38 +35,23 @@ export function readsOf(info: GraphQLResolveInfo): ReadonlySet<string> | undefin
   return known.has(ANYTHING) ? undefined : known;
 }
 
-const remembered = new WeakMap<readonly FieldNode[], ReadonlySet<string>>();
+const remembered = new WeakMap<GraphQLResolveInfo['fieldNodes'], ReadonlySet<string>>();
 
 function collect({ schema, fragments, fieldNodes, returnType }: GraphQLResolveInfo): Set<string> {
   const entered = new Set<string>();
-  const found = fieldNodes.flatMap(({ selectionSet }) => below(getNamedType(returnType), selectionSet));
+  const found = fieldNodes.flatMap(({ selectionSet }) => below(returnType, selectionSet));
   // In one order, so that the same choice is the same statement.
   return new Set(found.sort());
 
-  function below(type: GraphQLNamedType | undefined, set: SelectionSetNode | undefined): readonly string[] {
-    return (set?.selections ?? []).flatMap((selection) => {
-      if (selection.kind === Kind.FIELD) return ofField(type, selection);
-      if (selection.kind === Kind.FRAGMENT_SPREAD) return ofFragment(selection.name.value);
-      return below(typeOf(selection.typeCondition) ?? type, selection.selectionSet);
-    });
-  }
-
-  function ofField(type: GraphQLNamedType | undefined, { name, selectionSet }: FieldNode): readonly string[] {
-    if (name.value === '__typename') return [];
-    const field = isObjectType(type) || isInterfaceType(type) ? type.getFields()[name.value] : undefined;
-    const { reads, pothosExposedField: shown } = field?.extensions ?? {};
-    if (reads === 'below') return below(field && getNamedType(field.type), selectionSet);
-    return reads ?? [shown ?? ANYTHING];
-  }
-
-  function ofFragment(name: string): readonly string[] {
-    if (entered.has(name)) return [];
-    entered.add(name);
-    const fragment = fragments[name];
-    return below(typeOf(fragment?.typeCondition), fragment?.selectionSet);
-  }
-
-  function typeOf(condition: NamedTypeNode | undefined): GraphQLNamedType | undefined {
-    return condition && schema.getType(condition.name.value);
+  function below(type: GraphQLOutputType, set: SelectionSetNode | undefined): string[] {
+    if (set === undefined) return [];
+    return selectedFields(set, (name) => fragments[name], entered)
+      .flatMap(({ node: { name, selectionSet }, typeName = getNamedType(type).name }) => {
+        const field = fieldOf(schema.getType(typeName), name.value);
+        if (field === undefined) return name.value === '__typename' ? [] : [ANYTHING];
+        const { reads, pothosExposedField: shown } = field.extensions;
+        return reads === 'below' ? below(field.type, selectionSet) : (reads ?? [shown ?? ANYTHING]);
+      })
+      .toArray();
   }
 }

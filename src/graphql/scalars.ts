@@ -1,23 +1,12 @@
 import { GraphQLScalarType, Kind, type ValueNode, valueFromASTUntyped } from 'graphql';
-import { z } from 'zod';
 import { Secret } from '../secret.ts';
-import { type Time, timeOf } from '../time.ts';
+import { parseTime, TIME_RULE, type Time } from '../time.ts';
 
-/** Messages never repeat the value: it may be a credential in the wrong place. */
-function unfit(rule: string): TypeError {
-  return new TypeError(rule);
-}
-
-const time = z.iso.datetime({ offset: true });
-
-/** PostgreSQL knows no year 0, and RFC 3339 no year 10000. */
-const EARLIEST = new Date('0001-01-01T00:00:00.000Z');
-const LATEST = new Date('9999-12-31T23:59:59.999Z');
-
-function parseTime(value: unknown): Time {
-  const date = new Date(time.safeParse(value).data ?? Number.NaN);
-  if (date >= EARLIEST && date <= LATEST) return timeOf(date);
-  throw unfit('must be an RFC 3339 time, for example 2026-01-31T09:30:00.000Z');
+/** Like all messages of this file, this one does not repeat the value: it may be a misplaced credential. */
+function readTime(value: unknown): Time {
+  const time = parseTime(value);
+  if (time === undefined) throw new TypeError(TIME_RULE);
+  return time;
 }
 
 /** A time of RFC 3339; answered in UTC with milliseconds and `Z`. */
@@ -25,11 +14,11 @@ export const DateTime = new GraphQLScalarType<Time, string>({
   name: 'DateTime',
   description: 'A time by RFC 3339. Answers are in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
-  parseValue: parseTime,
-  parseLiteral: (node) => parseTime(textOf(node)),
+  parseValue: readTime,
+  parseLiteral: (node) => readTime(textOf(node)),
   serialize(value) {
     if (typeof value === 'string') return value;
-    throw unfit('is not a time');
+    throw new TypeError('is not a time');
   },
 });
 
@@ -52,12 +41,12 @@ export const SecretText = new GraphQLScalarType<Secret, string>({
   parseLiteral: (node) => parseSecret(textOf(node)),
   serialize(value) {
     if (value instanceof Secret) return value.reveal();
-    throw unfit('is not a credential');
+    throw new TypeError('is not a credential');
   },
 });
 
 function parseSecret(value: unknown): Secret {
-  if (typeof value !== 'string') throw unfit('must be a string');
+  if (typeof value !== 'string') throw new TypeError('must be a string');
   return new Secret(value);
 }
 

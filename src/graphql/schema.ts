@@ -1,14 +1,8 @@
 import { MapperKind, mapSchema } from '@graphql-tools/utils';
-import {
-  buildSchema,
-  defaultFieldResolver,
-  type GraphQLDirective,
-  type GraphQLSchema,
-  specifiedDirectives,
-} from 'graphql';
+import { defaultFieldResolver, type GraphQLSchema } from 'graphql';
 import type { Context } from '../context.ts';
-import { type RateLimiter, rateLimitDirectiveTypeDefs } from '../rate-limit/rate-limiter.ts';
-import { accessOf, checkAccess } from './access.ts';
+import { type RateLimiter, rateLimitDirectives } from '../rate-limit/rate-limiter.ts';
+import { accessOf, refusalOf } from './access.ts';
 import { builder } from './builder.ts';
 import { asGatewayError } from './mask.ts';
 import '../editor-auth/editor-auth.graphql.ts';
@@ -25,7 +19,7 @@ import '../workspaces/workspaces.graphql.ts';
 
 /** The schema of all features, as it is printed. Only {@link createSchema} guards it for serving. */
 export function assembleSchema(): GraphQLSchema {
-  return builder.toSchema({ directives: [...specifiedDirectives, rateLimitDefinition()] });
+  return builder.toSchema({ directives: rateLimitDirectives });
 }
 
 /** The schema as it is served: every root field checks access first, then the rate limit, then its arguments. */
@@ -62,10 +56,11 @@ function guard(schema: GraphQLSchema): GraphQLSchema {
         resolve: async (source, args, context: Context, info) => {
           context.operations.add(fieldName);
           try {
-            checkAccess(access, context.viewer, args);
-            if (access.bucket !== 'reads') return await resolve(source, args, context, info);
-            const read = () => resolve(source, args, context, info);
-            return await context.readTurns.take(context.viewer.userId, read, context.listing);
+            const refusal = refusalOf(access, context.viewer, args);
+            if (refusal) throw refusal;
+            const run = () => resolve(source, args, context, info);
+            if (access.bucket !== 'reads') return await run();
+            return await context.readTurns.take(context.viewer.userId, run, context.listing);
           } catch (error) {
             context.failures.push({ field: fieldName, code: asGatewayError(error).code });
             throw error;
@@ -74,12 +69,4 @@ function guard(schema: GraphQLSchema): GraphQLSchema {
       };
     },
   });
-}
-
-function rateLimitDefinition(): GraphQLDirective {
-  const definition = buildSchema(rateLimitDirectiveTypeDefs, { assumeValidSDL: true }).getDirective(
-    'rateLimit',
-  );
-  if (!definition) throw new Error('The rate limit defines no directive.');
-  return definition;
 }

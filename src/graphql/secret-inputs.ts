@@ -1,4 +1,11 @@
-import { type GraphQLInputType, getNamedType, getNullableType, isInputObjectType, isListType } from 'graphql';
+import {
+  type GraphQLArgument,
+  type GraphQLInputType,
+  getNamedType,
+  getNullableType,
+  isInputObjectType,
+  isListType,
+} from 'graphql';
 import type { Path } from '../errors.ts';
 import type { Place } from '../faults.ts';
 import { SecretText } from './scalars.ts';
@@ -31,6 +38,12 @@ export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path): Pla
   if (field === undefined) return { isSecret: isBesideSecret || holdsSecret(named), declaredSteps: 0 };
   const place = oneStepDown(inspectInput(field.type, rest));
   return { ...place, isSecret: isBesideSecret || place.isSecret };
+}
+
+/** Inspects the place at a path of some arguments, as {@link inspectInput} does below one. */
+export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...path]: Path): Place {
+  const argument = declared.find((argument) => argument.name === name);
+  return argument ? oneStepDown(inspectInput(argument.type, path)) : { isSecret: false, declaredSteps: 0 };
 }
 
 function oneStepDown({ isSecret, declaredSteps }: Place): Place {

@@ -11,30 +11,45 @@ const LINGER_MS = 1000;
  */
 export function answerMalformed(server: Server, write: (error: BadRequestError) => string): void {
   const latest = new WeakMap<Socket, ServerResponse>();
+  const refused = new WeakSet<Socket>();
   server.on('request', (request, response) => latest.set(request.socket, response));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable || isAnswered(latest.get(socket))) {
-      socket.destroy();
-      return;
+    const response = latest.get(socket);
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswered(response)) socket.destroy();
+    else if (!refused.has(socket)) {
+      refused.add(socket);
+      const refuse = () => sendLast(socket, write(malformed(reasonOf(error.code))));
+      // Replies are sent in the order of the requests (RFC 9112, section 9.3.2).
+      if (isDue(response)) response.once('close', refuse);
+      else refuse();
     }
-    const body = write(malformed(reasonOf(error.code)));
-    socket.end(
-      [
-        'HTTP/1.1 400 Bad Request',
-        'Content-Type: application/json; charset=utf-8',
-        `Content-Length: ${Buffer.byteLength(body)}`,
-        'Connection: close',
-        '',
-        body,
-      ].join('\r\n'),
-    );
-    setTimeout(() => socket.destroy(), LINGER_MS).unref();
   });
+}
+
+/** Sends an error as the last reply of a connection, and closes it. */
+function sendLast(socket: Socket, body: string): void {
+  if (!socket.writable) return;
+  socket.end(
+    [
+      'HTTP/1.1 400 Bad Request',
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 /** Whether a reply to the request that fails is on its way or gone: another would be taken for the next one's. */
 function isAnswered(response: ServerResponse | undefined): boolean {
-  return response?.headersSent === true && !(response.writableFinished && response.req.complete);
+  return response?.headersSent === true && !response.req.complete;
+}
+
+/** Whether a request before the one that fails still waits for its reply, or for the end of it. */
+function isDue(response: ServerResponse | undefined): response is ServerResponse {
+  return response?.req.complete === true && !response.writableFinished;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { ValidationError } from '../errors.ts';
 import { builder } from '../graphql/builder.ts';
-import { boundedText, jsonOf, MAX_LENGTH } from '../graphql/rules.ts';
+import { boundedText, jsonOf } from '../graphql/rules.ts';
+import { MAX_LENGTH } from '../text.ts';
 import { TaskStatusEnum } from './payload.graphql.ts';
 import type { NotificationContent, TaskResultPayload } from './payload.ts';
 

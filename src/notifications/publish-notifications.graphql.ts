@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost, boundedText, linkUrl, MAX_LENGTH, notAheadRule } from '../graphql/rules.ts';
+import { atMost, boundedText, linkUrl, notAheadRule } from '../graphql/rules.ts';
+import { MAX_LENGTH } from '../text.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import type { NotificationDraft } from './notification-draft.ts';
 import { contentOf, NotificationPayloadInput } from './payload-input.graphql.ts';

@@ -1,10 +1,11 @@
-import type { GraphQLResolveInfo, GraphQLSchema } from 'graphql';
+import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
+import type { Viewer } from '../auth/viewer.ts';
 import type { Bucket, Charges, Context, Quota } from '../context.ts';
 import { RateLimitedError } from '../errors.ts';
-import { type Access, accessOf, bucketsOf } from '../graphql/access.ts';
+import { type Access, accessOf } from '../graphql/access.ts';
 import { type Counters, type Limits, WINDOW_SECONDS } from './counters.ts';
 
 /** The limits that `schema.graphql` shows; configured numbers never change the printed text. */
@@ -15,11 +16,15 @@ export function rateLimitArguments(bucket: Bucket): { limit: number; duration: n
   return { limit: defaultLimits[bucket], duration: WINDOW_SECONDS };
 }
 
-/** The directive's definition, for printing. */
-export const { rateLimitDirectiveTypeDefs } = rateLimitDirective({
+const { rateLimitDirectiveTypeDefs } = rateLimitDirective({
   defaultLimit: String(defaultLimits.reads),
   defaultDuration: String(WINDOW_SECONDS),
 });
+
+/** The directives of a schema with `@rateLimit`: it and those that GraphQL specifies. */
+export const rateLimitDirectives = buildSchema(rateLimitDirectiveTypeDefs, {
+  assumeValidSDL: true,
+}).getDirectives();
 
 /** Users with an empty bucket that a process remembers, so that it can refuse them without asking Redis. */
 const MAX_REMEMBERED = 10_000;
@@ -147,6 +152,15 @@ export function quotaHeaders({ quota }: Charges): [name: string, value: string][
     ['RateLimit-Limit', String(quota.limit)],
     ['RateLimit-Remaining', String(quota.remaining)],
     ['RateLimit-Reset', String(quota.resetSeconds)],
+  ];
+}
+
+/** The buckets that the operations of a viewer's token count against. */
+function bucketsOf({ scopes }: Viewer): Bucket[] {
+  return [
+    ...(scopes.has('account:read') || scopes.has('platform:read') ? (['reads'] as const) : []),
+    ...(scopes.has('account:write') ? (['writes'] as const) : []),
+    ...([...scopes].some((scope) => scope.startsWith('platform:')) ? (['platform'] as const) : []),
   ];
 }
 

@@ -71,7 +71,7 @@ async function execute<Result>(
   stream.cork();
   const sent: Promise<unknown>[] = [];
   try {
-    sent.push(send(begin), run(lock, { users }));
+    sent.push(send(begin), run(lockUsers, { users }));
     const result = work(run);
     sent.push(result, send(commit));
     stream.uncork();
@@ -98,7 +98,7 @@ const rollback = control('rollback');
  * Locks the users' rows in the order of their IDs, so that two changes never wait for each other. The condition keeps
  * a row that exists from being written; it is locked all the same (PostgreSQL, INSERT, ON CONFLICT Clause).
  */
-const lock = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
+export const lockUsers = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db
     .insertInto('UserRevision')
     .columns(['userId'])

@@ -1,14 +1,8 @@
 import { type Fault, ValidationError } from '../errors.ts';
 import { platform } from '../graphql/access.ts';
 import { builder } from '../graphql/builder.ts';
-import {
-  atMost,
-  boundedText,
-  MAX_LENGTH,
-  notAheadRule,
-  uuidRule,
-  wholeNumberRule,
-} from '../graphql/rules.ts';
+import { atMost, boundedText, notAheadRule, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
+import { MAX_LENGTH } from '../text.ts';
 import { deleteWorkspace } from './delete-workspace.ts';
 import { putWorkspaces, type WorkspaceState } from './put-workspaces.ts';
 import type { Workspace } from './workspace.entity.ts';

@@ -66,7 +66,8 @@ const columns = [
   'updatedAt',
 ] as const satisfies readonly (keyof WorkspaceState)[];
 
-const storeNewer = statement((db, { slot }: Slots<{ userId: string; states: string }>) =>
+/** Stores the states that are newer, under revisions in their order, and raises the user's. */
+export const storeNewer = statement((db, { slot }: Slots<{ userId: string; states: string }>) =>
   db
     .with(
       'newer',

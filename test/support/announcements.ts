@@ -6,6 +6,8 @@ import type { TestDatabase } from './database.ts';
 export type Announcements = {
   /** Every announced change: user, topic and revision. */
   changes(): (readonly [string, string, number])[];
+  /** How many messages held changes. */
+  payloads(): number;
   close(): Promise<void>;
 };
 
@@ -13,12 +15,15 @@ export type Announcements = {
 export async function listenTo({ url }: TestDatabase): Promise<Announcements> {
   const client = new pg.Client({ connectionString: url });
   const changes: (readonly [string, string, number])[] = [];
+  let payloads = 0;
   client.on('notification', ({ payload }) => {
-    for (const { user, topic, revision } of readPayload(payload)?.changes ?? []) {
+    const heard = readPayload(payload)?.changes ?? [];
+    if (heard.length > 0) payloads += 1;
+    for (const { user, topic, revision } of heard) {
       changes.push([user, topic, revision]);
     }
   });
   await client.connect();
   await client.query(`listen ${CHANNEL}`);
-  return { changes: () => changes, close: () => client.end() };
+  return { changes: () => changes, payloads: () => payloads, close: () => client.end() };
 }

@@ -1,20 +1,21 @@
 import {
   type ASTVisitor,
   type FieldNode,
+  type FragmentDefinitionNode,
   GraphQLError,
   type GraphQLField,
+  type GraphQLNamedType,
   getNamedType,
-  isInterfaceType,
+  getNullableType,
+  type InlineFragmentNode,
   isListType,
-  isNonNullType,
-  isObjectType,
   Kind,
   type SelectionNode,
   type SelectionSetNode,
   type ValidationContext,
 } from 'graphql';
-import type { Context } from '../../context.ts';
 import { DEFAULT_PAGE, LARGEST_PAGE } from '../connection.ts';
+import { fieldOf } from '../selected-fields.ts';
 
 /** Limits of one document. GraphiQL's introspection and a whole screen are far below them. */
 export const documentLimits = {
@@ -28,7 +29,8 @@ export const documentLimits = {
   cost: 25_000,
 } as const;
 
-type Limited = keyof typeof documentLimits;
+/** Something of which a document may have only so much. */
+export type Limited = keyof typeof documentLimits;
 
 /** The message for a document that is over a limit. */
 export function overLimit(name: Limited, found: number): string {
@@ -73,45 +75,37 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
 
   return {
     OperationDefinition(operation) {
-      const root = schema.getRootType(operation.operation);
-      const { directives, ...found } = measureSet(operation.selectionSet, root?.getFields() ?? noFields);
-      report({ ...found, directives: directives + (operation.directives?.length ?? 0) });
-
-      function report(measure: Measure): void {
-        for (const name of measures) {
-          if (measure[name] > documentLimits[name]) {
-            context.reportError(new GraphQLError(overLimit(name, measure[name]), { nodes: operation }));
-          }
+      const inside = measureSet(operation.selectionSet, schema.getRootType(operation.operation));
+      const measure = add(directivesOf(operation), inside);
+      for (const name of measures) {
+        if (measure[name] > documentLimits[name]) {
+          context.reportError(new GraphQLError(overLimit(name, measure[name]), { nodes: operation }));
         }
       }
     },
   };
 
-  function measureSet({ selections }: SelectionSetNode, fields: Fields): Measure {
-    return selections.map((selection) => measureOne(selection, fields)).reduce(add, nothing);
+  function measureSet(set: SelectionSetNode | undefined, type: ParentType): Measure {
+    return (set?.selections ?? []).map((selection) => measureOne(selection, type)).reduce(add, nothing);
   }
 
-  function measureOne(selection: SelectionNode, fields: Fields): Measure {
-    const directives = selection.directives?.length ?? 0;
+  function measureOne(selection: SelectionNode, type: ParentType): Measure {
+    if (selection.kind === Kind.FIELD) return measureField(selection, type);
     const inside =
-      selection.kind === Kind.FIELD
-        ? measureField(selection, fields)
-        : selection.kind === Kind.INLINE_FRAGMENT
-          ? measureSet(selection.selectionSet, fieldsOf(selection.typeCondition?.name.value) ?? fields)
-          : measureFragment(selection.name.value);
-    return { ...inside, directives: inside.directives + directives };
+      selection.kind === Kind.INLINE_FRAGMENT
+        ? measureSet(selection.selectionSet, typeOf(selection) ?? type)
+        : measureFragment(selection.name.value);
+    return add(directivesOf(selection), inside);
   }
 
-  function measureField(node: FieldNode, fields: Fields): Measure {
-    const field = fields[node.name.value];
-    const inside = node.selectionSet
-      ? measureSet(node.selectionSet, fieldsOf(field && getNamedType(field.type).name) ?? noFields)
-      : nothing;
+  function measureField(node: FieldNode, type: ParentType): Measure {
+    const field = fieldOf(type, node.name.value);
+    const inside = add(directivesOf(node), measureSet(node.selectionSet, getNamedType(field?.type)));
     return {
+      ...inside,
       depth: inside.depth + 1,
       rootFields: 1,
       aliases: inside.aliases + (node.alias ? 1 : 0),
-      directives: inside.directives,
       cost: 1 + inside.cost * itemsOf(node, field),
     };
   }
@@ -119,26 +113,24 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
   function measureFragment(name: string): Measure {
     const known = measured.get(name);
     if (known !== undefined) return known;
-    // Stands in while the fragment is measured; a circle is another rule's to report.
+    // Stands in while the fragment is measured. Another rule reports cycles.
     measured.set(name, nothing);
     const fragment = context.getFragment(name);
-    const measure = fragment
-      ? measureSet(fragment.selectionSet, fieldsOf(fragment.typeCondition.name.value) ?? noFields)
-      : nothing;
+    const measure = fragment ? measureSet(fragment.selectionSet, typeOf(fragment)) : nothing;
     measured.set(name, measure);
     return measure;
   }
 
-  function fieldsOf(typeName: string | undefined): Fields | undefined {
-    const type = typeName === undefined ? undefined : schema.getType(typeName);
-    return isObjectType(type) || isInterfaceType(type) ? type.getFields() : undefined;
+  function typeOf({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode): ParentType {
+    return typeCondition && schema.getType(typeCondition.name.value);
   }
 }
 
-type Fields = Readonly<Record<string, GraphQLField<unknown, Context>>>;
+type ParentType = GraphQLNamedType | null | undefined;
 
-/** Without a prototype, whose members a document could name. */
-const noFields: Fields = Object.create(null);
+function directivesOf({ directives = [] }: Pick<FieldNode, 'directives'>): Measure {
+  return { ...nothing, directives: directives.length };
+}
 
 function add(a: Measure, b: Measure): Measure {
   return {
@@ -150,19 +142,18 @@ function add(a: Measure, b: Measure): Measure {
   };
 }
 
-/** How many items a field may answer. The records of a connection are counted where the page is asked for. */
-function itemsOf(node: FieldNode, field: GraphQLField<unknown, Context> | undefined): number {
+/** The number of items that a field may return. The records of a connection are counted on the connection. */
+function itemsOf(node: FieldNode, field: GraphQLField<unknown, unknown> | undefined): number {
   if (field?.args.some(({ name }) => name === 'first')) return pageSizeOf(node);
   if (field?.name === 'nodes' || field?.name === 'edges') return 1;
-  const type = field && (isNonNullType(field.type) ? field.type.ofType : field.type);
-  return isListType(type) ? PLAIN_LIST : 1;
+  return isListType(getNullableType(field?.type)) ? PLAIN_LIST : 1;
 }
 
 /** Sizes out of range are refused where they are used; here they must neither outweigh nor offset the rest. */
-function pageSizeOf(node: FieldNode): number {
-  const given = node.arguments?.filter(({ name }) => name.value === 'first' || name.value === 'last') ?? [];
-  const sizes = given.map(({ value }) =>
-    value.kind === Kind.INT ? Math.min(Math.max(Number(value.value), 1), LARGEST_PAGE) : LARGEST_PAGE,
-  );
+function pageSizeOf({ arguments: given = [] }: FieldNode): number {
+  const sizes = given
+    .filter(({ name }) => name.value === 'first' || name.value === 'last')
+    .map(({ value }) => (value.kind === Kind.INT ? Number(value.value) : LARGEST_PAGE))
+    .map((size) => Math.min(Math.max(size, 1), LARGEST_PAGE));
   return sizes.length === 0 ? DEFAULT_PAGE : Math.max(...sizes);
 }

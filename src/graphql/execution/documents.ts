@@ -1,7 +1,6 @@
 import {
   type DocumentNode,
   GraphQLError,
-  type GraphQLErrorOptions,
   type GraphQLSchema,
   Lexer,
   parse,
@@ -12,14 +11,8 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { BadRequestError } from '../../errors.ts';
-import { documentLimits, limitDocument, nestingOf, overLimit } from './document-limits.ts';
+import { documentLimits, type Limited, limitDocument, nestingOf, overLimit } from './document-limits.ts';
 import { createOperations, type FindOperation } from './operation.ts';
-
-/** A valid document. */
-export type Document = {
-  readonly node: DocumentNode;
-  readonly operation: FindOperation;
-};
 
 /** Valid documents are cached up to this many characters together; a parsed one takes some hundred times its text. */
 const MAX_CACHED_CHARACTERS = 262_144;
@@ -32,35 +25,30 @@ const MAX_VALIDATION_ERRORS = 19;
  * fill the memory.
  */
 export function createDocuments(schema: GraphQLSchema) {
-  const documents = new LRUCache<string, Document>({
+  const documents = new LRUCache<string, FindOperation>({
     maxSize: MAX_CACHED_CHARACTERS,
     sizeCalculation: (_document, text) => text.length + 1,
   });
 
-  /** Returns the document, or what is wrong with it. */
-  return (text: string): { document: Document } | { errors: readonly GraphQLError[] } => {
+  /** Returns the operations of the document, or what is wrong with it. Throws as {@link parseDocument} does. */
+  return (text: string): { document: FindOperation } | { errors: readonly Error[] } => {
     const known = documents.get(text);
     if (known !== undefined) return { document: known };
-    try {
-      const node = parseDocument(text);
-      const errors = validateDocument(schema, node);
-      if (errors.length > 0) return { errors };
-      const document = { node, operation: createOperations(schema, node) };
-      documents.set(text, document);
-      return { document };
-    } catch (error) {
-      if (error instanceof GraphQLError) return { errors: [error] };
-      throw error;
-    }
+    const node = parseDocument(text);
+    const errors = validateDocument(schema, node);
+    if (errors.length > 0) return { errors };
+    const document = createOperations(schema, node);
+    documents.set(text, document);
+    return { document };
   };
 }
 
-/** A document of the gateway's own, without limits. @throws {Error} if it does not fit the schema */
-export function openOwnDocument(schema: GraphQLSchema, text: string): Document {
+/** Opens a document of the gateway's own, without limits. @throws {Error} if it does not fit the schema */
+export function openOwnDocument(schema: GraphQLSchema, text: string): FindOperation {
   const node = parse(text);
   const [error] = validate(schema, node);
   if (error !== undefined) throw new Error(`${error.message} In: ${text}`);
-  return { node, operation: createOperations(schema, node) };
+  return createOperations(schema, node);
 }
 
 /**
@@ -69,27 +57,32 @@ export function openOwnDocument(schema: GraphQLSchema, text: string): Document {
  *
  * Every `GraphQLError` searches the source for line breaks, once for each of its nodes. The source of a parsed document
  * is therefore emptied; the mask reads line and column from the tokens.
- * @throws {GraphQLError} if the text is not GraphQL or is over a limit
+ * @throws {GraphQLError | BadRequestError} if the text is not GraphQL or is over a limit
  */
 export function parseDocument(text: string): DocumentNode {
-  if (text.length > documentLimits.characters) throw refused(overLimit('characters', text.length));
-  const nesting = nestingOf(text);
-  if (nesting > documentLimits.nesting) throw refused(overLimit('nesting', nesting));
+  requireWithin('characters', text.length);
+  requireWithin('nesting', nestingOf(text));
   const source = new Source(text);
   try {
     return parse(source, { maxTokens: documentLimits.tokens });
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error;
-    const tokens = countTokens(text);
-    if (tokens > documentLimits.tokens) throw refused(overLimit('tokens', tokens));
+    requireWithin('tokens', countTokens(text));
     const [{ line, column } = { line: 1, column: 1 }] = error.locations ?? [];
-    throw refused(`Syntax error at line ${line}, column ${column}.`, {
+    const originalError = new BadRequestError(`Syntax error at line ${line}, column ${column}.`);
+    throw new GraphQLError(originalError.message, {
       source,
       positions: error.positions ?? null,
+      originalError,
     });
   } finally {
     source.body = '';
   }
+}
+
+/** @throws {BadRequestError} if a document has more of something than the limit allows */
+function requireWithin(name: Limited, found: number): void {
+  if (found > documentLimits[name]) throw new BadRequestError(overLimit(name, found));
 }
 
 /** Counts the tokens up to the end or to the first that is invalid. */
@@ -105,16 +98,8 @@ function countTokens(text: string): number {
 }
 
 /** Validates what a document costs, and then everything else: other rules may be costly themselves. */
-export function validateDocument(schema: GraphQLSchema, document: DocumentNode): readonly GraphQLError[] {
+export function validateDocument(schema: GraphQLSchema, document: DocumentNode): readonly Error[] {
   const [costly] = validate(schema, document, [limitDocument]);
-  if (costly !== undefined) return [refused(costly.message)];
+  if (costly !== undefined) return [new BadRequestError(costly.message)];
   return validate(schema, document, specifiedRules, { maxErrors: MAX_VALIDATION_ERRORS });
-}
-
-/** An error with a message of our own, which callers may read. */
-function refused(
-  message: string,
-  place: Pick<GraphQLErrorOptions, 'source' | 'positions'> = {},
-): GraphQLError {
-  return new GraphQLError(message, { ...place, originalError: new BadRequestError(message) });
 }

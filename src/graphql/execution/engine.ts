@@ -8,19 +8,13 @@ import {
 import { z } from 'zod';
 import type { Viewer } from '../../auth/viewer.ts';
 import type { Context } from '../../context.ts';
-import {
-  BadRequestError,
-  type GatewayError,
-  InternalError,
-  MAX_ERROR_ITEMS,
-  ValidationError,
-} from '../../errors.ts';
+import { BadRequestError, InternalError, MAX_ERROR_ITEMS, ValidationError } from '../../errors.ts';
 import { logInternalError } from '../../log.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { asGatewayError, maskResult, type Reply, type Result } from '../mask.ts';
-import { createDocuments, type Document, openOwnDocument } from './documents.ts';
+import { createDocuments, openOwnDocument } from './documents.ts';
 import { createExecute } from './executor.ts';
-import { allowedAccess, type Operation, refusals } from './operation.ts';
+import { type Operation, permissionsOf } from './operation.ts';
 import { faultsOfVariables } from './variables.ts';
 
 /** A request's parameters, as GraphQL over HTTP defines them (section 5.1). */
@@ -71,15 +65,18 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
 
   return {
     async run({ query, operationName, variables }, context, allowed) {
-      const found = read(query);
-      if ('errors' in found) return report(found, context);
       try {
-        const operation = findOperation(found.document, operationName ?? undefined);
+        const found = read(query);
+        if ('errors' in found) return report(found, context);
+        const operation = found.document(operationName ?? undefined);
         requireAllowed(operation, allowed);
-        await rateLimiter.charge(context, allowedAccess(operation, context.viewer));
+        const { permitted, refusals } = permissionsOf(operation, context.viewer);
+        await rateLimiter.charge(context, permitted);
         const given = variables ?? {};
-        const errors = misfits(operation, given, context.viewer);
-        if (errors.length > 0) return report({ errors }, context);
+        const faults = [...faultsOfVariables(operation.variables, given).take(MAX_ERROR_ITEMS)];
+        if (faults.length > 0) {
+          return report({ errors: refusals.length > 0 ? refusals : [new ValidationError(faults)] }, context);
+        }
         const result = await start(operation, given, context);
         if (!('next' in result)) return report(result, context);
         return { results: result, toReply: (event) => report(event, context) };
@@ -89,11 +86,11 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
     },
 
     prepare(text) {
-      const operation = findOperation(openOwnDocument(schema, text), undefined);
+      const operation = openOwnDocument(schema, text)();
       return {
         authorize(viewer) {
           // No path of the REST API names another user.
-          const [refusal] = refusals(operation, viewer, {});
+          const [refusal] = permissionsOf(operation, viewer, {}).refusals;
           if (refusal !== undefined) throw refusal;
         },
         charge: (context) => rateLimiter.charge(context, operation.rootAccess),
@@ -117,15 +114,6 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
   }
 }
 
-/** @throws {BadRequestError} if the document has no such operation, or several and none is named */
-function findOperation(document: Document, name: string | undefined): Operation {
-  const operation = document.operation(name);
-  if (operation !== undefined) return operation;
-  throw new BadRequestError(
-    'The document has no operation of that name, or several operations and `operationName` names none of them.',
-  );
-}
-
 /** @throws {GraphQLError} with the status that GraphQL over HTTP prescribes */
 function requireAllowed({ node }: Operation, allowed: Allowed): void {
   if (node.operation === OperationTypeNode.MUTATION && !allowed.mutation) {
@@ -143,18 +131,6 @@ function refused(
 ): GraphQLError {
   const originalError = new BadRequestError(message);
   return new GraphQLError(message, { originalError, extensions: { http: { status, headers } } });
-}
-
-/** Errors of variables that do not fit, before anything runs. A caller without permission gets that error first. */
-function misfits(
-  operation: Operation,
-  given: Readonly<Record<string, unknown>>,
-  viewer: Viewer,
-): GatewayError[] {
-  const faults = [...faultsOfVariables(operation.variables, given).take(MAX_ERROR_ITEMS)];
-  if (faults.length === 0) return [];
-  const refused = refusals(operation, viewer);
-  return refused.length > 0 ? refused : [new ValidationError(faults)];
 }
 
 /** Masks the errors of a result, logs those that are internal, and notes the first for the metrics. */

@@ -1,5 +1,4 @@
 import {
-  type ArgumentNode,
   BREAK,
   type ExecutionResult,
   execute,
@@ -9,7 +8,6 @@ import {
   OperationTypeNode,
   print,
   TypeInfo,
-  type ValueNode,
   visit,
   visitWithTypeInfo,
 } from 'graphql';
@@ -84,8 +82,9 @@ export function compile(schema: GraphQLSchema, { document, node }: Operation): C
 
 /**
  * Whether the compiler is known to do what graphql-js does: a query alone in its document, without directives and
- * introspection, whose arguments are constants or whole variables of the argument's own type, or of its non-null type. The compiler loses
- * variables inside literals of custom scalars, lets nulls into non-null places, and writes constants into its code.
+ * introspection, whose arguments are constants or whole variables of the argument's own type, or of its non-null type.
+ * The compiler loses variables inside literals of custom scalars, lets nulls into non-null places, and writes constants
+ * into its code.
  */
 export function isCompilable(schema: GraphQLSchema, { document, node }: Operation): boolean {
   const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
@@ -115,31 +114,19 @@ export function isCompilable(schema: GraphQLSchema, { document, node }: Operatio
         spread.add(name.value);
         return undefined;
       },
-      Argument(argument) {
-        return isPlain(argument) ? false : refuse();
+      Argument() {
+        const argument = typeInfo.getArgument();
+        return !argument || holdsSecret(argument.type) ? refuse() : undefined;
+      },
+      Variable({ name }, _key, parent) {
+        const argument = typeInfo.getArgument();
+        if (!argument) return undefined;
+        const isWhole = parent !== undefined && 'kind' in parent && parent.kind === Kind.ARGUMENT;
+        const type = variableTypes.get(name.value);
+        const isSame = type === String(argument.type) || type === `${argument.type}!`;
+        return isWhole && isSame ? undefined : refuse();
       },
     }),
   );
   return isEqual;
-
-  function isPlain({ value }: ArgumentNode): boolean {
-    const defined = typeInfo.getArgument();
-    if (!defined || holdsSecret(defined.type)) return false;
-    if (value.kind === Kind.VARIABLE) {
-      const type = variableTypes.get(value.name.value);
-      return type === String(defined.type) || type === `${defined.type}!`;
-    }
-    return !hasVariable(value);
-  }
-}
-
-function hasVariable(value: ValueNode): boolean {
-  let found = false;
-  visit(value, {
-    Variable() {
-      found = true;
-      return BREAK;
-    },
-  });
-  return found;
 }

@@ -1,18 +1,14 @@
 import {
   type DocumentNode,
-  type FieldNode,
-  type GraphQLField,
   type GraphQLSchema,
   getOperationAST,
   Kind,
   type OperationDefinitionNode,
-  type SelectionSetNode,
 } from 'graphql';
 import type { Viewer } from '../../auth/viewer.ts';
-import type { Context } from '../../context.ts';
-import type { GatewayError } from '../../errors.ts';
-import { type Access, accessOf, checkAccess } from '../access.ts';
-import { asGatewayError } from '../mask.ts';
+import { BadRequestError, type GatewayError } from '../../errors.ts';
+import { type Access, accessOf, refusalOf } from '../access.ts';
+import { selectedFields } from '../selected-fields.ts';
 import { findVariables, type Variable } from './variables.ts';
 
 /** One operation of a valid document. */
@@ -24,50 +20,51 @@ export type Operation = {
   readonly rootAccess: readonly Access[];
 };
 
-/** Finds the operation of a name, or without one the only operation. */
-export type FindOperation = (name: string | undefined) => Operation | undefined;
+/**
+ * A valid document's operation of a name, or its only operation.
+ * @throws {BadRequestError} if there is no such operation, or several and none is named
+ */
+export type FindOperation = (name?: string) => Operation;
 
 /** The operations of a valid document, each made when it is first asked for. */
 export function createOperations(schema: GraphQLSchema, document: DocumentNode): FindOperation {
   const operations = new Map<OperationDefinitionNode, Operation>();
   return (name) => {
     const node = getOperationAST(document, name);
-    if (!node) return undefined;
+    if (!node) throw new BadRequestError(NO_OPERATION);
     const operation = operations.get(node) ?? {
       document,
       node,
       variables: findVariables(schema, document, node),
-      rootAccess: askedFields(schema, document, node).map(({ name, extensions }) =>
-        accessOf(name, extensions),
-      ),
+      rootAccess: rootAccessOf(schema, document, node),
     };
     operations.set(node, operation);
     return operation;
   };
 }
 
-/**
- * Why a viewer may not run an operation: an error for each root field that is refused, without `args` whatever its
- * arguments are.
- */
-export function refusals({ rootAccess }: Operation, viewer: Viewer, args?: Arguments): GatewayError[] {
-  return rootAccess.flatMap((access) => refusalOf(access, viewer, args) ?? []);
-}
+const NO_OPERATION =
+  'The document has no operation of that name, or several operations and `operationName` names none of them.';
 
-/** The root fields of an operation that a viewer may ask for, as far as that is known without their arguments. */
-export function allowedAccess({ rootAccess }: Operation, viewer: Viewer): Access[] {
-  return rootAccess.filter((access) => refusalOf(access, viewer) === undefined);
-}
+/** What a viewer may do with an operation, as far as that is known: its arguments may not be. */
+export type Permissions = {
+  /** The access that the permitted root fields declare. */
+  readonly permitted: readonly Access[];
+  /** An error for each of the other root fields. */
+  readonly refusals: readonly GatewayError[];
+};
 
-type Arguments = Readonly<Record<string, unknown>>;
-
-function refusalOf(access: Access, viewer: Viewer, args?: Arguments): GatewayError | undefined {
-  try {
-    checkAccess(access, viewer, args);
-    return undefined;
-  } catch (error) {
-    return asGatewayError(error);
-  }
+/** Checks what a viewer may do with an operation; without `args`, what they may do with some arguments. */
+export function permissionsOf(
+  { rootAccess }: Operation,
+  viewer: Viewer,
+  args?: Readonly<Record<string, unknown>>,
+): Permissions {
+  const checked = rootAccess.map((access) => ({ access, refusal: refusalOf(access, viewer, args) }));
+  return {
+    permitted: checked.flatMap(({ access, refusal }) => (refusal ? [] : access)),
+    refusals: checked.flatMap(({ refusal }) => refusal ?? []),
+  };
 }
 
 /** Whether every root field of every operation is introspection, which needs no token while GraphiQL is on. */
@@ -75,42 +72,21 @@ export function isIntrospection(document: DocumentNode): boolean {
   return document.definitions.every(
     (definition) =>
       definition.kind !== Kind.OPERATION_DEFINITION ||
-      rootFields(document, definition.selectionSet).every(({ name }) => name.value.startsWith('__')),
+      rootFields(document, definition).every(({ node }) => node.name.value.startsWith('__')),
   );
 }
 
-/** The root fields that an operation asks for, as the schema defines them, one for each name in the reply. */
-function askedFields(
-  schema: GraphQLSchema,
-  document: DocumentNode,
-  operation: OperationDefinitionNode,
-): GraphQLField<unknown, Context>[] {
+function rootAccessOf(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
   const defined = schema.getRootType(operation.operation)?.getFields() ?? {};
-  const asked = rootFields(document, operation.selectionSet);
-  const byResponseName = new Map(asked.map(({ alias, name }) => [(alias ?? name).value, name.value]));
-  return [...byResponseName.values()].flatMap((name) => defined[name] ?? []);
+  const byResponseName = new Map(
+    rootFields(document, operation).map(({ node: { alias, name } }) => [(alias ?? name).value, name.value]),
+  );
+  return [...byResponseName.values()].flatMap((name) =>
+    defined[name] ? accessOf(name, defined[name].extensions) : [],
+  );
 }
 
-/** The fields that an operation selects at its root, through fragments too; each fragment is entered once. */
-function rootFields(document: DocumentNode, selectionSet: SelectionSetNode): FieldNode[] {
-  const entered = new Set<string>();
-  return fieldsOf(selectionSet);
-
-  function fieldsOf({ selections }: SelectionSetNode): FieldNode[] {
-    return selections.flatMap((selection) => {
-      if (selection.kind === Kind.FIELD) return [selection];
-      if (selection.kind === Kind.INLINE_FRAGMENT) return fieldsOf(selection.selectionSet);
-      return spread(selection.name.value);
-    });
-  }
-
-  function spread(name: string): FieldNode[] {
-    if (entered.has(name)) return [];
-    entered.add(name);
-    return document.definitions.flatMap((definition) =>
-      definition.kind === Kind.FRAGMENT_DEFINITION && definition.name.value === name
-        ? fieldsOf(definition.selectionSet)
-        : [],
-    );
-  }
+function rootFields({ definitions }: DocumentNode, { selectionSet }: OperationDefinitionNode) {
+  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
+  return selectedFields(selectionSet, (name) => fragments.find((fragment) => fragment.name.value === name));
 }

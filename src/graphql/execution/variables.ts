@@ -1,4 +1,5 @@
 import {
+  type ASTVisitor,
   type DocumentNode,
   type GraphQLArgument,
   type GraphQLInputField,
@@ -19,7 +20,8 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { type Fault, type Path, REDACTED } from '../../errors.ts';
-import { tooManyItems } from '../../faults.ts';
+import { isRecord, tooManyItems } from '../../faults.ts';
+import { TIME_RULE } from '../../time.ts';
 import { inspectInput } from '../secret-inputs.ts';
 
 /** A variable of an operation. */
@@ -33,48 +35,48 @@ export type Variable = {
   readonly maxItems: number;
 };
 
-type Place = Pick<Variable, 'path' | 'maxItems'>;
-
 /** The variables that an operation declares, with the places where they are used. */
 export function findVariables(
   schema: GraphQLSchema,
   document: DocumentNode,
   { variableDefinitions = [] }: OperationDefinitionNode,
 ): Variable[] {
-  const places = variableDefinitions.length === 0 ? new Map<string, Place>() : findPlaces(schema, document);
+  if (variableDefinitions.length === 0) return [];
+  const places = findPlaces(schema, document);
   return variableDefinitions.flatMap(({ variable, type: typeNode, defaultValue }) => {
     const name = variable.name.value;
     const type = typeFromAST(schema, typeNode);
-    const { path, maxItems } = places.get(name) ?? { path: [name], maxItems: UNLIMITED };
-    return isInputType(type) ? [{ name, type, hasDefault: defaultValue !== undefined, path, maxItems }] : [];
+    const place = places.get(name) ?? { path: [name], maxItems: UNLIMITED };
+    return isInputType(type) ? [{ name, type, hasDefault: defaultValue !== undefined, ...place }] : [];
   });
 }
 
-function findPlaces(schema: GraphQLSchema, document: DocumentNode): Map<string, Place> {
-  const places = new Map<string, Place>();
+/** The first place where each variable is used, by its name. */
+function findPlaces(schema: GraphQLSchema, document: DocumentNode) {
+  const places = new Map<string, Pick<Variable, 'path' | 'maxItems'>>();
   const typeInfo = new TypeInfo(schema);
-  const visitor = {
-    Argument({ name, value }: { name: { value: string }; value: ValueNode }) {
-      const argument = typeInfo.getArgument();
-      if (argument) note(argument, value, [name.value]);
-    },
+  const visitor: ASTVisitor = {
+    Argument: ({ name, value }) => note(typeInfo.getArgument(), value, [name.value]),
   };
   visit(document, visitWithTypeInfo(typeInfo, visitor));
   return places;
 
   /** Inside JSON there is no declared input. */
-  function note(input: GraphQLArgument | GraphQLInputField | undefined, value: ValueNode, path: Path): void {
+  function note(
+    input: GraphQLArgument | GraphQLInputField | null | undefined,
+    value: ValueNode,
+    path: Path,
+  ): void {
     if (value.kind === Kind.VARIABLE && !places.has(value.name.value)) {
       places.set(value.name.value, { path, maxItems: input?.extensions.maxItems ?? UNLIMITED });
-    }
-    if (value.kind === Kind.LIST) {
+    } else if (value.kind === Kind.LIST) {
       for (const [index, item] of value.values.entries()) note(input, item, [...path, index]);
-    }
-    if (value.kind !== Kind.OBJECT) return;
-    const type = input && getNamedType(input.type);
-    const fields = isInputObjectType(type) ? type.getFields() : {};
-    for (const { name, value: member } of value.fields) {
-      note(fields[name.value], member, [...path, name.value]);
+    } else if (value.kind === Kind.OBJECT) {
+      const type = getNamedType(input?.type);
+      for (const { name, value: member } of value.fields) {
+        const field = isInputObjectType(type) ? type.getFields()[name.value] : undefined;
+        note(field, member, [...path, name.value]);
+      }
     }
   }
 }
@@ -162,22 +164,13 @@ function* faultsOfFields(
 }
 
 function leafRule(type: Exclude<GraphQLInputType, { ofType: unknown }>): string {
-  if (isEnumType(type)) {
-    const words = type.getValues().map(({ name }) => name);
-    return `must be one of ${words.join(', ')}`;
-  }
-  switch (type.name) {
-    case 'Int':
-      return 'must be a whole number of at most 32 bits';
-    case 'Boolean':
-      return 'must be a boolean';
-    case 'DateTime':
-      return 'must be an RFC 3339 time, for example 2026-01-31T09:30:00.000Z';
-    default:
-      return 'must be a string';
-  }
+  if (!isEnumType(type)) return LEAF_RULES[type.name] ?? 'must be a string';
+  const words = type.getValues().map(({ name }) => name);
+  return `must be one of ${words.join(', ')}`;
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+const LEAF_RULES: Readonly<Record<string, string>> = {
+  Int: 'must be a whole number of at most 32 bits',
+  Boolean: 'must be a boolean',
+  DateTime: TIME_RULE,
+};

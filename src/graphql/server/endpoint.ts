@@ -13,6 +13,7 @@ import { parseDocument } from '../execution/documents.ts';
 import { type Engine, Parameters } from '../execution/engine.ts';
 import { isIntrospection } from '../execution/operation.ts';
 import { EVENT_STREAM, sendEvents } from './event-stream.ts';
+import { Heartbeats } from './heartbeats.ts';
 import { resultTypeOf } from './media-type.ts';
 import type { createResponder, Outcome } from './yoga.ts';
 
@@ -37,16 +38,18 @@ export type GraphQLOptions = {
 export function createGraphQLEndpoint(options: GraphQLOptions) {
   const { engine, rateLimiter, openResponder, openIntrospection, open, settle, fail } = options;
 
+  const heartbeats = new Heartbeats();
+
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     // A reply to a GET may hold a credential, and caches may keep it.
     if (request.method === 'GET') response.setHeader('Cache-Control', 'no-store');
     const outcome = await run(request, response);
-    if (outcome === 'sent') return;
+    if (typeof outcome === 'function') return outcome();
     const respond = await openResponder();
     await respond(request, response, { outcome });
   };
 
-  async function run(request: IncomingMessage, response: ServerResponse): Promise<Outcome | 'sent'> {
+  async function run(request: IncomingMessage, response: ServerResponse): Promise<Outcome | Send> {
     const read = whenAsked(() => readParameters(request, response));
     let context: Context | undefined;
     try {
@@ -56,35 +59,31 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     } catch (error) {
       return { refusal: fail(error, response) };
     } finally {
-      if (context !== undefined && !response.headersSent) await settle(context, response);
+      if (context !== undefined) await settle(context, response);
     }
   }
 
   async function answer(
-    request: IncomingMessage,
+    { method, headers: { accept } }: IncomingMessage,
     response: ServerResponse,
     parameters: Parameters,
     context: Context,
-  ): Promise<Outcome | 'sent'> {
-    const { accept } = request.headers;
-    const allowed = { mutation: request.method === 'POST', subscription: accepts(accept, EVENT_STREAM) };
+  ): Promise<Outcome | Send> {
+    const allowed = { mutation: method === 'POST', subscription: accepts(accept, EVENT_STREAM) };
     const reply = await engine.run(parameters, context, allowed);
+    if ('results' in reply) return () => sendEvents(reply, response, heartbeats);
     const type = resultTypeOf(accept);
-    if ('results' in reply) {
-      await settle(context, response);
-      await sendEvents(reply, response);
-    } else if (reply.errors === undefined && type !== undefined) {
-      await settle(context, response);
-      sendText(response, 200, type, JSON.stringify(reply));
-    } else return { query: parameters.query, reply };
-    return 'sent';
+    if (reply.errors !== undefined || type === undefined) return { query: parameters.query, reply };
+    const text = JSON.stringify(reply);
+    return () => sendText(response, 200, type, text);
   }
 
+  /** Without a token everything that is not plainly introspection is refused as such, unreadable requests too. */
   async function openFor(
     request: IncomingMessage,
     response: ServerResponse,
     read: () => Promise<Parameters>,
-  ): Promise<Context> {
+  ) {
     try {
       return await open(request, response);
     } catch (error) {
@@ -95,14 +94,13 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
   }
 }
 
-/** Without a token everything that is not plainly introspection is refused as such, unreadable requests too. */
-async function asksIntrospection(read: () => Promise<Parameters>): Promise<boolean> {
-  try {
-    const { query } = await read();
-    return isIntrospection(parseDocument(query));
-  } catch {
-    return false;
-  }
+/** Sends a reply that needs nothing of Yoga. Never rejects. */
+type Send = () => Promise<void> | void;
+
+function asksIntrospection(read: () => Promise<Parameters>): Promise<boolean> {
+  return read()
+    .then(({ query }) => isIntrospection(parseDocument(query)))
+    .catch(() => false);
 }
 
 /** Yoga refuses other methods. */

@@ -2,13 +2,10 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Subscription } from '../execution/engine.ts';
 import type { Reply } from '../mask.ts';
+import type { Heartbeats } from './heartbeats.ts';
 
 /** The media type of server-sent events. */
 export const EVENT_STREAM = 'text/event-stream';
-
-/** A comment is sent this often, so that no proxy takes the connection for dead. */
-const HEARTBEAT_MS = 12_000;
-const COMMENT = ':\n\n';
 
 /**
  * Sends a subscription as server-sent events (GraphQL over SSE, distinct connections mode), until it ends or the client
@@ -18,14 +15,13 @@ const COMMENT = ':\n\n';
 export async function sendEvents(
   { results, toReply }: Subscription,
   response: ServerResponse,
+  heartbeats: Heartbeats,
 ): Promise<void> {
   const stop = () => void results.return(undefined).catch(() => undefined);
   if (response.closed) return stop();
   response.once('close', stop);
   begin(response);
-  const heartbeat = setInterval(() => {
-    if (!response.writableNeedDrain) response.write(COMMENT);
-  }, HEARTBEAT_MS);
+  heartbeats.add(response);
   try {
     for (;;) {
       const { done, value } = await results.next();
@@ -35,7 +31,7 @@ export async function sendEvents(
   } catch (error) {
     response.write(eventOf(toReply({ errors: [error] })));
   } finally {
-    clearInterval(heartbeat);
+    heartbeats.remove(response);
     response.end('event: complete\ndata:\n\n');
   }
 }
@@ -50,7 +46,6 @@ function begin(response: ServerResponse): void {
   });
   // Written alone, the head is kept as one text for as long as the stream lives, not in its many pieces.
   response.flushHeaders();
-  response.write(COMMENT);
 }
 
 function eventOf({ errors, data }: Reply): string {

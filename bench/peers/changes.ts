@@ -1,0 +1,29 @@
+import type { IncomingMessage } from 'node:http';
+import type { Caller } from './authenticate.ts';
+import { readBody } from './body.ts';
+import { updatePreferences } from './preferences.ts';
+import { publish } from './publish.ts';
+import { storeSubscription } from './subscription.ts';
+import { putWorkspaces } from './workspaces.ts';
+
+/** The body of the reply to a request that changes records; undefined for any other request. */
+export async function change(request: IncomingMessage, { userId }: Caller): Promise<object | undefined> {
+  switch (`${request.method} ${request.url}`) {
+    case 'POST /notification': {
+      const [publication] = await publish([await readBody(request)]);
+      return publication;
+    }
+    case 'POST /notifications': {
+      const { notifications } = await readBody<{ notifications: Parameters<typeof publish>[0] }>(request);
+      return { results: await publish(notifications) };
+    }
+    case 'PUT /user/notification-preferences':
+      return { preferences: await updatePreferences(userId, await readBody(request)) };
+    case 'PUT /editor/auth/subscription':
+      return storeSubscription(userId, await readBody(request));
+    case 'PUT /workspaces':
+      return { workspaces: await putWorkspaces(await readBody(request)) };
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+import { notificationKinds } from '../../src/notification-kind.ts';
+import { findStored, storeChanged } from '../../src/preferences/preference-statements.ts';
+import { timeOf } from '../../src/time.ts';
+import { em, inTransaction } from './transaction.ts';
+
+/** A change of the channels of every kind, as the load sends it. */
+type Change = { email_enabled: boolean; push_enabled: boolean; chat_dm_enabled: boolean };
+
+/** Updates preferences by the gateway's own statements, and answers them as the specification writes them. */
+export async function updatePreferences(userId: string, { preferences }: { preferences: readonly Change[] }) {
+  const [change] = preferences;
+  if (change === undefined || preferences.length > 1) throw new Error('The bench sends one change.');
+  const ofEvery = (isOn: boolean) => notificationKinds.map(() => isOn);
+  const [, stored] = await inTransaction([userId], (send) =>
+    Promise.all([
+      send(
+        storeChanged(em, {
+          userId,
+          kinds: notificationKinds,
+          email: ofEvery(change.email_enabled),
+          push: ofEvery(change.push_enabled),
+          chatDm: ofEvery(change.chat_dm_enabled),
+          now: timeOf(new Date()),
+        }),
+      ),
+      send(findStored(em, { userId })),
+    ]),
+  );
+  return notificationKinds.map((kind) => {
+    const row = stored.find(({ notificationKind }) => notificationKind === kind);
+    if (row === undefined) throw new Error('A preference was not stored.');
+    return {
+      notification_kind: row.notificationKind,
+      email_enabled: row.emailEnabled,
+      push_enabled: row.pushEnabled,
+      chat_dm_enabled: row.chatDmEnabled,
+      user_id: row.userId,
+      created_at: row.createdAt,
+      updated_at: row.updatedAt,
+    };
+  });
+}

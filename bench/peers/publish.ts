@@ -1,0 +1,48 @@
+import { insertPublication } from '../../src/notifications/insert-publication.ts';
+import { readPublications } from '../../src/notifications/read-publications.ts';
+import { timeOf } from '../../src/time.ts';
+import type { notificationOf } from '../change-requests.ts';
+import { em, inTransaction } from './transaction.ts';
+
+/** A notification as the load sends it. */
+type Input = ReturnType<typeof notificationOf>;
+
+const channelNames = { emailEnabled: 'EMAIL', pushEnabled: 'PUSH', chatDmEnabled: 'CHAT_DM' } as const;
+
+/** Publishes notifications by the gateway's own statements, and answers what the bench asks GraphQL for. */
+export async function publish(inputs: readonly Input[]) {
+  const now = timeOf(new Date());
+  const users = inputs.map(({ userId }) => userId);
+  const ids = inputs.map(({ id }) => id);
+  const [inserted, stored] = await inTransaction([...new Set(users)], (send) =>
+    Promise.all([
+      Promise.all(inputs.map((input) => send(insertPublication(em, { ...draftOf(input), now })))),
+      send(readPublications(em, { users, ids })),
+    ]),
+  );
+  const rows = new Map(stored.map((row) => [row.id, row]));
+  return inputs.map(({ id }, index) => {
+    const row = rows.get(id);
+    if (row === undefined) throw new Error('A notification was not stored.');
+    return {
+      created: inserted[index]?.length === 1,
+      channels: (['emailEnabled', 'pushEnabled', 'chatDmEnabled'] as const).flatMap((name) =>
+        row[name] === false ? [] : [channelNames[name]],
+      ),
+      notification: { id, status: row.status.toUpperCase(), createdAt: row.createdAt },
+    };
+  });
+}
+
+function draftOf({ task, payload, occurredAt, ...input }: Input) {
+  return {
+    ...input,
+    kind: 'plan_requested' as const,
+    taskId: task.id,
+    taskName: task.name,
+    projectId: task.projectId,
+    workspaceId: null,
+    payload: JSON.stringify(payload.planRequested),
+    occurredAt: timeOf(new Date(occurredAt)),
+  };
+}

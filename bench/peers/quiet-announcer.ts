@@ -1,0 +1,14 @@
+import type { createAnnouncer as original } from '../../src/live/announcer.ts';
+
+/** Wakes the gateway's own subscribers, and tells no other gateway. */
+export const createAnnouncer: typeof original = (_place, hub) => ({
+  announce(changes) {
+    for (const change of 'user' in changes ? [changes] : changes) hub.announce(change);
+  },
+  receive({ changes }) {
+    for (const change of changes) hub.announce(change);
+  },
+  probe: () => undefined,
+  isHeard: true,
+  close: async () => undefined,
+});

@@ -1,0 +1,24 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { createCredentialCipher } from '../../src/editor-auth/credential-cipher.ts';
+import { store } from '../../src/editor-auth/credential-statements.ts';
+import { Secret } from '../../src/secret.ts';
+import { timeOf } from '../../src/time.ts';
+import { settings } from './settings.ts';
+import { em, inTransaction } from './transaction.ts';
+
+const cipher = createCredentialCipher(settings.ENCRYPTION_KEYS);
+
+/** Encrypts and stores a pair as the gateway does, by its own statement. */
+export async function storeSubscription(
+  userId: string,
+  pair: Record<'accessToken' | 'refreshToken', string>,
+) {
+  const owner = { userId, version: randomUUIDv7() };
+  const ciphertext = await cipher.encrypt(
+    { accessToken: new Secret(pair.accessToken), refreshToken: new Secret(pair.refreshToken) },
+    owner,
+  );
+  const encrypted = { ...owner, ciphertext, keyId: cipher.currentKeyId, now: timeOf(new Date()) };
+  await inTransaction([userId], (send) => send(store(em, encrypted)));
+  return { auth: { type: 'subscription' }, needs_reauth: false };
+}

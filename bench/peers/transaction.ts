@@ -1,0 +1,41 @@
+import pg, { type QueryResultRow } from 'pg';
+import { openDatabase } from '../../src/database/database.ts';
+import type { Bound } from '../../src/database/statement.ts';
+import { lockUsers } from '../../src/revisions/change.ts';
+import { settings } from './settings.ts';
+
+/** As many connections as the gateway's, with plans for any values; statements are sent one behind another. */
+const pool = new pg.Pool({
+  connectionString: settings.DATABASE_URL,
+  max: settings.DATABASE_POOL_SIZE,
+  pipeline: true,
+  options: '-c plan_cache_mode=force_generic_plan',
+});
+
+/** What the gateway's statements are built by. Nothing is sent over its connections. */
+const database = await openDatabase({ url: settings.DATABASE_URL, poolSize: 1, timeoutMs: 5000 });
+export const em = database.em.fork();
+
+/** Sends a statement of a transaction. */
+type Send = <Row extends QueryResultRow>(statement: Bound<Row>) => Promise<Row[]>;
+
+/** Locks users as the gateway does, and sends statements behind that, all in one transaction and one write. */
+export async function inTransaction<Result>(
+  users: readonly string[],
+  work: (send: Send) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect();
+  try {
+    const send: Send = async ({ config }) => (await client.query(config)).rows;
+    const { stream } = client.connection;
+    stream.cork();
+    const before = [client.query('begin'), send(lockUsers(em, { users }))];
+    const result = work(send);
+    const after = client.query('commit');
+    stream.uncork();
+    await Promise.all([...before, result, after]);
+    return await result;
+  } finally {
+    client.release();
+  }
+}

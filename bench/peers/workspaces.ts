@@ -1,0 +1,30 @@
+import { storeNewer } from '../../src/workspaces/put-workspaces.ts';
+import type { workspaceAt } from '../change-requests.ts';
+import { em, inTransaction } from './transaction.ts';
+
+/** Workspaces as the load sends them. */
+type Input = { userId: string; workspaces: readonly ReturnType<typeof workspaceAt>[] };
+
+/** Puts workspaces by the gateway's own statement, and answers what the bench asks GraphQL for. */
+export async function putWorkspaces({ userId, workspaces }: Input) {
+  const states = JSON.stringify(
+    workspaces.map((state) => ({
+      id: state.id,
+      project_id: state.projectId,
+      status: state.status.toLowerCase(),
+      cpu_kind: state.hardware.cpuKind,
+      cpus: state.hardware.cpus,
+      memory_mb: state.hardware.memoryMb,
+      volume_size_gb: state.hardware.volumeSizeGb,
+      keep_active: state.keepActive,
+      machine_id: state.machineId,
+      private_ip: state.privateIp,
+      git_ref: state.gitRef,
+      preview_token: state.previewToken,
+      created_at: state.createdAt,
+      updated_at: state.updatedAt,
+    })),
+  );
+  const stored = await inTransaction([userId], (send) => send(storeNewer(em, { userId, states })));
+  return stored.toSorted((a, b) => Number(a.revision) - Number(b.revision)).map(({ id }) => ({ id }));
+}

@@ -1,0 +1,42 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Callers, signCallers } from '../bench/callers.ts';
+import { type Contender, contenders, startContender } from '../bench/contenders.ts';
+import { checkEquality } from '../bench/equality.ts';
+import { fill } from '../bench/fill.ts';
+import { createIssuer } from '../bench/issuer.ts';
+import type { ServerProcess } from '../bench/server-process.ts';
+import { waysOf } from '../bench/work.ts';
+import { works } from '../bench/works.ts';
+import { createTestDatabase, type TestDatabase } from './support/database.ts';
+
+let database: TestDatabase;
+let client: pg.Client;
+let callers: Callers;
+const servers = new Map<Contender, ServerProcess>();
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  await fill(client);
+  const issuer = await createIssuer();
+  callers = await signCallers(client, issuer);
+  for (const name of contenders) {
+    servers.set(name, await startContender(name, { databaseUrl: database.url, issuer }));
+  }
+});
+afterAll(async () => {
+  for (const server of servers.values()) await server.stop();
+  await client.end();
+  await database.drop();
+});
+
+test.each(Object.entries(works))('in the bench all contenders of %s do the same', async (_name, work) => {
+  const doers = waysOf(work).flatMap(({ name, way }) => {
+    const server = servers.get(name);
+    return server === undefined ? [] : [{ title: name, way, server }];
+  });
+
+  expect(doers.length).toBeGreaterThan(1);
+  await checkEquality({ client, callers }, work, doers);
+});

@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { familyTime, parseStat, readStat } from '../bench/processor-time.ts';
+
+test('the times of a process are read, whatever its name is', () => {
+  const text = '12 (a) b (c) S 7 12 12 0 -1 4194304 100 0 0 0 150 25 30 5 20 0 11 0 600 1000 50';
+
+  expect(parseStat(text)).toEqual({ parent: 7, own: 1750, ended: 350 });
+});
+
+test("the time of a family is its own, its children's, and that of children that have ended", async () => {
+  const busy = 'const end = Date.now() + 300; while (Date.now() < end);';
+  const program = `
+    const { spawn, spawnSync } = require('node:child_process');
+    spawnSync(process.execPath, ['-e', ${JSON.stringify(busy)}]);
+    const child = spawn(process.execPath, ['-e', ${JSON.stringify(`${busy} console.log('done'); setInterval(() => {}, 1000)`)}]);
+    child.stdout.once('data', () => console.log('ready'));
+    process.on('SIGTERM', () => { child.kill(); process.exit(); });`;
+  const parent = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(parent.stdout, 'data');
+
+  const { own, ended } = await readStat(parent.pid ?? 0);
+  expect(ended).toBeGreaterThan(50);
+  expect((await familyTime(parent.pid ?? 0)) - own - ended).toBeGreaterThan(50);
+  const exited = once(parent, 'exit');
+  parent.kill();
+  await exited;
+});
