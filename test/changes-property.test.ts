@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { type Step, Storm, steps } from './support/storm.ts';
+import { Storm } from './support/storm.ts';
+import { take } from './support/storm-actions.ts';
 import { checkUser } from './support/storm-checks.ts';
+import { type Step, steps } from './support/storm-steps.ts';
 
 /** Two gateways on one database, so that changes come over many connections. */
 let gateways: TestGateway[];
@@ -23,7 +25,7 @@ async function takeAll(taken: readonly Step[]): Promise<Storm> {
   runs += 1;
   const users = [1, 2, 3].map((number) => `user-${runs}-${number}`);
   const storm = new Storm(gateways, users);
-  await Promise.all(taken.map((step, index) => storm.take(step, index)));
+  await Promise.all(taken.map((step, index) => take(storm, step, index)));
   return storm;
 }
 
