@@ -6,10 +6,10 @@ import {
   type OperationDefinitionNode,
 } from 'graphql';
 import type { Viewer } from '../../auth/viewer.ts';
-import { BadRequestError, type GatewayError } from '../../errors.ts';
+import { BadRequestError } from '../../errors.ts';
 import { type Access, accessOf, refusalOf } from '../access.ts';
 import { selectedFields } from '../selected-fields.ts';
-import { findVariables, type Variable } from './variables.ts';
+import { findVariables, type Variable, type VariableValues } from './variables.ts';
 
 /** One operation of a valid document. */
 export type Operation = {
@@ -46,20 +46,11 @@ export function createOperations(schema: GraphQLSchema, document: DocumentNode):
 const NO_OPERATION =
   'The document has no operation of that name, or several operations and `operationName` names none of them.';
 
-/** What a viewer may do with an operation, as far as that is known: its arguments may not be. */
-export type Permissions = {
-  /** The access that the permitted root fields declare. */
-  readonly permitted: readonly Access[];
-  /** An error for each of the other root fields. */
-  readonly refusals: readonly GatewayError[];
-};
-
-/** Checks what a viewer may do with an operation; without `args`, what they may do with some arguments. */
-export function permissionsOf(
-  { rootAccess }: Operation,
-  viewer: Viewer,
-  args?: Readonly<Record<string, unknown>>,
-): Permissions {
+/**
+ * What a viewer may do with an operation: the access of the root fields that they may ask for, and an error for each of
+ * the others. Without `args`, as far as that is known.
+ */
+export function permissionsOf({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
   const checked = rootAccess.map((access) => ({ access, refusal: refusalOf(access, viewer, args) }));
   return {
     permitted: checked.flatMap(({ access, refusal }) => (refusal ? [] : access)),

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { anonymous } from '../../auth/viewer.ts';
-import type { Context } from '../../context.ts';
-import { BadRequestError, type GatewayError, locationOf, UnauthenticatedError } from '../../errors.ts';
+import type { Context, RequestHooks } from '../../context.ts';
+import { BadRequestError, locationOf, UnauthenticatedError } from '../../errors.ts';
 import { faultsOf } from '../../faults.ts';
 import { accepts } from '../../http/accept.ts';
 import { searchOf } from '../../http/address.ts';
@@ -17,17 +17,13 @@ import { resultTypeOf } from './media-type.ts';
 import type { createResponder, Outcome } from './yoga.ts';
 
 /** What the GraphQL API needs of the gateway. */
-export type GraphQLOptions = {
+export type GraphQLOptions = RequestHooks & {
   engine: Engine;
   rateLimiter: Pick<RateLimiter, 'refuseExhausted'>;
   /** Opens what answers everything but plain successes. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
   /** Whether introspection needs no token. */
   openIntrospection: boolean;
-  /** Authenticates a request and opens its context; for `anonymous` it only opens one. */
-  open(request: IncomingMessage, response: ServerResponse, as?: typeof anonymous): Promise<Context>;
-  settle(context: Context, response: ServerResponse): Promise<void>;
-  fail(error: unknown, response: ServerResponse): GatewayError;
 };
 
 /**
@@ -52,7 +48,9 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     try {
       context = await openFor(request, response, read);
       rateLimiter.refuseExhausted(context);
-      return isSupported(request) ? await answer(request, response, await read(), context) : {};
+      // Yoga refuses other methods.
+      if (request.method !== 'POST' && request.method !== 'GET') return {};
+      return await answer(request, response, await read(), context);
     } catch (error) {
       return { refusal: fail(error, response) };
     } finally {
@@ -98,11 +96,6 @@ function asksIntrospection(read: () => Promise<Parameters>): Promise<boolean> {
   return read()
     .then(({ query }) => isIntrospection(parseDocument(query)))
     .catch(() => false);
-}
-
-/** Yoga refuses other methods. */
-function isSupported({ method }: IncomingMessage): boolean {
-  return method === 'POST' || method === 'GET';
 }
 
 /** @throws {BadRequestError} if the request cannot be read, or has parameters of another shape */
