@@ -1,5 +1,6 @@
 import {
   type DocumentNode,
+  type FragmentDefinitionNode,
   type GraphQLSchema,
   getOperationAST,
   Kind,
@@ -8,7 +9,7 @@ import {
 import type { Viewer } from '../../auth/viewer.ts';
 import { BadRequestError } from '../../errors.ts';
 import { type Access, accessOf, refusalOf } from '../access.ts';
-import { selectedFields } from '../selected-fields.ts';
+import { type Fragment, selectedFields } from '../selected-fields.ts';
 import { findVariables, type Variable, type VariableValues } from './variables.ts';
 
 /** One operation of a valid document. */
@@ -60,24 +61,29 @@ export function permissionsOf({ rootAccess }: Operation, viewer: Viewer, args?: 
 
 /** Whether every root field of every operation is introspection, which needs no token while GraphiQL is on. */
 export function isIntrospection(document: DocumentNode): boolean {
+  const fragments = fragmentsOf(document);
+  const entered = new Set<Fragment>();
   return document.definitions.every(
     (definition) =>
       definition.kind !== Kind.OPERATION_DEFINITION ||
-      rootFields(document, definition).every(({ node }) => node.name.value.startsWith('__')),
+      selectedFields(definition.selectionSet, fragments, entered).every(({ node }) =>
+        node.name.value.startsWith('__'),
+      ),
   );
 }
 
 function rootAccessOf(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
   const defined = schema.getRootType(operation.operation)?.getFields() ?? {};
+  const selected = selectedFields(operation.selectionSet, fragmentsOf(document));
   const byResponseName = new Map(
-    rootFields(document, operation).map(({ node: { alias, name } }) => [(alias ?? name).value, name.value]),
+    selected.map(({ node: { alias, name } }) => [(alias ?? name).value, name.value]),
   );
   return [...byResponseName.values()].flatMap((name) =>
     defined[name] ? accessOf(name, defined[name].extensions) : [],
   );
 }
 
-function rootFields({ definitions }: DocumentNode, { selectionSet }: OperationDefinitionNode) {
+function fragmentsOf({ definitions }: DocumentNode): Map<string, FragmentDefinitionNode> {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
-  return selectedFields(selectionSet, (name) => fragments.find((fragment) => fragment.name.value === name));
+  return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
 }

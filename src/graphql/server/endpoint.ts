@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { anonymous } from '../../auth/viewer.ts';
 import type { Context, RequestHooks } from '../../context.ts';
-import { BadRequestError, locationOf, UnauthenticatedError } from '../../errors.ts';
+import { BadRequestError, UnauthenticatedError, ValidationError } from '../../errors.ts';
 import { faultsOf } from '../../faults.ts';
 import { accepts } from '../../http/accept.ts';
 import { searchOf } from '../../http/address.ts';
@@ -103,8 +103,8 @@ async function readParameters(request: IncomingMessage, response: ServerResponse
   const sent = request.method === 'POST' ? await readJson(request, response) : parametersOf(request);
   const parsed = Parameters.safeParse(sent);
   if (parsed.success) return parsed.data;
-  const [fault] = faultsOf(parsed, sent, ['parameters']);
-  throw new BadRequestError(fault ? `Invalid request: ${locationOf(fault.path)} ${fault.message}.` : '');
+  // The message of a validation error repeats no key that the caller chose.
+  throw new BadRequestError(new ValidationError(faultsOf(parsed, sent, ['parameters'])).message);
 }
 
 /** The parameters of a request without a body. @throws {BadRequestError} if one is not JSON */
@@ -112,9 +112,8 @@ function parametersOf(request: IncomingMessage): Record<string, unknown> {
   const query = searchOf(request);
   const entries = [...new Set(query.keys())].map((name) => {
     const text = query.get(name) ?? '';
-    return [name, JSON_PARAMETERS.has(name) ? parseJson(text, ['query', name]) : text] as const;
+    const isJson = name === 'variables' || name === 'extensions';
+    return [name, isJson ? parseJson(text, ['query', name]) : text] as const;
   });
   return Object.fromEntries(entries);
 }
-
-const JSON_PARAMETERS = new Set(['variables', 'extensions']);
