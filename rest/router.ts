@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Router } from 'express';
 import type { GraphQLSchema } from 'graphql';
-import type { Context } from '../src/context.ts';
-import type { GatewayError } from '../src/errors.ts';
+import type { Context, RequestHooks } from '../src/context.ts';
 import type { Engine } from '../src/graphql/execution/engine.ts';
 import { editorAuth } from './editor-auth.ts';
 import { sendError, sendJson } from './errors.ts';
@@ -16,15 +15,9 @@ import { workspaces } from './workspaces.ts';
 export const routes: readonly Route[] = [...notifications, ...preferences, ...editorAuth, ...workspaces];
 
 /** What the REST face needs of the gateway. */
-export type RestOptions = {
+export type RestOptions = RequestHooks & {
   schema: GraphQLSchema;
   engine: Pick<Engine, 'prepare'>;
-  /** Authenticates a request and opens its context. */
-  open(request: IncomingMessage, response: ServerResponse): Promise<Context>;
-  /** Settles the charges of a request, and says in headers what is left. */
-  settle(context: Context, response: ServerResponse): Promise<void>;
-  /** Masks and logs whatever was thrown. */
-  fail(error: unknown, response: ServerResponse): GatewayError;
 };
 
 /** The REST face. Throws where a route does not fit the schema, so that no such server starts. */

@@ -1,8 +1,9 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Viewer } from './auth/viewer.ts';
 import type { EntityManager } from './database/database.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './editor-auth/credential-cipher.ts';
-import type { ErrorCode } from './errors.ts';
+import type { ErrorCode, GatewayError } from './errors.ts';
 import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
@@ -58,4 +59,14 @@ export type Context = {
   readonly charges: Charges;
   /** How a REST path reads a list; GraphQL asks by connection arguments. */
   readonly listing?: Listing;
+};
+
+/** What both APIs do with every request. */
+export type RequestHooks = {
+  /** Authenticates a request and opens its context; given a viewer, it only opens one. */
+  open(request: IncomingMessage, response: ServerResponse, as?: Viewer): Promise<Context>;
+  /** Settles the charges of a request, and sets the headers that show what is left. */
+  settle(context: Context, response: ServerResponse): Promise<void>;
+  /** Logs what was thrown, and returns the error that the caller is shown. */
+  fail(error: unknown, response: ServerResponse): GatewayError;
 };

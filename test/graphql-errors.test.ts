@@ -236,6 +236,23 @@ test('a variable inside a JSON literal is stored, however often the document is 
   }
 });
 
+test("a variable in a JSON literal is stored under any key, also one of an object's prototype", async () => {
+  const query = `mutation ($value: JSON) {
+    publishNotification(input: {
+      userId: "alice", id: "json-key", title: "T", task: { id: "t", projectId: "p" }
+      payload: { planRequested: { toolId: "t", input: { summary: "s", plan: "p", constructor: $value } } }
+    }) { notification { ... on PlanRequestedNotification { payload { input } } } }
+  }`;
+  const { data, errors } = await graphql(gateway, query, { value: 1 }, { token: await platform() });
+
+  expect(errors).toEqual([]);
+  expect(data.publishNotification.notification.payload.input).toEqual({
+    summary: 's',
+    plan: 'p',
+    constructor: 1,
+  });
+});
+
 test('a reply to a GET is not stored by caches', async () => {
   const query = new URLSearchParams({ query: '{ editorCredential(userId: "alice") { accessToken } }' });
   const response = await fetch(`${gateway.address}/graphql?${query}`, {

@@ -1,4 +1,4 @@
-import type { OutputRef } from '@pothos/core';
+import type { InputShapeFromFields, OutputRef } from '@pothos/core';
 import type { Listing } from '../context.ts';
 import { cursorOf, positionOf } from '../cursor.ts';
 import type { Page, Position } from '../database/page.ts';
@@ -21,12 +21,7 @@ export type Connection<Node> = {
   totalCount: () => Promise<number>;
 };
 
-type PageArguments = {
-  first?: number | null | undefined;
-  after?: string | null | undefined;
-  last?: number | null | undefined;
-  before?: string | null | undefined;
-};
+type PageArguments = InputShapeFromFields<ReturnType<typeof pageArguments>>;
 
 /**
  * Reads one page of a list: the one that a REST path asked for, else by the connection's arguments.
@@ -62,8 +57,7 @@ function pageOf(
   }
   const position = (argument: string, cursor: string | null | undefined) => {
     const found = cursor == null ? undefined : positionOf(cursor);
-    const isOfList = found !== undefined && isId(found.id);
-    if (cursor != null && !isOfList) {
+    if (cursor != null && !(found && isId(found.id))) {
       faults.push({ path: [argument], message: 'is not a cursor of this list', value: cursor });
     }
     return found;

@@ -4,7 +4,7 @@ import {
   getNamedType,
   type SelectionSetNode,
 } from 'graphql';
-import { fieldOf, selectedFields } from './selected-fields.ts';
+import { type Fragment, fieldOf, selectedFields } from './selected-fields.ts';
 
 /** What a field reads of its record: some properties, or what the fields below it read of the same record. */
 type Reads = readonly string[] | 'below';
@@ -38,14 +38,15 @@ export function readsOf(info: GraphQLResolveInfo): ReadonlySet<string> | undefin
 const remembered = new WeakMap<GraphQLResolveInfo['fieldNodes'], ReadonlySet<string>>();
 
 function collect({ schema, fragments, fieldNodes, returnType }: GraphQLResolveInfo): Set<string> {
-  const entered = new Set<string>();
+  const entered = new Set<Fragment>();
+  const fragmentsByName = new Map(Object.entries(fragments));
   const found = fieldNodes.flatMap(({ selectionSet }) => below(returnType, selectionSet));
   // In one order, so that the same choice is the same statement.
   return new Set(found.sort());
 
   function below(type: GraphQLOutputType, set: SelectionSetNode | undefined): string[] {
     if (set === undefined) return [];
-    return selectedFields(set, (name) => fragments[name], entered)
+    return selectedFields(set, fragmentsByName, entered)
       .flatMap(({ node: { name, selectionSet }, typeName = getNamedType(type).name }) => {
         const field = fieldOf(schema.getType(typeName), name.value);
         if (field === undefined) return name.value === '__typename' ? [] : [ANYTHING];

@@ -1,4 +1,4 @@
-import { GraphQLScalarType, Kind, type ValueNode, valueFromASTUntyped } from 'graphql';
+import { GraphQLScalarType, Kind } from 'graphql';
 import { Secret } from '../secret.ts';
 import { parseTime, TIME_RULE, type Time } from '../time.ts';
 
@@ -15,7 +15,6 @@ export const DateTime = new GraphQLScalarType<Time, string>({
   description: 'A time by RFC 3339. Answers are in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
   parseValue: readTime,
-  parseLiteral: (node) => readTime(textOf(node)),
   serialize(value) {
     if (typeof value === 'string') return value;
     throw new TypeError('is not a time');
@@ -28,7 +27,6 @@ export const JSONValue = new GraphQLScalarType<unknown, unknown>({
   description: 'Any JSON value, given back equal to what was sent, keys in their order.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
   parseValue: (value) => value,
-  parseLiteral: (node, variables) => valueFromASTUntyped(node, variables),
   serialize: (value) => value,
 });
 
@@ -38,7 +36,8 @@ export const SecretText = new GraphQLScalarType<Secret, string>({
   description:
     'A credential or a preview token. It never appears in an error or a log. Only `editorCredential` and `Workspace.previewToken` return one.',
   parseValue: parseSecret,
-  parseLiteral: (node) => parseSecret(textOf(node)),
+  // An enum value is no string either.
+  parseLiteral: (node) => parseSecret(node.kind === Kind.STRING ? node.value : undefined),
   serialize(value) {
     if (value instanceof Secret) return value.reveal();
     throw new TypeError('is not a credential');
@@ -48,8 +47,4 @@ export const SecretText = new GraphQLScalarType<Secret, string>({
 function parseSecret(value: unknown): Secret {
   if (typeof value !== 'string') throw new TypeError('must be a string');
   return new Secret(value);
-}
-
-function textOf(node: ValueNode): string | undefined {
-  return node.kind === Kind.STRING ? node.value : undefined;
 }

@@ -27,10 +27,7 @@ export function createSchema(rateLimiter: RateLimiter): GraphQLSchema {
   return swapSubscribe(guard(rateLimiter.apply(swapSubscribe(assembleSchema()))));
 }
 
-/**
- * Checks and limits wrap `resolve`. A subscription is checked and charged once, when it starts, so its `subscribe`
- * takes the place of `resolve` while they are put on.
- */
+/** Exchanges the two while checks are wrapped around `resolve`: a subscription is checked once, when it starts. */
 function swapSubscribe(schema: GraphQLSchema): GraphQLSchema {
   return mapSchema(schema, {
     [MapperKind.SUBSCRIPTION_ROOT_FIELD]: ({ resolve, subscribe, ...field }) => ({

@@ -23,29 +23,22 @@ export function holdsSecret(type: GraphQLInputType, seen: ReadonlySet<string> = 
  * Inspects the place at a path below an input type. A value must not be shown if it may contain a credential, is an
  * unknown field, which may be a misspelt one, or is beside a field for a credential, which may be in the wrong field.
  */
-export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path): Place {
+export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, declaredSteps = 0): Place {
   const inner = getNullableType(type);
-  if (typeof step === 'number' && isListType(inner)) return oneStepDown(inspectInput(inner.ofType, rest));
-  const named = getNamedType(type);
-  if (typeof step !== 'string' || !isInputObjectType(named))
-    return { isSecret: holdsSecret(named), declaredSteps: 0 };
+  if (typeof step === 'number' && isListType(inner))
+    return inspectInput(inner.ofType, rest, declaredSteps + 1);
   // A lone value stands for a list of one.
-  const fields = named.getFields();
-  const isBesideSecret = Object.values(fields).some(
-    ({ type }) => getNamedType(type).name === SecretText.name,
-  );
-  const field = fields[step];
-  if (field === undefined) return { isSecret: isBesideSecret || holdsSecret(named), declaredSteps: 0 };
-  const place = oneStepDown(inspectInput(field.type, rest));
+  const named = getNamedType(type);
+  const fields = isInputObjectType(named) ? Object.values(named.getFields()) : [];
+  const field = fields.find(({ name }) => name === step);
+  if (field === undefined) return { isSecret: holdsSecret(named), declaredSteps };
+  const isBesideSecret = fields.some(({ type }) => getNamedType(type).name === SecretText.name);
+  const place = inspectInput(field.type, rest, declaredSteps + 1);
   return { ...place, isSecret: isBesideSecret || place.isSecret };
 }
 
 /** Inspects the place at a path of some arguments, as {@link inspectInput} does below one. */
 export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...path]: Path): Place {
   const argument = declared.find((argument) => argument.name === name);
-  return argument ? oneStepDown(inspectInput(argument.type, path)) : { isSecret: false, declaredSteps: 0 };
-}
-
-function oneStepDown({ isSecret, declaredSteps }: Place): Place {
-  return { isSecret, declaredSteps: declaredSteps + 1 };
+  return argument ? inspectInput(argument.type, path, 1) : { isSecret: false, declaredSteps: 0 };
 }

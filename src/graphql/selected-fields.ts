@@ -3,23 +3,27 @@ import {
   type FragmentDefinitionNode,
   type GraphQLField,
   type GraphQLNamedType,
+  type InlineFragmentNode,
   isInterfaceType,
   isObjectType,
   Kind,
   type SelectionSetNode,
 } from 'graphql';
 
+/** A fragment, named or inline. */
+export type Fragment = FragmentDefinitionNode | InlineFragmentNode;
+
 /** A selected field, and the innermost type condition around it. */
 type SelectedField = { readonly node: FieldNode; readonly typeName: string | undefined };
 
 /**
- * The fields of a selection set, including those in fragments. Each named fragment is entered once: nothing else bounds
- * the work for a document that has not been validated.
+ * The fields of a selection set, including those in fragments. Each fragment is entered once, which bounds the work
+ * for documents that have not been validated.
  */
 export function* selectedFields(
   { selections }: SelectionSetNode,
-  findFragment: (name: string) => FragmentDefinitionNode | undefined,
-  entered: Set<string> = new Set(),
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+  entered: Set<Fragment> = new Set(),
   typeName?: string,
 ): Generator<SelectedField> {
   for (const selection of selections) {
@@ -27,13 +31,12 @@ export function* selectedFields(
       yield { node: selection, typeName };
       continue;
     }
-    const isNamed = selection.kind === Kind.FRAGMENT_SPREAD;
-    if (isNamed && entered.has(selection.name.value)) continue;
-    if (isNamed) entered.add(selection.name.value);
-    const fragment = isNamed ? findFragment(selection.name.value) : selection;
-    if (fragment === undefined) continue;
+    const isSpread = selection.kind === Kind.FRAGMENT_SPREAD;
+    const fragment = isSpread ? fragments.get(selection.name.value) : selection;
+    if (fragment === undefined || entered.has(fragment)) continue;
+    entered.add(fragment);
     const condition = fragment.typeCondition?.name.value ?? typeName;
-    yield* selectedFields(fragment.selectionSet, findFragment, entered, condition);
+    yield* selectedFields(fragment.selectionSet, fragments, entered, condition);
   }
 }
 

@@ -1,15 +1,14 @@
 import {
   type ASTVisitor,
   type FieldNode,
-  type FragmentDefinitionNode,
   GraphQLError,
   type GraphQLField,
   type GraphQLNamedType,
   getNamedType,
   getNullableType,
-  type InlineFragmentNode,
   isListType,
   Kind,
+  type NamedTypeNode,
   type SelectionNode,
   type SelectionSetNode,
   type ValidationContext,
@@ -75,8 +74,7 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
 
   return {
     OperationDefinition(operation) {
-      const inside = measureSet(operation.selectionSet, schema.getRootType(operation.operation));
-      const measure = add(directivesOf(operation), inside);
+      const measure = measureInside(operation, schema.getRootType(operation.operation));
       for (const name of measures) {
         if (measure[name] > documentLimits[name]) {
           context.reportError(new GraphQLError(overLimit(name, measure[name]), { nodes: operation }));
@@ -85,22 +83,24 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
     },
   };
 
-  function measureSet(set: SelectionSetNode | undefined, type: ParentType): Measure {
-    return (set?.selections ?? []).map((selection) => measureOne(selection, type)).reduce(add, nothing);
+  function measureInside(
+    { selectionSet, typeCondition, directives = [] }: Parent,
+    outer: ParentType,
+  ): Measure {
+    const type = (typeCondition && schema.getType(typeCondition.name.value)) ?? outer;
+    const own = { ...nothing, directives: directives.length };
+    return (selectionSet?.selections ?? []).map((selection) => measure(selection, type)).reduce(add, own);
   }
 
-  function measureOne(selection: SelectionNode, type: ParentType): Measure {
+  function measure(selection: SelectionNode, type: ParentType): Measure {
+    if (selection.kind === Kind.INLINE_FRAGMENT) return measureInside(selection, type);
     if (selection.kind === Kind.FIELD) return measureField(selection, type);
-    const inside =
-      selection.kind === Kind.INLINE_FRAGMENT
-        ? measureSet(selection.selectionSet, typeOf(selection) ?? type)
-        : measureFragment(selection.name.value);
-    return add(directivesOf(selection), inside);
+    return add(measureInside(selection, type), measureFragment(selection.name.value));
   }
 
   function measureField(node: FieldNode, type: ParentType): Measure {
     const field = fieldOf(type, node.name.value);
-    const inside = add(directivesOf(node), measureSet(node.selectionSet, getNamedType(field?.type)));
+    const inside = measureInside(node, getNamedType(field?.type));
     return {
       ...inside,
       depth: inside.depth + 1,
@@ -115,22 +115,21 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
     if (known !== undefined) return known;
     // Stands in while the fragment is measured. Another rule reports cycles.
     measured.set(name, nothing);
-    const fragment = context.getFragment(name);
-    const measure = fragment ? measureSet(fragment.selectionSet, typeOf(fragment)) : nothing;
-    measured.set(name, measure);
-    return measure;
-  }
-
-  function typeOf({ typeCondition }: InlineFragmentNode | FragmentDefinitionNode): ParentType {
-    return typeCondition && schema.getType(typeCondition.name.value);
+    const { selectionSet, typeCondition } = context.getFragment(name) ?? {};
+    const found = measureInside({ selectionSet, typeCondition }, undefined);
+    measured.set(name, found);
+    return found;
   }
 }
 
 type ParentType = GraphQLNamedType | null | undefined;
 
-function directivesOf({ directives = [] }: Pick<FieldNode, 'directives'>): Measure {
-  return { ...nothing, directives: directives.length };
-}
+/** Whatever selects fields. */
+type Parent = {
+  readonly selectionSet?: SelectionSetNode | undefined;
+  readonly typeCondition?: NamedTypeNode | undefined;
+  readonly directives?: readonly unknown[] | undefined;
+};
 
 function add(a: Measure, b: Measure): Measure {
   return {

@@ -15,7 +15,7 @@ import { asGatewayError, maskResult, type Reply, type Result } from '../mask.ts'
 import { createDocuments, openOwnDocument } from './documents.ts';
 import { createExecute } from './executor.ts';
 import { type Operation, permissionsOf } from './operation.ts';
-import { faultsOfVariables } from './variables.ts';
+import { faultsOfVariables, type VariableValues } from './variables.ts';
 
 /** A request's parameters, as GraphQL over HTTP defines them (section 5.1). */
 export const Parameters = z.strictObject({
@@ -44,10 +44,7 @@ export type PreparedOperation = {
   /** Charges what a list costs beyond its first point, once it is served. */
   chargeRecords(context: Context, records: number): void;
   /** Returns the data. @throws {GatewayError} the first error, if there is one */
-  run(
-    variables: Readonly<Record<string, unknown>>,
-    context: Context,
-  ): Promise<Readonly<Record<string, unknown>>>;
+  run(variables: VariableValues, context: Context): Promise<Readonly<Record<string, unknown>>>;
 };
 
 /** Runs operations on one schema. */
@@ -75,6 +72,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
         const given = variables ?? {};
         const faults = [...faultsOfVariables(operation.variables, given).take(MAX_ERROR_ITEMS)];
         if (faults.length > 0) {
+          // A caller without permission gets that error first.
           return report({ errors: refusals.length > 0 ? refusals : [new ValidationError(faults)] }, context);
         }
         const result = await start(operation, given, context);
@@ -106,7 +104,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
     },
   };
 
-  function start(operation: Operation, variableValues: Readonly<Record<string, unknown>>, context: Context) {
+  function start(operation: Operation, variableValues: VariableValues, context: Context) {
     const { document, node } = operation;
     if (node.operation !== OperationTypeNode.SUBSCRIPTION) return execute(operation, variableValues, context);
     const operationName = node.name?.value;
@@ -117,28 +115,23 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
 /** @throws {GraphQLError} with the status that GraphQL over HTTP prescribes */
 function requireAllowed({ node }: Operation, allowed: Allowed): void {
   if (node.operation === OperationTypeNode.MUTATION && !allowed.mutation) {
-    throw refused(405, 'A mutation needs a POST request.', { Allow: 'POST' });
+    throw refused('A mutation needs a POST request.', { status: 405, headers: { Allow: 'POST' } });
   }
   if (node.operation === OperationTypeNode.SUBSCRIPTION && !allowed.subscription) {
-    throw refused(406, 'A subscription needs a request that accepts text/event-stream.');
+    throw refused('A subscription needs a request that accepts text/event-stream.', { status: 406 });
   }
 }
 
-function refused(
-  status: number,
-  message: string,
-  headers: Readonly<Record<string, string>> = {},
-): GraphQLError {
-  const originalError = new BadRequestError(message);
-  return new GraphQLError(message, { originalError, extensions: { http: { status, headers } } });
+function refused(message: string, http: { status: number; headers?: Record<string, string> }): GraphQLError {
+  return new GraphQLError(message, { originalError: new BadRequestError(message), extensions: { http } });
 }
 
 /** Masks the errors of a result, logs those that are internal, and notes the first for the metrics. */
 function report(result: Result, { log, failures }: Context): Reply {
   const reply = maskResult(result);
-  const errors = reply.errors?.map(({ known }) => known) ?? [];
-  for (const error of errors) if (error instanceof InternalError) logInternalError(log, error);
-  const [first] = errors;
-  if (first !== undefined && failures.length === 0) failures.push({ code: first.code });
+  for (const { known } of reply.errors ?? []) {
+    if (known instanceof InternalError) logInternalError(log, known);
+    if (failures.length === 0) failures.push({ code: known.code });
+  }
   return reply;
 }

@@ -16,13 +16,7 @@ import { LRUCache } from 'lru-cache';
 import type { Context } from '../../context.ts';
 import { holdsSecret } from '../secret-inputs.ts';
 import type { Operation } from './operation.ts';
-
-/** Executes an operation on one schema, as graphql-js's `execute` does. */
-export type Execute = (
-  operation: Operation,
-  variables: Readonly<Record<string, unknown>>,
-  context: Context,
-) => Promise<ExecutionResult>;
+import type { VariableValues } from './variables.ts';
 
 /**
  * How often an operation is interpreted before it is compiled. Compiling takes longer than validating, so unique
@@ -40,11 +34,15 @@ const MAX_COMPILED_CHARACTERS = 8192;
  * Execution by graphql-js, and by a function compiled of the operation once it is seen often and if both are provably
  * equal. Variables are coerced by graphql-js first in any case.
  */
-export function createExecute(schema: GraphQLSchema): Execute {
+export function createExecute(schema: GraphQLSchema) {
   const seen = new WeakMap<Operation, number>();
   const compiled = new LRUCache<Operation, CompiledQuery>({ max: MAX_COMPILED });
 
-  return async (operation, variables, context) => {
+  return async (
+    operation: Operation,
+    variables: VariableValues,
+    context: Context,
+  ): Promise<ExecutionResult> => {
     const run = compiled.get(operation) ?? compileOften(operation);
     if (run === undefined) return interpret(schema, operation, variables, context);
     const { errors } = getVariableValues(schema, operation.node.variableDefinitions ?? [], variables);
@@ -68,7 +66,7 @@ export function createExecute(schema: GraphQLSchema): Execute {
 export async function interpret(
   schema: GraphQLSchema,
   { document, node }: Operation,
-  variableValues: Readonly<Record<string, unknown>>,
+  variableValues: VariableValues,
   contextValue: Context,
 ): Promise<ExecutionResult> {
   return execute({ schema, document, operationName: node.name?.value, variableValues, contextValue });

@@ -1,15 +1,16 @@
 import {
   type DocumentNode,
+  type FragmentDefinitionNode,
   type GraphQLSchema,
   getOperationAST,
   Kind,
   type OperationDefinitionNode,
 } from 'graphql';
 import type { Viewer } from '../../auth/viewer.ts';
-import { BadRequestError, type GatewayError } from '../../errors.ts';
+import { BadRequestError } from '../../errors.ts';
 import { type Access, accessOf, refusalOf } from '../access.ts';
-import { selectedFields } from '../selected-fields.ts';
-import { findVariables, type Variable } from './variables.ts';
+import { type Fragment, selectedFields } from '../selected-fields.ts';
+import { findVariables, type Variable, type VariableValues } from './variables.ts';
 
 /** One operation of a valid document. */
 export type Operation = {
@@ -46,20 +47,11 @@ export function createOperations(schema: GraphQLSchema, document: DocumentNode):
 const NO_OPERATION =
   'The document has no operation of that name, or several operations and `operationName` names none of them.';
 
-/** What a viewer may do with an operation, as far as that is known: its arguments may not be. */
-export type Permissions = {
-  /** The access that the permitted root fields declare. */
-  readonly permitted: readonly Access[];
-  /** An error for each of the other root fields. */
-  readonly refusals: readonly GatewayError[];
-};
-
-/** Checks what a viewer may do with an operation; without `args`, what they may do with some arguments. */
-export function permissionsOf(
-  { rootAccess }: Operation,
-  viewer: Viewer,
-  args?: Readonly<Record<string, unknown>>,
-): Permissions {
+/**
+ * What a viewer may do with an operation: the access of the root fields that they may ask for, and an error for each of
+ * the others. Without `args`, as far as that is known.
+ */
+export function permissionsOf({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
   const checked = rootAccess.map((access) => ({ access, refusal: refusalOf(access, viewer, args) }));
   return {
     permitted: checked.flatMap(({ access, refusal }) => (refusal ? [] : access)),
@@ -69,24 +61,29 @@ export function permissionsOf(
 
 /** Whether every root field of every operation is introspection, which needs no token while GraphiQL is on. */
 export function isIntrospection(document: DocumentNode): boolean {
+  const fragments = fragmentsOf(document);
+  const entered = new Set<Fragment>();
   return document.definitions.every(
     (definition) =>
       definition.kind !== Kind.OPERATION_DEFINITION ||
-      rootFields(document, definition).every(({ node }) => node.name.value.startsWith('__')),
+      selectedFields(definition.selectionSet, fragments, entered).every(({ node }) =>
+        node.name.value.startsWith('__'),
+      ),
   );
 }
 
 function rootAccessOf(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
   const defined = schema.getRootType(operation.operation)?.getFields() ?? {};
+  const selected = selectedFields(operation.selectionSet, fragmentsOf(document));
   const byResponseName = new Map(
-    rootFields(document, operation).map(({ node: { alias, name } }) => [(alias ?? name).value, name.value]),
+    selected.map(({ node: { alias, name } }) => [(alias ?? name).value, name.value]),
   );
   return [...byResponseName.values()].flatMap((name) =>
     defined[name] ? accessOf(name, defined[name].extensions) : [],
   );
 }
 
-function rootFields({ definitions }: DocumentNode, { selectionSet }: OperationDefinitionNode) {
+function fragmentsOf({ definitions }: DocumentNode): Map<string, FragmentDefinitionNode> {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
-  return selectedFields(selectionSet, (name) => fragments.find((fragment) => fragment.name.value === name));
+  return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
 }

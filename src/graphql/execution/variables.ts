@@ -35,6 +35,9 @@ export type Variable = {
   readonly maxItems: number;
 };
 
+/** The values that a request gives for variables. */
+export type VariableValues = Readonly<Record<string, unknown>>;
+
 /** The variables that an operation declares, with the places where they are used. */
 export function findVariables(
   schema: GraphQLSchema,
@@ -88,10 +91,7 @@ const UNLIMITED = Number.POSITIVE_INFINITY;
  * What is wrong with the variables of a request, at the arguments that take them. Lazy: no more is looked at than is
  * asked for. graphql-js would refuse them too, after reading all of them, with whole values in its messages.
  */
-export function* faultsOfVariables(
-  variables: readonly Variable[],
-  given: Readonly<Record<string, unknown>>,
-): Generator<Fault> {
+export function* faultsOfVariables(variables: readonly Variable[], given: VariableValues): Generator<Fault> {
   for (const { name, type, hasDefault, path: start, maxItems } of variables) {
     const sent = Object.hasOwn(given, name) ? given[name] : undefined;
     if (sent === undefined && hasDefault) continue;

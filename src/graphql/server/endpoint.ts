@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { anonymous } from '../../auth/viewer.ts';
-import type { Context } from '../../context.ts';
-import { BadRequestError, type GatewayError, locationOf, UnauthenticatedError } from '../../errors.ts';
+import type { Context, RequestHooks } from '../../context.ts';
+import { BadRequestError, UnauthenticatedError, ValidationError } from '../../errors.ts';
 import { faultsOf } from '../../faults.ts';
 import { accepts } from '../../http/accept.ts';
 import { searchOf } from '../../http/address.ts';
@@ -18,17 +18,13 @@ import { resultTypeOf } from './media-type.ts';
 import type { createResponder, Outcome } from './yoga.ts';
 
 /** What the GraphQL API needs of the gateway. */
-export type GraphQLOptions = {
+export type GraphQLOptions = RequestHooks & {
   engine: Engine;
   rateLimiter: Pick<RateLimiter, 'refuseExhausted'>;
   /** Opens what answers everything but plain successes. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
   /** Whether introspection needs no token. */
   openIntrospection: boolean;
-  /** Authenticates a request and opens its context; for `anonymous` it only opens one. */
-  open(request: IncomingMessage, response: ServerResponse, as?: typeof anonymous): Promise<Context>;
-  settle(context: Context, response: ServerResponse): Promise<void>;
-  fail(error: unknown, response: ServerResponse): GatewayError;
 };
 
 /**
@@ -55,7 +51,9 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     try {
       context = await openFor(request, response, read);
       rateLimiter.refuseExhausted(context);
-      return isSupported(request) ? await answer(request, response, await read(), context) : {};
+      // Yoga refuses other methods.
+      if (request.method !== 'POST' && request.method !== 'GET') return {};
+      return await answer(request, response, await read(), context);
     } catch (error) {
       return { refusal: fail(error, response) };
     } finally {
@@ -103,18 +101,13 @@ function asksIntrospection(read: () => Promise<Parameters>): Promise<boolean> {
     .catch(() => false);
 }
 
-/** Yoga refuses other methods. */
-function isSupported({ method }: IncomingMessage): boolean {
-  return method === 'POST' || method === 'GET';
-}
-
 /** @throws {BadRequestError} if the request cannot be read, or has parameters of another shape */
 async function readParameters(request: IncomingMessage, response: ServerResponse): Promise<Parameters> {
   const sent = request.method === 'POST' ? await readJson(request, response) : parametersOf(request);
   const parsed = Parameters.safeParse(sent);
   if (parsed.success) return parsed.data;
-  const [fault] = faultsOf(parsed, sent, ['parameters']);
-  throw new BadRequestError(fault ? `Invalid request: ${locationOf(fault.path)} ${fault.message}.` : '');
+  // The message of a validation error repeats no key that the caller chose.
+  throw new BadRequestError(new ValidationError(faultsOf(parsed, sent, ['parameters'])).message);
 }
 
 /** The parameters of a request without a body. @throws {BadRequestError} if one is not JSON */
@@ -122,9 +115,8 @@ function parametersOf(request: IncomingMessage): Record<string, unknown> {
   const query = searchOf(request);
   const entries = [...new Set(query.keys())].map((name) => {
     const text = query.get(name) ?? '';
-    return [name, JSON_PARAMETERS.has(name) ? parseJson(text, ['query', name]) : text] as const;
+    const isJson = name === 'variables' || name === 'extensions';
+    return [name, isJson ? parseJson(text, ['query', name]) : text] as const;
   });
   return Object.fromEntries(entries);
 }
-
-const JSON_PARAMETERS = new Set(['variables', 'extensions']);
