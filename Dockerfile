@@ -23,4 +23,4 @@ EXPOSE 4000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Node.js itself, not npm, so that signals reach the gateway. It has 10 seconds to finish what runs.
-CMD ["node", "--expose-gc", "--max-semi-space-size=16", "--no-parallel-scavenge", "--heap-growing-percent=20", "src/main.ts"]
+CMD ["node", "--expose-gc", "--max-semi-space-size=32", "--no-parallel-scavenge", "src/main.ts"]
