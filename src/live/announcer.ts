@@ -49,6 +49,7 @@ export function createAnnouncer(
   let pending = new Map<string, Change>();
   let gathering: NodeJS.Timeout | undefined;
   let isSending = false;
+  let isClosing = false;
   let sent = 0;
   let heard = 0;
   let isHeard = true;
@@ -76,6 +77,7 @@ export function createAnnouncer(
       clearTimeout(gathering);
       clearTimeout(waiting);
       if (pending.size > 0) await send();
+      isClosing = true;
       await session.close();
     },
   };
@@ -95,7 +97,9 @@ export function createAnnouncer(
       await session.notify(writePayloads({ from, number, changes }));
       waiting ??= setTimeout(() => doubt(number), PATIENCE_MS).unref();
     } catch (error) {
-      log.warn({ err: error }, 'announcing changes failed; other gateways find them by sweeping');
+      // Closing the session interrupts a message that is under way.
+      if (!isClosing)
+        log.warn({ err: error }, 'announcing changes failed; other gateways find them by sweeping');
     } finally {
       isSending = false;
       if (pending.size > 0) gather();
