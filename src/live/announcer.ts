@@ -49,6 +49,7 @@ export function createAnnouncer(
   let pending = new Map<string, Change>();
   let gathering: NodeJS.Timeout | undefined;
   let isSending = false;
+  let sending: Promise<void> = Promise.resolve();
   let isClosing = false;
   let sent = 0;
   let heard = 0;
@@ -68,22 +69,26 @@ export function createAnnouncer(
       for (const change of message.changes) hub.announce(change);
     },
     probe() {
-      if (!isSending && pending.size === 0) void send();
+      if (!isSending && pending.size === 0) sending = send();
     },
     get isHeard() {
       return isHeard;
     },
     async close() {
-      clearTimeout(gathering);
-      clearTimeout(waiting);
-      if (pending.size > 0) await send();
       isClosing = true;
+      clearTimeout(gathering);
+      await sending;
+      if (pending.size > 0) await send();
+      clearTimeout(waiting);
       await session.close();
     },
   };
 
   function gather(): void {
-    if (gathering === undefined && !isSending) gathering = setTimeout(() => void send(), GATHER_MS);
+    if (gathering !== undefined || isSending || isClosing) return;
+    gathering = setTimeout(() => {
+      sending = send();
+    }, GATHER_MS);
   }
 
   async function send(): Promise<void> {
@@ -97,9 +102,7 @@ export function createAnnouncer(
       await session.notify(writePayloads({ from, number, changes }));
       waiting ??= setTimeout(() => doubt(number), PATIENCE_MS).unref();
     } catch (error) {
-      // Closing the session interrupts a message that is under way.
-      if (!isClosing)
-        log.warn({ err: error }, 'announcing changes failed; other gateways find them by sweeping');
+      log.warn({ err: error }, 'announcing changes failed; other gateways find them by sweeping');
     } finally {
       isSending = false;
       if (pending.size > 0) gather();

@@ -42,7 +42,9 @@ export function startLiveEvents(
       return announcer.isHeard ? 'ok' : 'are not announced';
     },
     async close() {
-      await Promise.all([listener.close(), sweep.stop(), announcer.close()]);
+      // Last the announcer: the others have it probe.
+      await Promise.all([listener.close(), sweep.stop()]);
+      await announcer.close();
     },
   };
 }
