@@ -64,9 +64,9 @@ const nothing: Measure = { depth: 0, rootFields: 0, aliases: 0, directives: 0, c
 const PLAIN_LIST = 4;
 
 /**
- * A validation rule that refuses costly documents before anything runs. A field costs 1, times the lists that it
- * lies in; a page size that comes in a variable counts as the largest. Each fragment is measured once, so that
- * measuring stays linear where spreading would not.
+ * A validation rule that refuses costly documents before anything runs. A field costs 1, times the sizes of the lists
+ * around it; a page size in a variable counts as the maximum. Each fragment is measured once, so that the time is
+ * linear.
  */
 export function limitDocument(context: ValidationContext): ASTVisitor {
   const schema = context.getSchema();

@@ -21,7 +21,7 @@ import type { createResponder, Outcome } from './yoga.ts';
 export type GraphQLOptions = RequestHooks & {
   engine: Engine;
   rateLimiter: Pick<RateLimiter, 'refuseExhausted'>;
-  /** Opens what answers everything but plain successes. */
+  /** Opens the responder for everything but plain successes. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
   /** Whether introspection needs no token. */
   openIntrospection: boolean;
