@@ -1,5 +1,6 @@
 import {
   type ASTVisitor,
+  BREAK,
   type FieldNode,
   GraphQLError,
   type GraphQLField,
@@ -21,6 +22,7 @@ export const documentLimits = {
   characters: 65_536,
   nesting: 100,
   tokens: 5000,
+  operations: 50,
   depth: 16,
   rootFields: 20,
   aliases: 50,
@@ -73,6 +75,12 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
   const measured = new Map<string, Measure>();
 
   return {
+    Document({ definitions }) {
+      const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length;
+      if (operations <= documentLimits.operations) return undefined;
+      context.reportError(new GraphQLError(overLimit('operations', operations)));
+      return BREAK;
+    },
     OperationDefinition(operation) {
       const measure = measureInside(operation, schema.getRootType(operation.operation));
       for (const name of measures) {
