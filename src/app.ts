@@ -185,11 +185,13 @@ export async function createApp(
   });
 
   const answerGraphQL: RequestListener = (request, response) => {
-    if (graphiql === undefined || request.method === 'POST') return void graphql(request, response);
-    graphiql(request, response, (error) => {
-      if (error === undefined) void graphql(request, response);
-      else sendError(response, fail(error, response));
-    });
+    const answer = (error?: unknown) =>
+      (error === undefined ? graphql(request, response) : Promise.reject(error)).catch((failure: unknown) => {
+        if (response.headersSent) response.destroy();
+        else sendError(response, fail(failure, response));
+      });
+    if (graphiql === undefined || request.method === 'POST') void answer();
+    else graphiql(request, response, answer);
   };
 
   const secure = securityHeaders();

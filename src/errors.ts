@@ -1,4 +1,4 @@
-/** Where a fault lies, from the root of the request: `['input', 'preferences', 0, 'emailEnabled']`. */
+/** The path of an error item, from the root of the request: `['input', 'preferences', 0, 'emailEnabled']`. */
 export type Path = readonly (string | number)[];
 
 /** One broken rule. `value` is what was sent, null where nothing was, {@link REDACTED} near a credential. */
@@ -56,7 +56,7 @@ export class BadRequestError extends GatewayError {
   readonly code = 'BAD_REQUEST';
 }
 
-/** No token, or one that does not hold. `reason` says which check failed, for the log alone. */
+/** No token, or an invalid one. `reason` says which check failed, for the log alone. */
 export class UnauthenticatedError extends GatewayError {
   readonly code = 'UNAUTHENTICATED';
   readonly tokenSent: boolean;
@@ -87,7 +87,7 @@ export class ForbiddenError extends GatewayError {
   }
 }
 
-/** No such record of this user, or no such path: the same words for both, and for someone else's record. */
+/** No such path, no such record, or another user's record: the same message for all three. */
 export class NotFoundError extends GatewayError {
   readonly code = 'NOT_FOUND';
 
@@ -96,7 +96,7 @@ export class NotFoundError extends GatewayError {
   }
 }
 
-/** The client's id is taken by other content, or the version is no longer the current one. */
+/** The client's ID exists with other content, or the version is no longer current. */
 export class ConflictError extends GatewayError {
   readonly code = 'CONFLICT';
 }
@@ -135,7 +135,7 @@ export class InternalError extends GatewayError {
   }
 }
 
-/** The gateway stops: the last word of a live stream, which is to be opened again. */
+/** The gateway is shutting down. The last event of a live stream, which the client should open again. */
 export class GoingAwayError extends GatewayError {
   readonly code = 'GOING_AWAY';
 

@@ -29,6 +29,7 @@ const sized: Record<string, (count: number) => string> = {
   nesting: (count) =>
     `query ($a: JSON) { workspaces(status: ${'['.repeat(count - 2)}${']'.repeat(count - 2)}) { totalCount } }`,
   tokens: (count) => `{ workspaces(status: [${'RUNNING '.repeat(count - 12)}]) { totalCount } }`,
+  operations: (count) => times(count, (i) => `query Q${i} { __typename }`),
   depth: (count) =>
     `{ __schema { types { ${'ofType { '.repeat(count - 3)} name ${'} '.repeat(count - 3)} } } }`,
   'root fields': (count) => `{ ${'__typename '.repeat(count)} }`,
@@ -43,6 +44,7 @@ test.each([
   ['characters', 65_536],
   ['nesting', 100],
   ['tokens', 5000],
+  ['operations', 50],
   ['depth', 16],
   ['root fields', 20],
   ['aliases', 50],
@@ -60,6 +62,7 @@ test.each([
   ['characters', 65_536, 1_000_000],
   ['nesting', 100, 101],
   ['nesting', 100, 30_000],
+  ['operations', 50, 51],
   ['depth', 16, 17],
   ['depth', 16, 90],
   ['root fields', 20, 21],

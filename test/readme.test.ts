@@ -60,10 +60,12 @@ test('the tour shows every REST path', () => {
 });
 
 test('the limits of GraphQL documents are the ones that hold', () => {
-  const { characters, tokens, nesting, depth, rootFields, aliases, directives, cost } = documentLimits;
+  const { characters, tokens, nesting, operations, depth, rootFields, aliases, directives, cost } =
+    documentLimits;
   const [length, most, highest] = [characters, tokens, cost].map((limit) => limit.toLocaleString('en'));
   expect(readme.replace(/\s+/g, ' ')).toContain(
-    `more than ${length} characters, ${most} tokens, ${nesting} nested brackets, ${depth} levels of fields, ` +
+    `more than ${length} characters, ${most} tokens, ${nesting} nested brackets, ${operations} operations, ` +
+      `${depth} levels of fields, ` +
       `${rootFields} root fields, ${aliases} aliases, ${directives} directives, or a cost of ${highest}.`,
   );
 });

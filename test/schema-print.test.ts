@@ -10,7 +10,7 @@ import {
   isSpecifiedScalarType,
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { printSchema } from '../src/graphql/print.ts';
+import { printSchema } from '../src/commands/print-schema.ts';
 import { assembleSchema } from '../src/graphql/schema.ts';
 
 const schema = assembleSchema();

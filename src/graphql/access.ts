@@ -7,7 +7,7 @@ import {
   UnauthenticatedError,
 } from '../errors.ts';
 
-/** What a root field asks of its caller, and the rate limit that it counts against. */
+/** What a root field requires of its caller, and the rate limit that it counts against. */
 export type Access = {
   readonly scope: Scope;
   /** Whether the caller must belong to an organization. */

@@ -8,12 +8,12 @@ import { builder } from './builder.ts';
 import { reads, readsBelow } from './reads.ts';
 import { wholeNumberRule } from './rules.ts';
 
-/** Records of a page unless told. */
+/** The default page size. */
 export const DEFAULT_PAGE = 50;
-/** Records of the largest page. */
+/** The maximum page size. */
 export const LARGEST_PAGE = 100;
 
-/** One page of a list with what Relay's connections tell of it. */
+/** One page of a list, with the page information of Relay connections. */
 export type Connection<Node> = {
   nodes: Node[];
   hasPreviousPage: boolean;
@@ -24,8 +24,8 @@ export type Connection<Node> = {
 type PageArguments = InputShapeFromFields<ReturnType<typeof pageArguments>>;
 
 /**
- * Reads one page of a list: the one that a REST path asked for, else by the connection's arguments.
- * One record more than the page is read, to tell whether another page follows.
+ * Reads one page of a list: the one that a REST path asks for, or the one of the connection's arguments. One more
+ * record is read to find out whether another page follows.
  * @throws {ValidationError} for a bad cursor, or `first` together with `last`
  */
 export async function connect<Node>(

@@ -19,8 +19,8 @@ import {
 import { readableMessage } from './graphql-messages.ts';
 
 /*
- * The one place that turns whatever was thrown into what a GraphQL client reads. Nothing that a library says with
- * values in it gets past.
+ * The one place that turns whatever was thrown into what a GraphQL client reads. No message of a library that contains
+ * values is passed on.
  */
 
 /** The error that a caller is shown for anything thrown. What is not known is an internal error, with its cause. */
@@ -79,7 +79,7 @@ export function maskError(error: unknown): MaskedError {
   return new MaskedError(error, known, createItemWriter()(known), { ...httpOf(error, known), spec: false });
 }
 
-/** What an operation came to: a result of graphql-js, or errors of any kind in place of one. */
+/** The result of an operation: one of graphql-js, or errors of any kind instead. */
 export type Result = {
   readonly errors?: readonly unknown[] | undefined;
   readonly data?: ExecutionResult['data'];

@@ -17,12 +17,12 @@ declare module 'graphql' {
   }
 }
 
-/** Tells, as a field's `extensions`, which properties its resolver reads. A field that does not tell may read any. */
+/** Declares, as a field's `extensions`, which properties its resolver reads. Without it, a field may read any. */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
   return { reads: properties };
 }
 
-/** Tells of a field that its resolver hands on the record as it is. */
+/** Declares that a field's resolver returns the record itself. */
 export const readsBelow: { reads: Reads } = { reads: 'below' };
 
 const ANYTHING = '*';

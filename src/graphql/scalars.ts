@@ -21,7 +21,7 @@ export const DateTime = new GraphQLScalarType<Time, string>({
   },
 });
 
-/** Any JSON, passed through as it came. */
+/** Any JSON, passed through unchanged. */
 export const JSONValue = new GraphQLScalarType<unknown, unknown>({
   name: 'JSON',
   description: 'Any JSON value, given back equal to what was sent, keys in their order.',

@@ -2,17 +2,18 @@ import type { Redis } from 'ioredis';
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Bucket } from '../context.ts';
 
-/** Requests of one user a minute; 0 is no limit. */
+/** Points of one user per minute; 0 turns a limit off. */
 export type Limits = Readonly<Record<Bucket, number>>;
 
 /** What counts each bucket, by user. */
 export type Counters = Readonly<Record<Bucket, RateLimiterAbstract>>;
 
-/** The time that a limit is for. */
+/** The window of a limit. */
 export const WINDOW_SECONDS = 60;
 
 /**
- * Counters in memory, or over all processes in Redis; while Redis is away in memory again, which is told each time.
+ * Counters in memory, or in Redis for all processes together. While Redis is unreachable they count in memory, and call
+ * `onFallback` each time.
  */
 export function createCounters(
   limits: Limits,

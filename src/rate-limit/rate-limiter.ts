@@ -145,7 +145,7 @@ export function createRateLimiter(limits: Limits, counters: Counters): RateLimit
   };
 }
 
-/** The headers that tell a caller what is left of the bucket that was charged. */
+/** The headers that show a caller what is left of the bucket that was charged. */
 export function quotaHeaders({ quota }: Charges): [name: string, value: string][] {
   if (quota === undefined) return [];
   return [

@@ -4,18 +4,21 @@ import type { Listing } from '../context.ts';
 /** Reads of one user that run at once. */
 const READS_AT_ONCE = 4;
 
-/** A list of more records than this holds the event loop up for others. */
+/** Longer lists block the event loop noticeably. */
 const LONG_LIST = 1000;
 
 /**
- * After a long list a user's next one waits so many times as long as reading it took. Writing it takes three times as
- * long, on the event loop: all other users have about five sixths of that.
+ * After a long list, the user's next one waits this many times the reading time. Serializing takes three times as long
+ * as reading, so that other users have about five sixths of the event loop.
  */
 const REST = 20;
 
+/** On a busy machine reading takes long for other reasons than the list. */
+const MAX_REST_MS = 1000;
+
 /**
- * Has each user read a few things at once, and of lists that may be long one. Somebody who asks for long lists without
- * end takes a part of the event loop's time, not all of it.
+ * Runs a few reads of each user at once, and one list that may be long, so that a user who keeps requesting long lists
+ * cannot take the whole event loop.
  */
 export class ReadTurns {
   readonly #reads = new Turns(READS_AT_ONCE);
@@ -32,14 +35,14 @@ export class ReadTurns {
     const list = async (rest: (ms: number) => void) => {
       const startedAt = performance.now();
       const result = await this.#reads.take(user, read);
-      if (recordsIn(result) > LONG_LIST) rest(REST * (performance.now() - startedAt));
+      if (recordsIn(result) > LONG_LIST) rest(Math.min(REST * (performance.now() - startedAt), MAX_REST_MS));
       return result;
     };
     return this.#lists.take(user, list);
   }
 }
 
-/** Work of one key runs so much at once; more waits in the order in which it came. */
+/** Runs a limited number of tasks per key at once; further ones wait in order. */
 export class Turns {
   readonly #limit: number;
   readonly #lines = new Map<string, Line>();
@@ -69,7 +72,7 @@ export class Turns {
     }
   }
 
-  /** Whoever waits takes the place over, so that nobody who comes meanwhile is first. */
+  /** Hands the place to the next in line, so that no newcomer overtakes it. */
   #pass(key: string, line: Line): void {
     const next = line.waiting.shift();
     if (next === undefined) line.running -= 1;

@@ -1,15 +1,15 @@
 import { Redis } from 'ioredis';
 import type { Log } from '../log.ts';
 
-/** Redis is near or it is away: nobody waits longer for a counter. */
+/** A command that takes longer fails, so that no request waits longer for a counter. */
 const TIMEOUT_MS = 500;
 
 const LONGEST_RETRY_MS = 2000;
 
 /**
- * Connects in the background, again and again where Redis goes away. Commands fail at once meanwhile, so that
- * whoever asks can do without. A Redis that falls silent is away as well: its connection is given up, so that only
- * those who ask at that moment wait for it. Going and coming back are logged, each once.
+ * Connects in the background, and reconnects after a disconnection. Meanwhile commands fail at once, so that callers
+ * can fall back. A Redis that stops responding is disconnected, so that only the commands of that moment wait for it.
+ * Each disconnection and reconnection is logged once.
  */
 export function openRedis(url: string, log: Log): Redis {
   const redis = new Redis(url, {

@@ -109,6 +109,10 @@ const documents: Attack[] = [
     what: 'fragments that spread each other',
     query: `{ ${repeat(600, (i) => `...F${i}`)} } ${repeat(600, (i) => `fragment F${i} on Query { ...F${(i + 1) % 600} }`)}`,
   },
+  {
+    what: '430 operations over a chain of 300 fragments',
+    query: `${repeat(430, (i) => `query Q${i} { ...F0 }`)} ${repeat(300, (i) => `fragment F${i} on Query { ...F${i + 1} }`)} fragment F300 on Query { __typename }`,
+  },
   { what: 'a block string without an end', query: `{ a(b: """${'"" '.repeat(20_000)} }` },
   { what: 'brackets without an end', query: '{'.repeat(65_000) },
   { what: 'unterminated strings', query: `{ a ${'"\n'.repeat(30_000)} }` },

@@ -1,5 +1,6 @@
 import {
   type ASTVisitor,
+  BREAK,
   type FieldNode,
   GraphQLError,
   type GraphQLField,
@@ -21,6 +22,7 @@ export const documentLimits = {
   characters: 65_536,
   nesting: 100,
   tokens: 5000,
+  operations: 50,
   depth: 16,
   rootFields: 20,
   aliases: 50,
@@ -64,15 +66,21 @@ const nothing: Measure = { depth: 0, rootFields: 0, aliases: 0, directives: 0, c
 const PLAIN_LIST = 4;
 
 /**
- * A validation rule that refuses costly documents before anything runs. A field costs 1, times the lists that it
- * lies in; a page size that comes in a variable counts as the largest. Each fragment is measured once, so that
- * measuring stays linear where spreading would not.
+ * A validation rule that refuses costly documents before anything runs. A field costs 1, times the sizes of the lists
+ * around it; a page size in a variable counts as the maximum. Each fragment is measured once, so that the time is
+ * linear.
  */
 export function limitDocument(context: ValidationContext): ASTVisitor {
   const schema = context.getSchema();
   const measured = new Map<string, Measure>();
 
   return {
+    Document({ definitions }) {
+      const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length;
+      if (operations <= documentLimits.operations) return undefined;
+      context.reportError(new GraphQLError(overLimit('operations', operations)));
+      return BREAK;
+    },
     OperationDefinition(operation) {
       const measure = measureInside(operation, schema.getRootType(operation.operation));
       for (const name of measures) {

@@ -26,7 +26,7 @@ export const Parameters = z.strictObject({
 });
 export type Parameters = z.output<typeof Parameters>;
 
-/** The operations that a request may run: changes need `POST`, and subscriptions a client that takes event streams. */
+/** The operations that a request may run: mutations need `POST`, subscriptions a client that accepts event streams. */
 export type Allowed = { readonly mutation: boolean; readonly subscription: boolean };
 
 /** A subscription that has started: results, one for each event, and what makes a reply of one. */

@@ -6,6 +6,7 @@ import { faultsOf } from '../../faults.ts';
 import { accepts } from '../../http/accept.ts';
 import { searchOf } from '../../http/address.ts';
 import { parseJson, readJson } from '../../http/body.ts';
+import { Heartbeats } from '../../http/heartbeats.ts';
 import { sendText } from '../../http/reply.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { whenAsked } from '../../when-asked.ts';
@@ -13,7 +14,6 @@ import { parseDocument } from '../execution/documents.ts';
 import { type Engine, Parameters } from '../execution/engine.ts';
 import { isIntrospection } from '../execution/operation.ts';
 import { EVENT_STREAM, sendEvents } from './event-stream.ts';
-import { Heartbeats } from './heartbeats.ts';
 import { resultTypeOf } from './media-type.ts';
 import type { createResponder, Outcome } from './yoga.ts';
 
@@ -21,7 +21,7 @@ import type { createResponder, Outcome } from './yoga.ts';
 export type GraphQLOptions = RequestHooks & {
   engine: Engine;
   rateLimiter: Pick<RateLimiter, 'refuseExhausted'>;
-  /** Opens what answers everything but plain successes. */
+  /** Opens the responder for everything but plain successes. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
   /** Whether introspection needs no token. */
   openIntrospection: boolean;

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { Heartbeats } from '../../http/heartbeats.ts';
 import type { Subscription } from '../execution/engine.ts';
 import type { Reply } from '../mask.ts';
-import type { Heartbeats } from './heartbeats.ts';
 
 /** The media type of server-sent events. */
 export const EVENT_STREAM = 'text/event-stream';

@@ -3,7 +3,7 @@ import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
 import { maskError, type Reply } from '../mask.ts';
 import { GRAPHQL_PATH } from './graphql-path.ts';
 
-/** What became of a request: refused with an error, or its document and the reply. Neither for unsupported methods. */
+/** The outcome of a request: the error that refused it, or its document and reply. Neither for unsupported methods. */
 export type Outcome = { readonly refusal?: unknown; readonly query?: string; readonly reply?: Reply };
 
 type ServerContext = { readonly outcome: Outcome };
@@ -36,7 +36,7 @@ export function createResponder(schema: GraphQLSchema) {
   });
 }
 
-/** Yoga would make every error again, and search the document for its place once more. */
+/** Yoga would create every error again, and search the document for its location. */
 function withText(reply: Reply) {
   return { ...reply, stringify: () => JSON.stringify({ errors: reply.errors, data: reply.data }) };
 }
