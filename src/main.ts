@@ -2,6 +2,7 @@ import { readConfig } from './config.ts';
 import { openDatabase } from './database/database.ts';
 import { migrate, pendingMigrations, requireMigrations } from './database/migrate.ts';
 import { startDatabaseServer } from './database/start.ts';
+import { collectWhenIdle } from './idle-collection.ts';
 import { createLog } from './log.ts';
 import { openLogOutput } from './log-output.ts';
 import { addLogMetrics } from './metrics/log-metrics.ts';
@@ -37,6 +38,7 @@ async function main(): Promise<void> {
       const gateway = await startServer(config, database, log);
       // Loading all this made some 50 MiB of room that V8 would keep. It takes a tenth of a second.
       globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+      collectWhenIdle();
       if (config.metrics.kind !== 'off') {
         addProcessMetrics(gateway.metrics);
         addLogMetrics(gateway.metrics, output);
