@@ -1,4 +1,5 @@
 import { Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { CHANNEL } from './message.ts';
 
@@ -32,7 +33,10 @@ export function createAnnouncingSession(url: string, timeoutMs: number): Announc
     },
     async close() {
       const client = await connected?.catch(() => undefined);
-      await client?.end().catch(() => undefined);
+      if (client === undefined) return;
+      // A server that is silent would not answer a goodbye either.
+      await Promise.race([client.end(), pause(timeoutMs, undefined, { ref: false })]).catch(() => undefined);
+      client.connection.stream.destroy();
     },
   };
 }
