@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
+import { endSession } from './end-session.ts';
 import { CHANNEL } from './message.ts';
 
 /** A session that does nothing but announce; it is opened when it is needed, and again after it broke. */
@@ -33,10 +33,7 @@ export function createAnnouncingSession(url: string, timeoutMs: number): Announc
     },
     async close() {
       const client = await connected?.catch(() => undefined);
-      if (client === undefined) return;
-      // A server that is silent would not answer a goodbye either.
-      await Promise.race([client.end(), pause(timeoutMs, undefined, { ref: false })]).catch(() => undefined);
-      client.connection.stream.destroy();
+      if (client !== undefined) await endSession(client, timeoutMs);
     },
   };
 }

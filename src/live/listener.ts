@@ -1,7 +1,7 @@
-import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../log.ts';
+import { endSession } from './end-session.ts';
 import { CHANNEL, type Message, readPayload } from './message.ts';
 
 const FIRST_RETRY_MS = 50;
@@ -58,13 +58,11 @@ export function startListener(
   }
 
   async function listen(onListening: () => void): Promise<void> {
-    const socket = new Socket();
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: timeoutMs,
       query_timeout: timeoutMs,
       keepAlive: true,
-      stream: () => socket,
     });
     const broken = new Promise<never>((_resolve, reject) => {
       client.on('error', reject).on('end', () => reject(new Error('the connection was closed')));
@@ -83,9 +81,7 @@ export function startListener(
       await Promise.race([broken, keepAlive(client)]);
     } finally {
       isUp = false;
-      // A server that is gone without a word would not answer a goodbye either.
-      await Promise.race([client.end(), pause(timeoutMs, undefined, { ref: false })]).catch(() => undefined);
-      socket.destroy();
+      await endSession(client, timeoutMs);
     }
   }
 
