@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { Path } from '../src/errors.ts';
-import { valueAt } from '../src/faults.ts';
+import type { Path } from '../src/errors/gateway-errors.ts';
+import { valueAt } from '../src/errors/validation-issues.ts';
 import { toArguments, toBodyPath } from './wire.ts';
 
 /** The parts of a request that arguments are made of, checked and decoded. */
@@ -35,20 +35,20 @@ export function body(name: string): Source {
 }
 
 /** The sources of a binding, wherever they are nested. */
-export function sourcesOf(binding: Binding): Source[] {
-  return Object.values(binding).flatMap((bound) => (isSource(bound) ? [bound] : sourcesOf(bound)));
+export function listSources(binding: Binding): Source[] {
+  return Object.values(binding).flatMap((bound) => (isSource(bound) ? [bound] : listSources(bound)));
 }
 
 /** Forwards: the arguments that a request stands for. */
-export function argumentsOf(binding: Binding, parts: Parts, bodyShape: z.ZodObject | undefined) {
+export function bindArguments(binding: Binding, parts: Parts, bodyShape: z.ZodObject | undefined) {
   const entries = Object.entries(binding).map(([name, bound]): [string, unknown] => [
     name,
-    isSource(bound) ? argumentOf(bound, parts, bodyShape) : argumentsOf(bound, parts, bodyShape),
+    isSource(bound) ? bindArgument(bound, parts, bodyShape) : bindArguments(bound, parts, bodyShape),
   ]);
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-function argumentOf(source: Source, parts: Parts, bodyShape: z.ZodObject | undefined): unknown {
+function bindArgument(source: Source, parts: Parts, bodyShape: z.ZodObject | undefined): unknown {
   switch (source.from) {
     case 'path':
       return parts.path[source.name];
@@ -63,11 +63,11 @@ function argumentOf(source: Source, parts: Parts, bodyShape: z.ZodObject | undef
 }
 
 /** Backwards: the place in the request that an argument's path came from. */
-export function placeOf(binding: Binding, argument: Path, bodyShape: z.ZodObject | undefined): Path {
+export function locateArgument(binding: Binding, argument: Path, bodyShape: z.ZodObject | undefined): Path {
   const [step, ...rest] = argument;
   const bound = step === undefined ? undefined : binding[step];
   if (bound === undefined) return ['body'];
-  if (!isSource(bound)) return placeOf(bound, rest, bodyShape);
+  if (!isSource(bound)) return locateArgument(bound, rest, bodyShape);
   if (bound.from !== 'body') return [bound.from, bound.name];
   return ['body', bound.name, ...toBodyPath(bodyShape?.shape[bound.name], rest)];
 }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { createItemWriter, type ErrorItem } from '../src/error-items.ts';
-import { errorHeaders, type GatewayError, statusOf } from '../src/errors.ts';
+import { createItemWriter, type ErrorItem } from '../src/errors/error-items.ts';
+import { errorHeaders, type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
 import { sendText } from '../src/http/reply.ts';
 
 /** ErrorResponse of the specification. */
@@ -19,7 +19,7 @@ export function errorResponse(error: GatewayError): ErrorResponse {
 /** Answers an error: its status, its body, and the headers that go with it. */
 export function sendError(response: ServerResponse, error: GatewayError): void {
   for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
-  sendJson(response, statusOf[error.code], errorResponse(error));
+  sendJson(response, httpStatus[error.code], errorResponse(error));
 }
 
 /**

@@ -76,7 +76,7 @@ const taskResult = z
   })
   .meta({ id: 'TaskResultPayload', description: 'What came of a task.' });
 
-function notificationOf<Kind extends string, Payload extends z.ZodObject>(
+function notificationShape<Kind extends string, Payload extends z.ZodObject>(
   typeName: string,
   description: string,
   kind: Kind,
@@ -106,20 +106,25 @@ function notificationOf<Kind extends string, Payload extends z.ZodObject>(
 /** Notification (UserNotification) of the specification. */
 const notification = z
   .discriminatedUnion('kind', [
-    notificationOf(
+    notificationShape(
       'PlanRequestedNotification',
       'A task asks for the approval of its plan.',
       'plan_requested',
       planRequested,
     ),
-    notificationOf(
+    notificationShape(
       'QuestionRequestedNotification',
       'A task asks questions.',
       'question_requested',
       questionRequested,
     ),
-    notificationOf('TaskFailedNotification', 'A task failed.', 'task_failed', taskResult),
-    notificationOf('TaskResponseReadyNotification', 'A task responded.', 'task_response_ready', taskResult),
+    notificationShape('TaskFailedNotification', 'A task failed.', 'task_failed', taskResult),
+    notificationShape(
+      'TaskResponseReadyNotification',
+      'A task responded.',
+      'task_response_ready',
+      taskResult,
+    ),
   ])
   .meta({ id: 'Notification', description: 'One of four variants, told apart by `kind`.' });
 

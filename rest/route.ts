@@ -2,16 +2,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import type { z } from 'zod';
 import type { Context, Listing } from '../src/context.ts';
-import { BadRequestError, type Fault, REDACTED, ValidationError } from '../src/errors.ts';
-import { faultsOf, valueAt } from '../src/faults.ts';
+import {
+  BadRequestError,
+  REDACTED,
+  ValidationError,
+  type ValidationIssue,
+} from '../src/errors/gateway-errors.ts';
+import { toIssues, valueAt } from '../src/errors/validation-issues.ts';
 import type { Engine, PreparedOperation } from '../src/graphql/execution/engine.ts';
-import { pathOf, searchOf } from '../src/http/address.ts';
+import { requestPath, requestQuery } from '../src/http/address.ts';
 import { readJson } from '../src/http/body.ts';
 import { matches } from '../src/http/conditional.ts';
-import { argumentsOf, type Binding, type Parts, placeOf } from './binding.ts';
+import { type Binding, bindArguments, locateArgument, type Parts } from './binding.ts';
 import { pathParameters } from './path.ts';
-import { pageOf, queryOf } from './query.ts';
-import { holdsSecret, selectionOf, writerOf } from './wire.ts';
+import { parseQuery, toPage } from './query.ts';
+import { createWriter, holdsSecret, toSelection } from './wire.ts';
 
 export { body, path, query } from './binding.ts';
 
@@ -69,8 +74,8 @@ export type Handle = (
  * @throws {Error} where its document does not fit the schema
  */
 export function bindRoute(definition: Route, schema: GraphQLSchema, engine: Pick<Engine, 'prepare'>): Handle {
-  const operation = engine.prepare(documentOf(definition, schema));
-  const answer = answererOf(definition);
+  const operation = engine.prepare(writeDocument(definition, schema));
+  const answer = createReplyWriter(definition);
   return async (request, response, context) => {
     context.operations.add(definition.field);
     operation.authorize(context.viewer);
@@ -80,9 +85,9 @@ export function bindRoute(definition: Route, schema: GraphQLSchema, engine: Pick
     if (!definition.paged) return answer(await runAt(definition, operation, parts, context));
     const known = request.headers['if-none-match'];
     const has = known === undefined ? undefined : (etag: string) => matches(known, etag);
-    const listing: Listing = { page: pageOf(parts.query), has };
+    const listing: Listing = { page: toPage(parts.query), has };
     const data = await runAt(definition, operation, parts, { ...context, listing });
-    operation.chargeRecords(context, recordsOf(data, definition));
+    operation.chargeRecords(context, countRecords(data, definition));
     if (listing.etag !== undefined) response.setHeader('ETag', listing.etag);
     response.setHeader('Cache-Control', 'private, no-cache').appendHeader('Vary', 'Authorization');
     const isKnown = listing.etag !== undefined && has?.(listing.etag);
@@ -90,14 +95,14 @@ export function bindRoute(definition: Route, schema: GraphQLSchema, engine: Pick
   };
 }
 
-function documentOf({ field, bind, reply }: Route, schema: GraphQLSchema): string {
+function writeDocument({ field, bind, reply }: Route, schema: GraphQLSchema): string {
   const [keyword, root] = schema.getMutationType()?.getFields()[field]
     ? ['mutation', schema.getMutationType()]
     : ['query', schema.getQueryType()];
   const used = root?.getFields()[field]?.args.filter(({ name }) => name in bind) ?? [];
   const variables = used.map(({ name, type }) => `$${name}: ${type}`).join(', ');
   const given = used.map(({ name }) => `${name}: $${name}`).join(', ');
-  const content = selectionOf(reply.shape);
+  const content = toSelection(reply.shape);
   const selection = reply.from === undefined ? content : `{ ${reply.from} ${content} }`;
   return `${keyword} ${field}${variables && `(${variables})`} { ${field}${given && `(${given})`} ${selection} }`;
 }
@@ -107,12 +112,12 @@ async function readParts(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<Parts> {
-  const faults: Fault[] = [];
+  const issues: ValidationIssue[] = [];
   const parts = {
-    path: pathParameters(definition.path, pathOf(request), faults),
-    query: queryOf(definition, searchOf(request), faults),
+    path: pathParameters(definition.path, requestPath(request), issues),
+    query: parseQuery(definition, requestQuery(request), issues),
   };
-  if (faults.length > 0) throw new BadRequestError('Invalid parameters.', faults);
+  if (issues.length > 0) throw new BadRequestError('Invalid parameters.', issues);
   return { ...parts, body: definition.body && (await readJson(request, response)) };
 }
 
@@ -121,7 +126,7 @@ function checkShape({ body: shape }: Route, { body }: Parts): void {
   const checked = shape.safeParse(body);
   if (!checked.success)
     throw new ValidationError(
-      faultsOf(checked, body, ['body'], (path) => ({
+      toIssues(checked, body, ['body'], (path) => ({
         isSecret: holdsSecret(shape),
         declaredSteps: path.length,
       })),
@@ -136,27 +141,27 @@ async function runAt(
   context: Context,
 ) {
   try {
-    const data = await operation.run(argumentsOf(bind, parts, body), context);
+    const data = await operation.run(bindArguments(bind, parts, body), context);
     return data[field];
   } catch (error) {
     if (!(error instanceof ValidationError)) throw error;
     throw new ValidationError(
-      error.faults.map(({ path, message, value }) => {
-        const place = placeOf(bind, path, body);
+      error.issues.map(({ path, message, value }) => {
+        const place = locateArgument(bind, path, body);
         return { path: place, message, value: value === REDACTED ? value : (valueAt(parts, place) ?? null) };
       }),
     );
   }
 }
 
-function recordsOf(data: unknown, { reply: { from } }: Route): number {
+function countRecords(data: unknown, { reply: { from } }: Route): number {
   const records = from === undefined ? data : valueAt(data, [from]);
   return Array.isArray(records) ? records.length : 0;
 }
 
 /** What makes a route's answer of the root field's result. */
-function answererOf({ reply: { status, name, from, shape } }: Route): (data: unknown) => Answer {
-  const write = writerOf(shape);
+function createReplyWriter({ reply: { status, name, from, shape } }: Route): (data: unknown) => Answer {
+  const write = createWriter(shape);
   return (data) => {
     const content = write(from === undefined ? data : valueAt(data, [from]));
     return { status, body: name === undefined ? content : { [name]: content } };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRecord } from '../src/faults.ts';
+import { isRecord } from '../src/errors/validation-issues.ts';
 
 /*
  * One table makes the wire shapes: zod schemas with the names of the specification. GraphQL's names follow from
@@ -19,21 +19,21 @@ export function variant<Shape extends z.ZodRawShape>(typeName: string, shape: Sh
 export const secret = () => z.string().meta({ format: 'password', writeOnly: true });
 
 /** The selection that answers a shape, its fields aliased to their wire names; empty for a leaf. */
-export function selectionOf(shape: z.core.$ZodType): string {
+export function toSelection(shape: z.core.$ZodType): string {
   const inner = unwrap(shape);
-  if (inner instanceof z.ZodArray) return selectionOf(inner.element);
-  if (!isUnion(inner)) return isStrictObject(inner) ? `{ ${fieldsOf(inner).join(' ')} }` : '';
+  if (inner instanceof z.ZodArray) return toSelection(inner.element);
+  if (!isUnion(inner)) return isStrictObject(inner) ? `{ ${toFields(inner).join(' ')} }` : '';
   const fields = inner.options.flatMap((option) => {
     const typeName = typeNames.get(option)?.typeName;
     return typeName === undefined
-      ? fieldsOf(option)
-      : [`... on ${typeName} { ${fieldsOf(option).join(' ')} }`];
+      ? toFields(option)
+      : [`... on ${typeName} { ${toFields(option).join(' ')} }`];
   });
   return `{ ${[...new Set(fields)].join(' ')} }`;
 }
 
-function fieldsOf(object: z.ZodObject): string[] {
-  return Object.entries(object.shape).map(([name, shape]) => `${aliased(name)} ${selectionOf(shape)}`.trim());
+function toFields(object: z.ZodObject): string[] {
+  return Object.entries(object.shape).map(([name, shape]) => `${aliased(name)} ${toSelection(shape)}`.trim());
 }
 
 function aliased(name: string): string {
@@ -50,15 +50,15 @@ const asItIs: Writer = (value) => value;
  * What writes out results of a shape, made once for thousands of records: enum words in lower case, null where the
  * shape has it, undefined where it is optional.
  */
-export function writerOf(shape: z.core.$ZodType): Writer {
-  const write = writerOfPresent(unwrap(shape));
+export function createWriter(shape: z.core.$ZodType): Writer {
+  const write = createPresentWriter(unwrap(shape));
   if (shape instanceof z.ZodOptional) return (value) => (value === null ? undefined : write(value));
   return write === asItIs ? asItIs : (value) => (value === null ? null : write(value));
 }
 
-function writerOfPresent(shape: z.core.$ZodType): Writer {
+function createPresentWriter(shape: z.core.$ZodType): Writer {
   if (shape instanceof z.ZodArray) {
-    const write = writerOf(shape.element);
+    const write = createWriter(shape.element);
     return write === asItIs ? asItIs : (value) => (Array.isArray(value) ? value.map(write) : value);
   }
   if (shape instanceof z.ZodEnum || shape instanceof z.ZodLiteral) return wordWriter(shape);
@@ -67,14 +67,14 @@ function writerOfPresent(shape: z.core.$ZodType): Writer {
 }
 
 function wordWriter(shape: z.core.$ZodType): Writer {
-  const words = new Map<unknown, string>(wordsOf(shape).map((word) => [word.toUpperCase(), word]));
+  const words = new Map<unknown, string>(listWords(shape).map((word) => [word.toUpperCase(), word]));
   return (value) => words.get(value) ?? String(value).toLowerCase();
 }
 
 /** Writes an object; `others` are fields that were selected for another variant of it. */
 function objectWriter({ shape }: z.ZodObject, others: readonly string[]): Writer {
   const fields = Object.keys(shape)
-    .map((name) => ({ name, write: writerOf(shape[name]) }))
+    .map((name) => ({ name, write: createWriter(shape[name]) }))
     .filter(({ write }) => write !== asItIs);
   if (fields.length === 0 && others.length === 0) return asItIs;
   return (value) => {
@@ -94,7 +94,7 @@ function unionWriter({ def: { discriminator }, options }: Union): Writer {
     options.flatMap((option) => {
       const others = typeNames.has(option) ? [] : common.filter((name) => !(name in option.shape));
       const write = objectWriter(option, others);
-      return wordsOf(option.shape[discriminator]).map((word) => [word.toUpperCase(), write] as const);
+      return listWords(option.shape[discriminator]).map((word) => [word.toUpperCase(), write] as const);
     }),
   );
   return (value) => {
@@ -108,7 +108,7 @@ function unionWriter({ def: { discriminator }, options }: Union): Writer {
 }
 
 /** The words of a closed list. */
-function wordsOf(shape: z.core.$ZodType | undefined): string[] {
+function listWords(shape: z.core.$ZodType | undefined): string[] {
   if (shape instanceof z.ZodEnum) return shape.options.map(String);
   return shape instanceof z.ZodLiteral ? [...shape.values].map(String) : [];
 }

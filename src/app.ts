@@ -3,8 +3,10 @@ import express, { type NextFunction } from 'express';
 import type { Redis } from 'ioredis';
 import type { Registry } from 'prom-client';
 import { sendError } from '../rest/errors.ts';
-import { answerOpenApi } from '../rest/openapi.ts';
+import { serveOpenApi } from '../rest/openapi/document.ts';
 import { createRestRouter, routes } from '../rest/router.ts';
+import { serveHealth, serveReadiness } from './admin/health.ts';
+import { METRICS_PATH, serveMetrics } from './admin/metrics-endpoint.ts';
 import { createAuthenticate, openTokens } from './auth/authenticate.ts';
 import { developmentEncryptionKeys } from './auth/development-key.ts';
 import type { KeySet } from './auth/key-set.ts';
@@ -12,36 +14,39 @@ import { anonymous } from './auth/viewer.ts';
 import type { Config } from './config.ts';
 import type { Context } from './context.ts';
 import type { Database } from './database/database.ts';
-import { createCredentialCipher } from './editor-auth/credential-cipher.ts';
-import { type GatewayError, InternalError, NotFoundError, UnauthenticatedError } from './errors.ts';
+import { createCredentialCipher } from './encryption/credential-cipher.ts';
+import {
+  type GatewayError,
+  InternalError,
+  NotFoundError,
+  UnauthenticatedError,
+} from './errors/gateway-errors.ts';
 import { createEngine } from './graphql/execution/engine.ts';
-import { createGraphiql } from './graphql/graphiql.ts';
-import { createPageToken } from './graphql/graphiql-token.ts';
 import { asGatewayError } from './graphql/mask.ts';
-import { createSchema } from './graphql/schema.ts';
 import { createGraphQLEndpoint } from './graphql/server/endpoint.ts';
 import { GRAPHQL_PATH } from './graphql/server/graphql-path.ts';
-import { pathOf } from './http/address.ts';
+import { requestPath } from './http/address.ts';
 import { allowOrigins } from './http/cors.ts';
-import { answerDocs, DOCS_PATHS } from './http/docs.ts';
-import { answerHealth, answerReadiness } from './http/health.ts';
 import { checkHost } from './http/malformed.ts';
 import { createRequestLog, type RequestRecord } from './http/request-log.ts';
 import { securityHeaders } from './http/security-headers.ts';
 import type { Hub } from './live/hub.ts';
 import type { LiveEvents } from './live/live-events.ts';
 import { type Log, logInternalError } from './log.ts';
-import { answerMetrics, METRICS_PATH } from './metrics/answer-metrics.ts';
 import { createCredentialMetrics } from './metrics/credential-metrics.ts';
 import type { EventMetrics } from './metrics/event-metrics.ts';
 import { createRequestMetrics } from './metrics/request-metrics.ts';
 import { createStateMetrics } from './metrics/state-metrics.ts';
+import { createGraphiql } from './pages/graphiql.ts';
+import { createPageToken } from './pages/graphiql-token.ts';
+import { REFERENCE_PATHS, serveReference } from './pages/reference.ts';
 import { createCounters } from './rate-limit/counters.ts';
 import { createRateLimiter, quotaHeaders } from './rate-limit/rate-limiter.ts';
 import { ReadTurns } from './rate-limit/read-turns.ts';
+import { createSchema } from './schema.ts';
 import { countCredentialsByState } from './statistics/statistics.ts';
-import { timeOf } from './time.ts';
-import { whenAsked } from './when-asked.ts';
+import { lazy } from './values/lazy.ts';
+import { toTime } from './values/time.ts';
 
 /** The templates of all addresses, as metrics name them. */
 const PATHS = [
@@ -103,7 +108,7 @@ export async function createApp(
   const readTurns = new ReadTurns();
   const records = new WeakMap<ServerResponse, RequestRecord>();
 
-  const recordOf = (response: ServerResponse): RequestRecord => {
+  const requireRecord = (response: ServerResponse): RequestRecord => {
     const record = records.get(response);
     if (record === undefined) throw new Error('The request was not recorded.');
     return record;
@@ -114,13 +119,13 @@ export async function createApp(
     response: ServerResponse,
     as?: typeof anonymous,
   ): Promise<Context> => {
-    const record = recordOf(response);
+    const record = requireRecord(response);
     const viewer = as ?? (await authenticate(request));
     record.user = viewer.userId;
     return {
       em,
       viewer,
-      now: timeOf(new Date()),
+      now: toTime(new Date()),
       log: record.log,
       operations: record.operations,
       failures: record.failures,
@@ -140,7 +145,7 @@ export async function createApp(
 
   const fail = (error: unknown, response: ServerResponse): GatewayError => {
     const known = asGatewayError(error);
-    const { log, failures } = recordOf(response);
+    const { log, failures } = requireRecord(response);
     if (failures.length === 0) failures.push({ code: known.code });
     if (known instanceof InternalError) logInternalError(log, known);
     if (known instanceof UnauthenticatedError) log.info({ reason: known.reason }, 'token refused');
@@ -148,7 +153,7 @@ export async function createApp(
   };
 
   // Loading Yoga takes as long as a sixth of the start.
-  const openResponder = whenAsked(async () => {
+  const openResponder = lazy(async () => {
     const { createResponder } = await import('./graphql/server/yoga.ts');
     return createResponder(schema);
   });
@@ -170,15 +175,17 @@ export async function createApp(
   app.use(createRestRouter({ schema, engine, open, settle, fail }));
   const graphiql = config.graphiql ? createGraphiql(createPageToken(config)) : undefined;
   if (graphiql) app.use(graphiql);
-  app.get(/^\/healthz$/, (_request, response) => answerHealth(response));
+  app.get(/^\/healthz$/, (_request, response) => serveHealth(response));
   const readiness = { database, isStopping, live };
-  app.get(/^\/readyz$/, (_request, response) => answerReadiness(response, readiness, recordOf(response).log));
+  app.get(/^\/readyz$/, (_request, response) =>
+    serveReadiness(response, readiness, requireRecord(response).log),
+  );
   if (config.metrics.kind !== 'off') {
     const token = config.metrics.kind === 'token' ? config.metrics.token : undefined;
-    app.get(/^\/metrics$/, (request, response) => answerMetrics(request, response, metrics, token));
+    app.get(/^\/metrics$/, (request, response) => serveMetrics(request, response, metrics, token));
   }
-  app.get(/^\/openapi\.json$/, answerOpenApi(schema, publicUrl));
-  app.get(DOCS_PATHS, answerDocs());
+  app.get(/^\/openapi\.json$/, serveOpenApi(schema, publicUrl));
+  app.get(REFERENCE_PATHS, serveReference());
   app.use((_request, response) => sendError(response, new NotFoundError()));
   app.use((error: unknown, _request: IncomingMessage, response: ServerResponse, _next: NextFunction) => {
     sendError(response, fail(error, response));
@@ -206,7 +213,8 @@ export async function createApp(
         return sendError(response, fail(error, response));
       }
       // Express answers every other path, and OPTIONS.
-      if (pathOf(request) === GRAPHQL_PATH && request.method !== 'OPTIONS') answerGraphQL(request, response);
+      if (requestPath(request) === GRAPHQL_PATH && request.method !== 'OPTIONS')
+        answerGraphQL(request, response);
       else app(request, response);
     });
   };

@@ -57,26 +57,26 @@ const LOOPBACK = '127.0.0.1';
 
 /** Every fault of the environment, a line each, naming the variable and what to set. */
 export class ConfigError extends Error {
-  readonly faults: readonly string[];
+  readonly issues: readonly string[];
 
-  constructor(faults: readonly string[]) {
+  constructor(issues: readonly string[]) {
     super(
-      `The configuration has ${faults.length} fault${faults.length === 1 ? '' : 's'}:\n${faults.map((line) => `  ${line}`).join('\n')}`,
+      `The configuration has ${issues.length} fault${issues.length === 1 ? '' : 's'}:\n${issues.map((line) => `  ${line}`).join('\n')}`,
     );
-    this.faults = faults;
+    this.issues = issues;
   }
 }
 
 /**
  * Reads the settings.
- * @throws {ConfigError} with all faults at once
+ * @throws {ConfigError} with all issues at once
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = Environment.safeParse(given);
   const broken = parsed.error?.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) ?? [];
-  const faults = [...broken, ...missing(given), ...conflicts(given)];
-  if (!parsed.success || faults.length > 0) throw new ConfigError(faults);
+  const issues = [...broken, ...missing(given), ...conflicts(given)];
+  if (!parsed.success || issues.length > 0) throw new ConfigError(issues);
   const settings = parsed.data;
   return {
     production: settings.NODE_ENV === 'production',
@@ -250,15 +250,15 @@ function missing(given: Record<string, string | undefined>): string[] {
     AUTH_AUDIENCE: 'the "aud" that tokens carry',
     ENCRYPTION_KEYS: 'the keys that editor credentials are encrypted with (id:base64 of 32 bytes)',
   };
-  const faults = Object.entries(needed)
+  const issues = Object.entries(needed)
     .filter(([name]) => given[name] === undefined)
     .map(([name, what]) => `${name}: is required with NODE_ENV=production: ${what}`);
   if (given.AUTH_JWKS_URL === undefined && given.AUTH_JWKS === undefined) {
-    faults.push(
+    issues.push(
       'AUTH_JWKS_URL: is required with NODE_ENV=production (or AUTH_JWKS): the key set that tokens are verified against',
     );
   }
-  return faults;
+  return issues;
 }
 
 /** Settings that are right each for itself, and wrong together. */

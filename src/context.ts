@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Viewer } from './auth/viewer.ts';
 import type { EntityManager } from './database/database.ts';
 import type { Page } from './database/page.ts';
-import type { CredentialCipher } from './editor-auth/credential-cipher.ts';
-import type { ErrorCode, GatewayError } from './errors.ts';
+import type { CredentialCipher } from './encryption/credential-cipher.ts';
+import type { ErrorCode, GatewayError } from './errors/gateway-errors.ts';
 import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { ReadTurns } from './rate-limit/read-turns.ts';
-import type { Time } from './time.ts';
+import type { Time } from './values/time.ts';
 
 /** The bucket of a rate limit. Platform operations have one of their own. */
 export type Bucket = 'reads' | 'writes' | 'platform';

@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import type { InternalError } from './errors.ts';
+import type { InternalError } from './errors/gateway-errors.ts';
 
 /** JSON lines on standard output. */
 export type Log = Logger;
@@ -41,15 +41,15 @@ function describeError(error: unknown): object {
   return {
     type: error.name,
     ...('code' in error && { code: error.code }),
-    message: messageOf(error),
+    message: describeCause(error),
     stack: error.stack,
     ...(error.cause !== undefined && { cause: describeError(error.cause) }),
   };
 }
 
 /** Of an address with several numbers Node tells each one's failure apart, without words for the whole. */
-function messageOf(error: unknown): string {
+function describeCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
-  return error.errors.map(messageOf).join('; ');
+  return error.errors.map(describeCause).join('; ');
 }

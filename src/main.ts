@@ -1,13 +1,13 @@
 import { readConfig } from './config.ts';
 import { openDatabase } from './database/database.ts';
 import { migrate, pendingMigrations, requireMigrations } from './database/migrate.ts';
-import { startDatabaseServer } from './database/start.ts';
-import { collectWhenIdle } from './idle-collection.ts';
+import { describeFailure } from './errors/operator-error.ts';
 import { createLog } from './log.ts';
-import { openLogOutput } from './log-output.ts';
 import { addLogMetrics } from './metrics/log-metrics.ts';
 import { addProcessMetrics } from './metrics/process-metrics.ts';
-import { describeFailure } from './operator-error.ts';
+import { startDatabaseServer } from './postgres/start-postgres.ts';
+import { collectWhenIdle } from './process/idle-collection.ts';
+import { openLogOutput } from './process/log-output.ts';
 import { startServer } from './server.ts';
 
 /** The time for everything else at a stop: connections to the database, and the embedded one. */

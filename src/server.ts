@@ -41,14 +41,14 @@ export async function startServer(
   config: Config,
   database: Database,
   log: Log,
-  patience: Timeouts = timeouts,
+  limits: Timeouts = timeouts,
 ): Promise<Gateway> {
   const redis = await connectToRedis(config.redisUrl, log);
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
   const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers }, events.delivered);
   const keySet = await openKeySet(config.keySet, config.dataDir);
-  const { stalledWriteTimeout, ...parsing } = patience;
+  const { stalledWriteTimeout, ...parsing } = limits;
   const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...parsing });
   const draining = createDraining(server);
   const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };

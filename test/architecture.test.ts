@@ -25,7 +25,7 @@ test('the imports of every kind are seen', () => {
     to: 'src/server.ts',
     typeOnly: false,
   });
-  expect(importsOf('src/graphql/schema.ts').filter(({ to }) => isGraphQL(to)).length).toBeGreaterThan(5);
+  expect(importsOf('src/schema.ts').filter(({ to }) => isGraphQL(to)).length).toBeGreaterThan(5);
   expect(importsOf('src/notifications/notification.entity.ts')).toContainEqual({
     from: 'src/notifications/notification.entity.ts',
     to: 'src/notifications/payload.ts',
@@ -34,9 +34,9 @@ test('the imports of every kind are seen', () => {
 });
 
 describe('rest/', () => {
-  test('knows express, graphql, zod, Node, errors, faults and http; of the rest of src only types', () => {
+  test('knows express, graphql, zod, Node, errors, issues and http; of the rest of src only types', () => {
     const packages = /^(express|graphql|zod|node:.*)$/;
-    const files = /^(rest\/.*|src\/errors\.ts|src\/faults\.ts|src\/error-items\.ts|src\/http\/.*)$/;
+    const files = /^(rest\/.*|src\/errors\.ts|src\/issues\.ts|src\/error-items\.ts|src\/http\/.*)$/;
     expect(
       forbidden(isOf('rest/'), ({ to, typeOnly }) =>
         to.startsWith('src/') || to.startsWith('rest/') ? typeOnly || files.test(to) : packages.test(to),
@@ -59,7 +59,7 @@ describe('rest/', () => {
 });
 
 test('an entity imports MikroORM, the shared columns, the kinds and types, nothing else', () => {
-  const allowed = ['@mikro-orm/core', 'src/database/columns.ts', 'src/notification-kind.ts'];
+  const allowed = ['@mikro-orm/core', 'src/database/columns.ts', 'src/notifications/notification-kind.ts'];
   expect(forbidden(isEntity, ({ to, typeOnly }) => typeOnly || allowed.includes(to))).toEqual([]);
 });
 
@@ -80,21 +80,23 @@ test('a *.graphql.ts reaches the database through its domain file alone', () => 
 });
 
 test('src/graphql knows no feature, but for the list of them in schema.ts', () => {
-  const isEngine = (path: string) => path.startsWith('src/graphql/') && path !== 'src/graphql/schema.ts';
+  const isEngine = (path: string) => path.startsWith('src/graphql/') && path !== 'src/schema.ts';
   expect(forbidden(isEngine, ({ to }) => !isFeature(to))).toEqual([]);
 });
 
-test.each(['src/errors.ts', 'src/text.ts', 'src/config.ts', 'src/notification-kind.ts'])(
-  '%s imports none of our files',
-  (path) => {
-    expect(
-      forbidden(
-        (from) => from === path,
-        (one) => !isOurs(one) || one.typeOnly,
-      ),
-    ).toEqual([]);
-  },
-);
+test.each([
+  'src/errors/gateway-errors.ts',
+  'src/values/text.ts',
+  'src/config.ts',
+  'src/notifications/notification-kind.ts',
+])('%s imports none of our files', (path) => {
+  expect(
+    forbidden(
+      (from) => from === path,
+      (one) => !isOurs(one) || one.typeOnly,
+    ),
+  ).toEqual([]);
+});
 
 test('features depend on each other one way', () => {
   const of = (path: string) => features.find((feature) => path.startsWith(`src/${feature}/`));
@@ -121,7 +123,7 @@ test("a customer's program knows nothing of the gateway's code", () => {
 test('src/metrics knows of our files only errors, and types; it alone and the composition root know prom-client', () => {
   const isMetrics = isOf('src/metrics/');
   const allowed = ({ to, typeOnly }: Import) =>
-    typeOnly || !isOurs({ from: '', to, typeOnly }) || isMetrics(to) || to === 'src/errors.ts';
+    typeOnly || !isOurs({ from: '', to, typeOnly }) || isMetrics(to) || to === 'src/errors/gateway-errors.ts';
   expect(forbidden(isMetrics, allowed)).toEqual([]);
   const isOther = (path: string) => !isMetrics(path) && !['src/app.ts', 'src/server.ts'].includes(path);
   expect(forbidden(isOther, ({ to }) => to !== 'prom-client')).toEqual([]);
@@ -129,10 +131,10 @@ test('src/metrics knows of our files only errors, and types; it alone and the co
 
 test("GraphiQL and the examples are loaded by the process that prepares them, not by the gateway's", () => {
   const isPrepared = (to: string) =>
-    to.startsWith('@graphql-yoga/render-graphiql') || to === 'src/graphql/graphiql-examples.ts';
+    to.startsWith('@graphql-yoga/render-graphiql') || to === 'src/pages/graphiql-examples.ts';
   const importers = imports.filter(({ to, typeOnly }) => !typeOnly && isPrepared(to)).map(({ from }) => from);
-  expect(importers).toEqual(['src/graphql/graphiql-assets.ts', 'src/graphql/graphiql-assets.ts']);
-  expect(imports.filter((one) => !one.typeOnly && one.to === 'src/graphql/graphiql-assets.ts')).toEqual([]);
+  expect(importers).toEqual(['src/pages/graphiql-assets.ts', 'src/pages/graphiql-assets.ts']);
+  expect(imports.filter((one) => !one.typeOnly && one.to === 'src/pages/graphiql-assets.ts')).toEqual([]);
 });
 
 test('only config.ts reads the environment', () => {

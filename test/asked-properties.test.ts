@@ -8,8 +8,8 @@ import {
   isUnionType,
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { assembleSchema } from '../src/graphql/schema.ts';
-import { notificationKinds } from '../src/notification-kind.ts';
+import { notificationKinds } from '../src/notifications/notification-kind.ts';
+import { assembleSchema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { dismiss } from './support/inbox.ts';
 import { asMember, publish, putWorkspaces, resolve, workspaceInput } from './support/records.ts';

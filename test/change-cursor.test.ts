@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ValidationError } from '../src/errors.ts';
-import { cursorOf, readCursor, revisionOf, writeCursor } from '../src/revisions/change-cursor.ts';
+import { ValidationError } from '../src/errors/gateway-errors.ts';
+import { latestCursor, readCursor, resolveRevision, writeCursor } from '../src/revisions/change-cursor.ts';
 
 const number = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 const cursors = fc.record({
@@ -50,7 +50,7 @@ test('whatever else is given is a fault at its argument, or was written as a cur
         expect(writeCursor(readCursor(text, ['after']))).toBe(text);
       } catch (error) {
         expect(error).toBeInstanceOf(ValidationError);
-        expect(error).toMatchObject({ faults: [{ path: ['after'], value: text }] });
+        expect(error).toMatchObject({ issues: [{ path: ['after'], value: text }] });
       }
     }),
   );
@@ -63,13 +63,13 @@ test.each([
   ['from before the user had anything', '', 0, 0],
   ['ahead of all that happened', 'a', 10, 0],
 ])('a cursor %s stands for the revision that it has seen', (_what, epoch, revision, expected) => {
-  expect(revisionOf({ epoch, revision }, state('a', 9))).toBe(expected);
+  expect(resolveRevision({ epoch, revision }, state('a', 9))).toBe(expected);
 });
 
 test('without any change the present is the beginning', () => {
-  expect(cursorOf(undefined)).toEqual({ epoch: '', revision: 0 });
-  expect(revisionOf({ epoch: 'a', revision: 7 }, undefined)).toBe(0);
-  expect(cursorOf(state('a', 9))).toEqual({ epoch: 'a', revision: 9 });
+  expect(latestCursor(undefined)).toEqual({ epoch: '', revision: 0 });
+  expect(resolveRevision({ epoch: 'a', revision: 7 }, undefined)).toBe(0);
+  expect(latestCursor(state('a', 9))).toEqual({ epoch: 'a', revision: 9 });
 });
 
 test('a cursor of the form before epochs is a fault', () => {

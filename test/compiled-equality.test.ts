@@ -6,19 +6,19 @@ import { scopes } from '../src/auth/viewer.ts';
 import { readConfig } from '../src/config.ts';
 import type { Context } from '../src/context.ts';
 import { type Database, openDatabase } from '../src/database/database.ts';
-import { createCredentialCipher } from '../src/editor-auth/credential-cipher.ts';
+import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
 import { validateDocument } from '../src/graphql/execution/documents.ts';
 import { compile, interpret, isCompilable } from '../src/graphql/execution/executor.ts';
 import { createOperations, type Operation } from '../src/graphql/execution/operation.ts';
-import { faultsOfVariables } from '../src/graphql/execution/variables.ts';
+import { variableIssues } from '../src/graphql/execution/variables.ts';
 import { maskResult } from '../src/graphql/mask.ts';
-import { createSchema } from '../src/graphql/schema.ts';
 import { createHub } from '../src/live/hub.ts';
 import { createLog } from '../src/log.ts';
 import { createCounters } from '../src/rate-limit/counters.ts';
 import { createRateLimiter } from '../src/rate-limit/rate-limiter.ts';
 import { ReadTurns } from '../src/rate-limit/read-turns.ts';
-import { timeOf } from '../src/time.ts';
+import { createSchema } from '../src/schema.ts';
+import { toTime } from '../src/values/time.ts';
 import { arbitraryQueries } from './support/arbitrary-queries.ts';
 import { settingsFor, startTestGateway, type TestGateway } from './support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
@@ -62,7 +62,7 @@ function openContext(): Context {
       expiresAt: Number.MAX_SAFE_INTEGER,
       signedBy: '',
     },
-    now: timeOf(new Date()),
+    now: toTime(new Date()),
     log: createLog('silent', new Writable({ write: (_chunk, _encoding, done) => done() })),
     operations: new Set(),
     failures: [],
@@ -93,7 +93,7 @@ test('a compiled operation does what the interpreted one does, over the whole sc
       if (operation === undefined) return;
       counts.valid += 1;
       // The engine refuses other variables before either runs.
-      if (!faultsOfVariables(operation.variables, variables).next().done) return;
+      if (!variableIssues(operation.variables, variables).next().done) return;
       if (!isCompilable(schema, operation)) return;
       const compiled = compile(schema, operation);
       if (compiled === undefined) return;

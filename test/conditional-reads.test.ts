@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../src/database/database.ts';
 import { removeBatch } from '../src/notifications/retention.ts';
-import { timeOf } from '../src/time.ts';
+import { toTime } from '../src/values/time.ts';
 import { rest } from './support/client.ts';
 import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
@@ -58,7 +58,7 @@ async function retain(): Promise<void> {
   const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
   try {
     const writer = { em: database.em.fork(), announce: () => undefined };
-    while (await removeBatch(writer, timeOf(new Date(Date.now() + 1000))));
+    while (await removeBatch(writer, toTime(new Date(Date.now() + 1000))));
   } finally {
     await database.close();
   }
@@ -167,7 +167,7 @@ describe.each([INBOX, WORKSPACES])('%s', (path) => {
   });
 
   test('a request that is at fault is told so, whatever tag it names', async () => {
-    expect((await get('faults', `${path}?limit=0`, '*')).status).toBe(400);
+    expect((await get('issues', `${path}?limit=0`, '*')).status).toBe(400);
     expect((await rest(gateway, 'GET', path, { headers: { 'If-None-Match': '*' } })).status).toBe(401);
   });
 });

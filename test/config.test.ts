@@ -13,11 +13,11 @@ afterAll(() => removeFolder(folder));
 
 const keyText = 'QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY=';
 
-function faultsOf(environment: NodeJS.ProcessEnv): readonly string[] {
+function issuesOf(environment: NodeJS.ProcessEnv): readonly string[] {
   try {
     readConfig(environment);
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults;
+    if (error instanceof ConfigError) return error.issues;
     throw error;
   }
   return [];
@@ -149,14 +149,14 @@ const badValues: Record<string, string[]> = {
 
 describe.each(Object.entries(badValues))('%s', (name, values) => {
   test.each(values)('refuses "%s", naming the variable', (value) => {
-    expect(faultsOf({ [name]: value })).toEqual([expect.stringMatching(new RegExp(`^${name}: \\w`))]);
+    expect(issuesOf({ [name]: value })).toEqual([expect.stringMatching(new RegExp(`^${name}: \\w`))]);
   });
   test('that is empty counts as unset', () => {
     expect(readConfig({ [name]: '' })).toEqual(readConfig({}));
   });
 });
 
-test('all faults are named at once, those between variables too', () => {
+test('all issues are named at once, those between variables too', () => {
   const error = () =>
     readConfig({
       PORT: 'http',
@@ -172,7 +172,7 @@ test('all faults are named at once, those between variables too', () => {
 });
 
 test('production names everything that is missing at once, beside what is wrong', () => {
-  const names = faultsOf({ NODE_ENV: 'production', PORT: 'http' }).map((fault) => fault.split(':', 1)[0]);
+  const names = issuesOf({ NODE_ENV: 'production', PORT: 'http' }).map((fault) => fault.split(':', 1)[0]);
   expect(names).toEqual([
     'PORT',
     'DATABASE_URL',
@@ -186,7 +186,7 @@ test('production names everything that is missing at once, beside what is wrong'
 test.each(['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test'])(
   'a host that is not loopback (%s) is refused without a configured key set, with the reason',
   (host) => {
-    expect(faultsOf({ HOST: host })).toEqual([
+    expect(issuesOf({ HOST: host })).toEqual([
       expect.stringMatching(
         /^HOST: .* can be reached from other machines, .* development key: set AUTH_JWKS_URL/,
       ),
@@ -221,21 +221,21 @@ test('a key set is taken as JSON text and as the path of a file', async () => {
   expect(readConfig({ AUTH_JWKS: JSON.stringify(jwks) }).keySet).toEqual({ kind: 'local', jwks });
   expect(readConfig({ AUTH_JWKS: path }).keySet).toEqual({ kind: 'local', jwks });
   await writeFile(path, 'not json');
-  expect(faultsOf({ AUTH_JWKS: path })).toEqual([expect.stringContaining('is not a JSON key set')]);
+  expect(issuesOf({ AUTH_JWKS: path })).toEqual([expect.stringContaining('is not a JSON key set')]);
 });
 
 test('a key set and the address of one are refused together', () => {
   const both = { AUTH_JWKS: JSON.stringify(jwks), AUTH_JWKS_URL: 'https://issuer.test/keys' };
-  expect(faultsOf(both)).toEqual(['AUTH_JWKS: set it or AUTH_JWKS_URL, not both']);
+  expect(issuesOf(both)).toEqual(['AUTH_JWKS: set it or AUTH_JWKS_URL, not both']);
 });
 
 test('a message never repeats a secret, and a configuration never prints a key', () => {
   const secret = 'a-secret-that-was-put-in-the-wrong-place';
-  expect(faultsOf({ METRICS_TOKEN: `${secret} and more` }).join()).not.toContain(secret);
+  expect(issuesOf({ METRICS_TOKEN: `${secret} and more` }).join()).not.toContain(secret);
   expect(JSON.stringify(readConfig({ METRICS_TOKEN: secret }))).not.toContain(secret);
   for (const name of ['DATABASE_URL', 'AUTH_JWKS', 'AUTH_JWKS_URL', 'ENCRYPTION_KEYS', 'PORT', 'LOG_LEVEL']) {
     for (const value of [secret, `k1:${secret}`, `{"keys":["${secret}"]}`, `mysql://u:${secret}@h/d`]) {
-      expect(faultsOf({ [name]: value }).join()).not.toContain(secret);
+      expect(issuesOf({ [name]: value }).join()).not.toContain(secret);
     }
   }
   const config = readConfig({ ENCRYPTION_KEYS: `k1:${keyText}` });

@@ -134,7 +134,7 @@ test('a preflight of another origin is answered as any unknown method: not found
 const readable = ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'X-Request-Id'];
 
 /** Errors that a page of a configured origin must be able to read. */
-const faults: [status: number, method: string, path: string, sent: object][] = [
+const issues: [status: number, method: string, path: string, sent: object][] = [
   [400, 'GET', '/user/workspaces?limit=0', {}],
   [401, 'GET', '/user/workspaces', { token: undefined }],
   [404, 'GET', '/nowhere', {}],
@@ -143,7 +143,7 @@ const faults: [status: number, method: string, path: string, sent: object][] = [
   [429, 'PUT', '/user/notification-preferences', { body: { preferences: [] } }],
 ];
 
-test.each(faults)(
+test.each(issues)(
   'a %i of %s %s can be read by a page, its headers too',
   async (status, method, path, sent) => {
     // Each has a limit of their own: an invalid request costs what a valid one does.

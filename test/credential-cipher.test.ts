@@ -2,8 +2,8 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { CompactEncrypt, decodeProtectedHeader } from 'jose';
 import { expect, test } from 'vitest';
-import { createCredentialCipher } from '../src/editor-auth/credential-cipher.ts';
-import { Secret } from '../src/secret.ts';
+import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
+import { Secret } from '../src/values/secret.ts';
 
 const newKey = () => createSecretKey(randomBytes(32));
 const [first, second] = [newKey(), newKey()];

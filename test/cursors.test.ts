@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cursorOf } from '../src/cursor.ts';
 import type { Page, Position } from '../src/database/page.ts';
-import { ValidationError } from '../src/errors.ts';
+import { ValidationError } from '../src/errors/gateway-errors.ts';
 import { connect } from '../src/graphql/connection.ts';
-import { isId, isUuid } from '../src/text.ts';
-import { timeOf } from '../src/time.ts';
+import { formatPosition } from '../src/values/cursor.ts';
+import { isId, isUuid } from '../src/values/text.ts';
+import { toTime } from '../src/values/time.ts';
 
 /** The page that a list would be asked for with these arguments. */
 async function pageAsked(args: Parameters<typeof connect>[0], isOfList = isId): Promise<Page> {
@@ -25,30 +25,30 @@ async function pageAsked(args: Parameters<typeof connect>[0], isOfList = isId): 
 const earliest = new Date('0001-01-01T00:00:00.000Z');
 const latest = new Date('9999-12-31T23:59:59.999Z');
 const position = fc.record({
-  createdAt: fc.date({ min: earliest, max: latest, noInvalidDate: true }).map(timeOf),
+  createdAt: fc.date({ min: earliest, max: latest, noInvalidDate: true }).map(toTime),
   id: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }).filter(isId),
 });
 
 test('a cursor is the place that it was made of', async () => {
   const edges = [
-    { createdAt: timeOf(earliest), id: '\u{1F600}'.repeat(255) },
-    { createdAt: timeOf(latest), id: '"],[' },
+    { createdAt: toTime(earliest), id: '\u{1F600}'.repeat(255) },
+    { createdAt: toTime(latest), id: '"],[' },
   ];
   await fc.assert(
     fc.asyncProperty(position, async (position) => {
-      expect(await pageAsked({ after: cursorOf(position) })).toMatchObject({ after: position });
-      expect(await pageAsked({ before: cursorOf(position) })).toMatchObject({ before: position });
+      expect(await pageAsked({ after: formatPosition(position) })).toMatchObject({ after: position });
+      expect(await pageAsked({ before: formatPosition(position) })).toMatchObject({ before: position });
     }),
     { examples: edges.map((edge) => [edge]) },
   );
 });
 
 test('a cursor can stand in an address as it is', () => {
-  fc.assert(fc.property(position, (position) => /^[\w-]+$/.test(cursorOf(position))));
+  fc.assert(fc.property(position, (position) => /^[\w-]+$/.test(formatPosition(position))));
 });
 
 const encode = (text: string) => Buffer.from(text).toString('base64url');
-const good = cursorOf({ createdAt: timeOf(new Date(0)), id: 'x' });
+const good = formatPosition({ createdAt: toTime(new Date(0)), id: 'x' });
 
 test.each<[what: string, cursor: string]>([
   ['nothing', ''],
@@ -66,16 +66,16 @@ test.each<[what: string, cursor: string]>([
 ])('a cursor of %s is refused by its argument', async (_what, cursor) => {
   const refused = await pageAsked({ after: cursor }).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(ValidationError);
-  expect(refused).toMatchObject({ faults: [{ path: ['after'], value: cursor }] });
+  expect(refused).toMatchObject({ issues: [{ path: ['after'], value: cursor }] });
 });
 
 test('a cursor of another list is refused where its id cannot be one of this list', async () => {
   await expect(pageAsked({ before: good }, isUuid)).rejects.toThrow(ValidationError);
 });
 
-test('all faults of the page arguments are told at once', async () => {
+test('all issues of the page arguments are told at once', async () => {
   const refused = pageAsked({ first: 1, last: 1, after: 'a', before: 'b' });
   await expect(refused).rejects.toMatchObject({
-    faults: [{ path: ['last'] }, { path: ['after'] }, { path: ['before'] }],
+    issues: [{ path: ['last'] }, { path: ['after'] }, { path: ['before'] }],
   });
 });

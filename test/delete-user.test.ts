@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { entities } from '../src/database/entities.ts';
+import { entities } from '../src/entities.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { change, nextEvent, presentCursor, watchEvents } from './support/inbox.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createDocuments } from '../src/graphql/execution/documents.ts';
-import { assembleSchema } from '../src/graphql/schema.ts';
+import { assembleSchema } from '../src/schema.ts';
 
 const schema = assembleSchema();
 

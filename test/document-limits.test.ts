@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { getIntrospectionQuery } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseDocument, validateDocument } from '../src/graphql/execution/documents.ts';
-import { assembleSchema } from '../src/graphql/schema.ts';
+import { assembleSchema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { publish } from './support/records.ts';

@@ -16,19 +16,19 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
-import { isRoot, unprivilegedAccount } from '../src/database/embedded-account.ts';
+import { isRoot, unprivilegedAccount } from '../src/postgres/embedded-account.ts';
 import {
   attachEmbeddedPostgres,
   type EmbeddedPostgres,
   EmbeddedPostgresError,
   startEmbeddedPostgres,
-} from '../src/database/embedded-postgres.ts';
+} from '../src/postgres/embedded-postgres.ts';
 import {
   installedPrograms,
   programsFor,
   runProgram,
   startProgram,
-} from '../src/database/embedded-programs.ts';
+} from '../src/postgres/embedded-programs.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
@@ -272,7 +272,7 @@ async function attach(dataDir: string): Promise<EmbeddedPostgres> {
 
 /** A gateway's process, in a process group of its own, that stays until it is killed. */
 function inAnotherProcess(dataDir: string): ChildProcess {
-  const module = new URL('../src/database/embedded-postgres.ts', import.meta.url).href;
+  const module = new URL('../src/postgres/embedded-postgres.ts', import.meta.url).href;
   const program = `
     const { startEmbeddedPostgres } = await import(${JSON.stringify(module)});
     const { url } = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, notice() {} });

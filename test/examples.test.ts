@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { Kind, OperationTypeNode, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { signDevelopmentToken } from '../src/auth/development-key.ts';
-import { readExamples } from '../src/graphql/graphiql-examples.ts';
+import { readExamples } from '../src/pages/graphiql-examples.ts';
 import { graphql } from './support/client.ts';
 import { type DevelopmentGateway, seed, startDevelopmentGateway } from './support/development.ts';
 import { openStream, subscribe } from './support/sse.ts';

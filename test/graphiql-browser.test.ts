@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { readExamples } from '../src/graphql/graphiql-examples.ts';
+import { readExamples } from '../src/pages/graphiql-examples.ts';
 import { hasBrowser, openPage, startBrowser, type WatchedPage } from './support/browser.ts';
 import { type DevelopmentGateway, seed, startDevelopmentGateway } from './support/development.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -42,7 +42,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
 
   let watched: WatchedPage;
   // No request to another origin, no breach of the policy, no error: in every test.
-  afterEach(() => expect(watched.faults).toEqual([]));
+  afterEach(() => expect(watched.issues).toEqual([]));
 
   describe('a page that comes without a token', () => {
     let gateway: TestGateway;

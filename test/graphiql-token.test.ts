@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
-import { createPageToken } from '../src/graphql/graphiql-token.ts';
+import { createPageToken } from '../src/pages/graphiql-token.ts';
 import { graphql } from './support/client.ts';
 import { type DevelopmentGateway, startDevelopmentGateway } from './support/development.ts';
 import { settingsFor, startTestGateway } from './support/gateway.ts';

@@ -76,7 +76,7 @@ const misfits: [what: string, query: string, variables: Record<string, unknown>,
   ['is null', update, { input: null }, [['input', 'must not be null', null]]],
   ['is no object', update, { input: [] }, [['input', 'must be an object', []]]],
   [
-    'has faults of every sort',
+    'has issues of every sort',
     update,
     {
       input: {

@@ -1,6 +1,6 @@
 import { isScalarType } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { assembleSchema } from '../src/graphql/schema.ts';
+import { assembleSchema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { argumentsWith, type InputPlace, inputPlaces, locationOf } from './support/input-places.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
-import { GoingAwayError } from '../src/errors.ts';
+import { GoingAwayError } from '../src/errors/gateway-errors.ts';
 import { type Change, createHub, type Hub } from '../src/live/hub.ts';
 import { openStream, type Source } from '../src/live/stream.ts';
 import { createLog } from '../src/log.ts';

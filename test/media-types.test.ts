@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { resultTypeOf } from '../src/graphql/server/media-type.ts';
+import { negotiateResultType } from '../src/graphql/server/media-type.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { member } from './support/tokens.ts';
 
@@ -31,7 +31,7 @@ test.each([
   ['text/html', undefined],
   ['', undefined],
 ])('who accepts %s gets a result as %s', (accept, type) => {
-  expect(resultTypeOf(accept)).toBe(type);
+  expect(negotiateResultType(accept)).toBe(type);
 });
 
 async function typeOf(query: string, accept: string): Promise<[status: number, type: string | null]> {

@@ -2,12 +2,12 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import { CompactEncrypt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
-import { entities } from '../src/database/entities.ts';
 import { migrate, pendingMigrations } from '../src/database/migrate.ts';
-import { createCredentialCipher } from '../src/editor-auth/credential-cipher.ts';
 import { readCredential, refreshCredential } from '../src/editor-auth/editor-auth.ts';
-import { Secret } from '../src/secret.ts';
-import { timeOf } from '../src/time.ts';
+import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
+import { entities } from '../src/entities.ts';
+import { Secret } from '../src/values/secret.ts';
+import { toTime } from '../src/values/time.ts';
 import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
 
 let schema: TestDatabase;
@@ -121,7 +121,7 @@ test('a pair stored before versions were opaque can still be read, and refreshed
     ]);
     const refreshed = { accessToken: new Secret('next-access'), refreshToken: new Secret('next-refresh') };
     const owner = { userId: 'alice', version: '3' };
-    const now = timeOf(new Date());
+    const now = toTime(new Date());
     const writer = { em: opened.em.fork(), announce: () => undefined };
     const version = await refreshCredential(writer, cipher, owner, refreshed, now);
     expect((await readCredential(opened.em.fork(), cipher, 'alice'))?.version).toBe(version);

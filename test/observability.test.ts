@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { statusOf } from '../src/errors.ts';
+import { httpStatus } from '../src/errors/gateway-errors.ts';
 import { graphql, rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
@@ -112,7 +112,7 @@ function unknownIn(query: string): string[] {
       matchers
         .filter(({ label }) => label === 'code')
         .flatMap(({ value }) => value.split('|'))
-        .filter((code) => !Object.keys(statusOf).includes(code.toUpperCase())),
+        .filter((code) => !Object.keys(httpStatus).includes(code.toUpperCase())),
     ),
     ...groupedBy.filter((label) => !known.includes(label)),
   ];

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
 import { printOpenApi } from '../src/commands/openapi.ts';
-import { assembleSchema } from '../src/graphql/schema.ts';
+import { assembleSchema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { bodyValidator, openApi, validatorAt } from './support/openapi.ts';
 import { holdAgainstSpecification } from './support/specification.ts';

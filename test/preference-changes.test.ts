@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { notificationKinds } from '../src/notification-kind.ts';
-import { lastChange, type PreferenceChange } from '../src/preferences/preferences.ts';
+import { notificationKinds } from '../src/notifications/notification-kind.ts';
+import { lastChange, type PreferenceChange } from '../src/notifications/preferences/preferences.ts';
 
 const channels = { emailEnabled: fc.boolean(), pushEnabled: fc.boolean(), chatDmEnabled: fc.boolean() };
 const change = fc.record(

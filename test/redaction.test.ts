@@ -156,7 +156,7 @@ test.each<[where: string, body: unknown]>([
   expectSilence(await response.text());
 });
 
-test('a platform service’s refreshed pair with faults is in no reply and no log line', async () => {
+test('a platform service’s refreshed pair with issues is in no reply and no log line', async () => {
   const query =
     'mutation ($input: RefreshEditorCredentialInput!) { refreshEditorCredential(input: $input) { version } }';
   const service = { token: await platform() };

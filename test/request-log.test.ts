@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { InternalError } from '../src/errors.ts';
+import { InternalError } from '../src/errors/gateway-errors.ts';
 import { createLog, logInternalError } from '../src/log.ts';
 import { graphql, rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { removeBatch } from '../src/notifications/retention.ts';
-import { timeOf } from '../src/time.ts';
+import { toTime } from '../src/values/time.ts';
 import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway } from './support/gateway.ts';
@@ -41,7 +41,7 @@ async function idsOf(user: string): Promise<unknown[]> {
 
 const revisionOf = async (user: string) =>
   (await database.sql('select notifications::int as n from user_revision where user_id = $1', [user]))[0]?.n;
-const before = () => timeOf(new Date(Date.now() - 90 * 86_400_000));
+const before = () => toTime(new Date(Date.now() - 90 * 86_400_000));
 const announce = () => undefined;
 const remove = () => removeBatch({ em: opened.em.fork(), announce }, before());
 

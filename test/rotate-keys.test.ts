@@ -1,8 +1,8 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createCredentialCipher } from '../src/editor-auth/credential-cipher.ts';
-import { Secret } from '../src/secret.ts';
+import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
+import { Secret } from '../src/values/secret.ts';
 import { rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';

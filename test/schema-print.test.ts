@@ -11,7 +11,7 @@ import {
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { printSchema } from '../src/commands/print-schema.ts';
-import { assembleSchema } from '../src/graphql/schema.ts';
+import { assembleSchema } from '../src/schema.ts';
 
 const schema = assembleSchema();
 const types = Object.values(schema.getTypeMap()).filter(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { scopes, scopesOf } from '../src/auth/viewer.ts';
+import { parseScopes, scopes } from '../src/auth/viewer.ts';
 
 test.each<[claim: string | undefined, granted: string[]]>([
   [undefined, ['account:read', 'account:write']],
@@ -21,7 +21,7 @@ test.each<[claim: string | undefined, granted: string[]]>([
   ['account:read\tplatform:write', []],
   ['account:read\nplatform:write', []],
 ])('the scope claim %j grants %j', (claim, granted) => {
-  expect([...scopesOf(claim)].sort()).toEqual(granted);
+  expect([...parseScopes(claim)].sort()).toEqual(granted);
 });
 
 test('nothing is granted that is not named, but reading with writing', () => {
@@ -30,7 +30,7 @@ test('nothing is granted that is not named, but reading with writing', () => {
     fc.property(words, (words) => {
       const named = new Set(words);
       if (named.has('account:write')) named.add('account:read');
-      expect(scopesOf(words.join(' '))).toEqual(new Set(scopes.filter((scope) => named.has(scope))));
+      expect(parseScopes(words.join(' '))).toEqual(new Set(scopes.filter((scope) => named.has(scope))));
     }),
   );
 });

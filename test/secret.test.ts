@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase, query } from '../src/database/database.ts';
 import { createLog } from '../src/log.ts';
-import { Secret } from '../src/secret.ts';
+import { Secret } from '../src/values/secret.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { putWorkspaces, workspaceInput } from './support/records.ts';
 

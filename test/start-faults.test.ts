@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { developmentEncryptionKeys } from '../src/auth/development-key.ts';
 import { openKeySet } from '../src/auth/key-set.ts';
-import { OperatorError } from '../src/operator-error.ts';
+import { OperatorError } from '../src/errors/operator-error.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { runProcess } from './support/process.ts';
 

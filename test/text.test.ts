@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isId, isStorableText, isUuid } from '../src/text.ts';
+import { isId, isStorableText, isUuid } from '../src/values/text.ts';
 
 test.each<[what: string, text: string, isOne: boolean]>([
   ['nothing', '', false],

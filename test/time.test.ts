@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../src/database/database.ts';
-import { latest, millisecondsOf, timeFromPostgres, timeOf } from '../src/time.ts';
+import { latest, timeFromPostgres, toMilliseconds, toTime } from '../src/values/time.ts';
 import { createTestDatabase } from './support/database.ts';
 
 const dates = fc.date({
@@ -13,8 +13,8 @@ const dates = fc.date({
 test('the order of the texts is the order of the times', () => {
   fc.assert(
     fc.property(dates, dates, (one, other) => {
-      expect(timeOf(one) < timeOf(other)).toBe(one < other);
-      expect(millisecondsOf(latest(timeOf(one), timeOf(other)))).toBe(Math.max(Number(one), Number(other)));
+      expect(toTime(one) < toTime(other)).toBe(one < other);
+      expect(toMilliseconds(latest(toTime(one), toTime(other)))).toBe(Math.max(Number(one), Number(other)));
     }),
   );
 });
@@ -47,7 +47,7 @@ test.each([
     await database.sql(`alter database ${new URL(url).pathname.slice(1)} set timezone to 'Asia/Kathmandu'`);
     const opened = await openDatabase({ url, poolSize: 1, timeoutMs: 5000 });
     const pool = await opened.em.getConnection().getNativeClient();
-    const times = fc.sample(dates, 500).map(timeOf);
+    const times = fc.sample(dates, 500).map(toTime);
     const { rows } = await pool.query({
       text: `select at, current_setting('application_name') as name from unnest($1::timestamptz(3)[]) at`,
       values: [times],

@@ -2,18 +2,18 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import {
+  createWriter,
   holdsSecret,
   secret,
-  selectionOf,
   toArguments,
   toBodyPath,
+  toSelection,
   variant,
-  writerOf,
 } from '../rest/wire.ts';
 
 /** What stands on the wire. */
 const written = (of: z.core.$ZodType, result: unknown): unknown =>
-  JSON.parse(JSON.stringify(writerOf(of)(result)));
+  JSON.parse(JSON.stringify(createWriter(of)(result)));
 
 const colour = z.enum(['dark_red', 'blue']);
 const shape = z.strictObject({
@@ -28,15 +28,15 @@ const shape = z.strictObject({
 });
 
 test('a shape selects the fields of GraphQL under the names of the wire; JSON of somebody else is a leaf', () => {
-  expect(selectionOf(shape)).toBe(
+  expect(toSelection(shape)).toBe(
     '{ item_id: itemId colour maybe_null: maybeNull left_out: leftOut some_words: someWords ' +
       'inner_part: innerPart { is_on: isOn count } parts { part_name: partName } foreign_json: foreignJson }',
   );
 });
 
 test('a list selects what its items do, and a leaf selects nothing', () => {
-  expect(selectionOf(z.array(z.strictObject({ a_b: z.string() })))).toBe('{ a_b: aB }');
-  expect(selectionOf(z.string().nullable().optional())).toBe('');
+  expect(toSelection(z.array(z.strictObject({ a_b: z.string() })))).toBe('{ a_b: aB }');
+  expect(toSelection(z.string().nullable().optional())).toBe('');
 });
 
 test('a union selects a fragment for each type, or the fields of all where it is one type', () => {
@@ -44,14 +44,14 @@ test('a union selects a fragment for each type, or the fields of all where it is
     variant('CatType', { kind: z.literal('cat'), lives_left: z.int() }),
     variant('DogType', { kind: z.literal('dog') }),
   ]);
-  expect(selectionOf(types)).toBe(
+  expect(toSelection(types)).toBe(
     '{ ... on CatType { kind lives_left: livesLeft } ... on DogType { kind } }',
   );
   const states = z.discriminatedUnion('status', [
     z.strictObject({ status: z.literal('good') }),
     z.strictObject({ status: z.literal('bad'), error_message: z.string().nullable() }),
   ]);
-  expect(selectionOf(states)).toBe('{ status error_message: errorMessage }');
+  expect(toSelection(states)).toBe('{ status error_message: errorMessage }');
   expect(written(states, { status: 'GOOD', error_message: 'stale' })).toEqual({ status: 'good' });
   expect(written(states, { status: 'BAD', error_message: null })).toEqual({
     status: 'bad',
@@ -109,7 +109,7 @@ function aliased(of: z.core.$ZodType, value: unknown): unknown {
   if (of instanceof z.ZodOptional || of instanceof z.ZodNullable) return aliased(of.unwrap(), value);
   if (of instanceof z.ZodArray && Array.isArray(value)) return value.map((item) => aliased(of.element, item));
   if (!(of instanceof z.ZodObject) || !(of.def.catchall instanceof z.ZodNever)) return value;
-  const selected = [...selectionOf(z.strictObject(of.shape)).matchAll(/(\w+): (\w+)/g)];
+  const selected = [...toSelection(z.strictObject(of.shape)).matchAll(/(\w+): (\w+)/g)];
   const fieldOf = new Map(selected.map(([, alias, field]) => [alias, field]));
   return Object.fromEntries(
     Object.entries(of.shape).map(([name, inner]) => [

@@ -1,6 +1,6 @@
-import { notificationKinds } from '../../src/notification-kind.ts';
-import { findStored, storeChanged } from '../../src/preferences/preference-statements.ts';
-import { timeOf } from '../../src/time.ts';
+import { notificationKinds } from '../../src/notifications/notification-kind.ts';
+import { findStored, storeChanged } from '../../src/notifications/preferences/preference-statements.ts';
+import { toTime } from '../../src/values/time.ts';
 import { em, inTransaction } from './transaction.ts';
 
 /** A change of the channels of every kind, as the load sends it. */
@@ -20,7 +20,7 @@ export async function updatePreferences(userId: string, { preferences }: { prefe
           email: ofEvery(change.email_enabled),
           push: ofEvery(change.push_enabled),
           chatDm: ofEvery(change.chat_dm_enabled),
-          now: timeOf(new Date()),
+          now: toTime(new Date()),
         }),
       ),
       send(findStored(em, { userId })),

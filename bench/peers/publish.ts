@@ -1,6 +1,6 @@
 import { insertPublication } from '../../src/notifications/insert-publication.ts';
 import { readPublications } from '../../src/notifications/read-publications.ts';
-import { timeOf } from '../../src/time.ts';
+import { toTime } from '../../src/values/time.ts';
 import type { notificationOf } from '../change-requests.ts';
 import { em, inTransaction } from './transaction.ts';
 
@@ -11,7 +11,7 @@ const channelNames = { emailEnabled: 'EMAIL', pushEnabled: 'PUSH', chatDmEnabled
 
 /** Publishes notifications by the gateway's own statements, and answers what the bench asks GraphQL for. */
 export async function publish(inputs: readonly Input[]) {
-  const now = timeOf(new Date());
+  const now = toTime(new Date());
   const users = inputs.map(({ userId }) => userId);
   const ids = inputs.map(({ id }) => id);
   const [inserted, stored] = await inTransaction([...new Set(users)], (send) =>
@@ -43,6 +43,6 @@ function draftOf({ task, payload, occurredAt, ...input }: Input) {
     projectId: task.projectId,
     workspaceId: null,
     payload: JSON.stringify(payload.planRequested),
-    occurredAt: timeOf(new Date(occurredAt)),
+    occurredAt: toTime(new Date(occurredAt)),
   };
 }

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { createCredentialCipher } from '../../src/editor-auth/credential-cipher.ts';
 import { store } from '../../src/editor-auth/credential-statements.ts';
-import { Secret } from '../../src/secret.ts';
-import { timeOf } from '../../src/time.ts';
+import { createCredentialCipher } from '../../src/encryption/credential-cipher.ts';
+import { Secret } from '../../src/values/secret.ts';
+import { toTime } from '../../src/values/time.ts';
 import { settings } from './settings.ts';
 import { em, inTransaction } from './transaction.ts';
 
@@ -18,7 +18,7 @@ export async function storeSubscription(
     { accessToken: new Secret(pair.accessToken), refreshToken: new Secret(pair.refreshToken) },
     owner,
   );
-  const encrypted = { ...owner, ciphertext, keyId: cipher.currentKeyId, now: timeOf(new Date()) };
+  const encrypted = { ...owner, ciphertext, keyId: cipher.currentKeyId, now: toTime(new Date()) };
   await inTransaction([userId], (send) => send(store(em, encrypted)));
   return { auth: { type: 'subscription' }, needs_reauth: false };
 }

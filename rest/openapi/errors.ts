@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import { type ErrorCode, statusOf } from '../../src/errors.ts';
-import type { Access } from '../../src/graphql/access.ts';
-import { sourcesOf } from '../binding.ts';
+import type { Access } from '../../src/auth/access.ts';
+import { type ErrorCode, httpStatus } from '../../src/errors/gateway-errors.ts';
+import { listSources } from '../binding.ts';
 import type { Route } from '../route.ts';
-import { examplesOf } from './examples.ts';
-import { type Header, headersOf, quota } from './headers.ts';
+import { pickExamples } from './examples.ts';
+import { type Header, headerRefs, quota } from './headers.ts';
 import { type Json, reference } from './schemas.ts';
 
 /** `GOING_AWAY` ends live streams, which this face has not. */
-const codes = Object.keys(statusOf)
+const codes = Object.keys(httpStatus)
   .filter((code) => code !== 'GOING_AWAY')
   .map((code) => code.toLowerCase());
 
@@ -24,7 +24,7 @@ const fault = z
         'What was sent; null where nothing was, `[redacted]` for a credential and what contains one.',
       ),
   })
-  .meta({ id: 'Fault', description: 'One broken rule.' });
+  .meta({ id: 'ErrorItem', description: 'One broken rule.' });
 
 /** ErrorResponse of the specification, with the closed list of codes. */
 const errorResponse = z
@@ -71,19 +71,19 @@ const everyRoute: readonly Code[] = [
 ];
 
 /** The codes that a route may answer, by status. A record is looked up where the path names one. */
-export function codesOf({ bind, body }: Route, { membership }: Access): Map<number, Code[]> {
-  const namesRecord = sourcesOf(bind).some(({ from }) => from === 'path');
+export function errorCodesByStatus({ bind, body }: Route, { membership }: Access): Map<number, Code[]> {
+  const namesRecord = listSources(bind).some(({ from }) => from === 'path');
   const codes: readonly Code[] = [
     ...everyRoute,
     ...(membership ? (['ORG_MEMBERSHIP_REQUIRED'] as const) : []),
     ...(namesRecord ? (['NOT_FOUND'] as const) : []),
     ...(namesRecord || body ? (['VALIDATION_FAILED'] as const) : []),
   ];
-  return Map.groupBy(codes, (code) => statusOf[code]);
+  return Map.groupBy(codes, (code) => httpStatus[code]);
 }
 
 /** What a component for these codes is called: `ForbiddenOrOrgMembershipRequired`. */
-export function nameOf(codes: readonly Code[]): string {
+export function componentName(codes: readonly Code[]): string {
   return codes
     .map((code) =>
       code.toLowerCase().replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase()),
@@ -94,7 +94,7 @@ export function nameOf(codes: readonly Code[]): string {
 /** The schemas of the bodies: `ErrorResponse`, narrowed to a code. */
 export function errorSchemas(codes: readonly Code[]): Json {
   const narrowed = codes.filter((code) => code !== 'ORG_MEMBERSHIP_REQUIRED');
-  return Object.fromEntries(narrowed.map((code) => [nameOf([code]), narrow(code)]));
+  return Object.fromEntries(narrowed.map((code) => [componentName([code]), narrow(code)]));
 }
 
 function narrow(code: Code): Json {
@@ -102,7 +102,7 @@ function narrow(code: Code): Json {
     type: 'object',
     properties: {
       code: { const: code.toLowerCase() },
-      errors: { type: 'array', items: reference('schemas', 'Fault') },
+      errors: { type: 'array', items: reference('schemas', 'ErrorItem') },
     },
     required: ['code', 'errors'],
   };
@@ -110,15 +110,15 @@ function narrow(code: Code): Json {
 }
 
 /** The response for the codes of one status. */
-export function errorResponseOf(codes: readonly Code[]): Json {
-  const schemas = codes.map((code) => reference('schemas', nameOf([code])));
+export function describeErrors(codes: readonly Code[]): Json {
+  const schemas = codes.map((code) => reference('schemas', componentName([code])));
   return {
     description: codes.map((code) => descriptions[code]).join(' '),
-    headers: headersOf(...codes.flatMap(headersWith)),
+    headers: headerRefs(...codes.flatMap(headersWith)),
     content: {
       'application/json': {
         schema: schemas.length === 1 ? schemas[0] : { oneOf: schemas },
-        examples: examplesOf(...codes.map((code) => code.toLowerCase())),
+        examples: pickExamples(...codes.map((code) => code.toLowerCase())),
       },
     },
   };

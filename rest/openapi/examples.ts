@@ -7,7 +7,7 @@ import replies from './examples.json' with { type: 'json' };
 const all: Readonly<Record<string, Readonly<Record<string, unknown>>>> = replies;
 
 /** The examples of these keys: a code of an error, or an operation with `.request` or `.reply` behind it. */
-export function examplesOf(...keys: readonly string[]) {
+export function pickExamples(...keys: readonly string[]) {
   const named = keys.flatMap((key) => Object.entries(all[key] ?? {}));
   return Object.fromEntries(named.map(([name, value]) => [name, { value }]));
 }

@@ -48,7 +48,7 @@ export type Header = keyof typeof headers;
 export const quota = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const;
 
 /** The headers of a response; every one carries its request's id. */
-export function headersOf(...names: readonly Header[]) {
+export function headerRefs(...names: readonly Header[]) {
   return Object.fromEntries(
     ['X-Request-Id', ...names].map((name) => [name, reference('headers', name)] as const),
   );

@@ -1,21 +1,21 @@
 import { z } from 'zod';
-import type { Access } from '../../src/graphql/access.ts';
+import type { Access } from '../../src/auth/access.ts';
 import type { Route } from '../route.ts';
-import { codesOf, errorResponseOf, errorSchemas, nameOf } from './errors.ts';
-import { examplesOf } from './examples.ts';
-import { headersOf, quota } from './headers.ts';
-import { parametersOf } from './parameters.ts';
+import { componentName, describeErrors, errorCodesByStatus, errorSchemas } from './errors.ts';
+import { pickExamples } from './examples.ts';
+import { headerRefs, quota } from './headers.ts';
+import { describeParameters } from './parameters.ts';
 import { type Json, reference } from './schemas.ts';
 
 /** The list is the one that the caller has. */
 export const notModified = {
   description:
     'The list is the one that `If-None-Match` names. There is no body. It counts as a read all the same.',
-  headers: headersOf(...quota, 'ETag', 'Cache-Control'),
+  headers: headerRefs(...quota, 'ETag', 'Cache-Control'),
 };
 
-/** The shapes of a route's bodies by the names that {@link operationOf} knows them by. */
-export function shapesOf({ field, body, reply }: Route): Readonly<Record<string, z.ZodType>> {
+/** The shapes of a route's bodies by the names that {@link describeOperation} knows them by. */
+export function namedShapes({ field, body, reply }: Route): Readonly<Record<string, z.ZodType>> {
   const answer =
     reply.name === undefined
       ? reply.shape
@@ -27,8 +27,12 @@ export function shapesOf({ field, body, reply }: Route): Readonly<Record<string,
 }
 
 /** The Operation object of a route. */
-export function operationOf(route: Route, access: Access, schemas: Readonly<Record<string, Json>>): Json {
-  const parameters = parametersOf(route);
+export function describeOperation(
+  route: Route,
+  access: Access,
+  schemas: Readonly<Record<string, Json>>,
+): Json {
+  const parameters = describeParameters(route);
   return {
     operationId: route.field,
     tags: [route.tag],
@@ -38,23 +42,26 @@ export function operationOf(route: Route, access: Access, schemas: Readonly<Reco
     security: [{ bearer: [access.scope] }],
     ...(parameters.length > 0 && { parameters }),
     ...(route.body && {
-      requestBody: { required: true, content: contentOf(`${route.field}.request`, schemas) },
+      requestBody: { required: true, content: jsonContent(`${route.field}.request`, schemas) },
     }),
     responses: {
-      [route.reply.status]: successOf(route, schemas),
+      [route.reply.status]: successResponse(route, schemas),
       ...(route.paged && { 304: reference('responses', 'NotModified') }),
       ...Object.fromEntries(
-        [...codesOf(route, access)].map(([status, codes]) => [status, reference('responses', nameOf(codes))]),
+        [...errorCodesByStatus(route, access)].map(([status, codes]) => [
+          status,
+          reference('responses', componentName(codes)),
+        ]),
       ),
     },
   };
 }
 
 /** The components that the errors of a route refer to. */
-export function errorComponentsOf(route: Route, access: Access): { responses: Json; schemas: Json } {
-  const groups = [...codesOf(route, access).values()];
+export function errorComponents(route: Route, access: Access): { responses: Json; schemas: Json } {
+  const groups = [...errorCodesByStatus(route, access).values()];
   return {
-    responses: Object.fromEntries(groups.map((codes) => [nameOf(codes), errorResponseOf(codes)])),
+    responses: Object.fromEntries(groups.map((codes) => [componentName(codes), describeErrors(codes)])),
     schemas: errorSchemas(groups.flat()),
   };
 }
@@ -66,14 +73,14 @@ function needs({ scope, membership, bucket }: Access): string {
   return `Needs the scope \`${scope}\`${member}. Counts against the limit of ${bucket}.`;
 }
 
-function successOf({ field, reply, paged }: Route, schemas: Readonly<Record<string, Json>>): Json {
+function successResponse({ field, reply, paged }: Route, schemas: Readonly<Record<string, Json>>): Json {
   return {
     description: reply.description,
-    headers: headersOf(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
-    ...(reply.status === 200 && { content: contentOf(`${field}.reply`, schemas) }),
+    headers: headerRefs(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
+    ...(reply.status === 200 && { content: jsonContent(`${field}.reply`, schemas) }),
   };
 }
 
-function contentOf(name: string, schemas: Readonly<Record<string, Json>>): Json {
-  return { 'application/json': { schema: schemas[name], examples: examplesOf(name) } };
+function jsonContent(name: string, schemas: Readonly<Record<string, Json>>): Json {
+  return { 'application/json': { schema: schemas[name], examples: pickExamples(name) } };
 }

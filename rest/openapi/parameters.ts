@@ -1,6 +1,6 @@
-import { type Source, sourcesOf } from '../binding.ts';
+import { listSources, type Source } from '../binding.ts';
 import type { Route } from '../route.ts';
-import { componentOf, type Json, reference } from './schemas.ts';
+import { componentRef, type Json, reference } from './schemas.ts';
 
 /** The parameters that all lists have. */
 export const listParameters = {
@@ -25,20 +25,20 @@ export const listParameters = {
 };
 
 /** The parameters of a route; query parameters that it does not know are ignored. */
-export function parametersOf({ bind, paged }: Route): readonly Json[] {
-  const own = sourcesOf(bind).filter((source) => source.from !== 'body');
+export function describeParameters({ bind, paged }: Route): readonly Json[] {
+  const own = listSources(bind).filter((source) => source.from !== 'body');
   return [
-    ...own.map(parameterOf),
+    ...own.map(describeParameter),
     ...(paged ? Object.keys(listParameters).map((name) => reference('parameters', name)) : []),
   ];
 }
 
-function parameterOf(source: Exclude<Source, { from: 'body' }>): Json {
+function describeParameter(source: Exclude<Source, { from: 'body' }>): Json {
   const { name, description } = source;
   switch (source.from) {
     case 'path':
       return { name, in: 'path', required: true, description, schema: { type: 'string', minLength: 1 } };
     case 'query':
-      return { name, in: 'query', description, schema: { type: 'array', items: componentOf(source.shape) } };
+      return { name, in: 'query', description, schema: { type: 'array', items: componentRef(source.shape) } };
   }
 }

@@ -22,7 +22,7 @@ export function reference(kind: 'schemas' | 'parameters' | 'headers' | 'response
  * Refers to the component that a shape is.
  * @throws {Error} where the shape has no id
  */
-export function componentOf(shape: z.core.$ZodType) {
+export function componentRef(shape: z.core.$ZodType) {
   const id = z.globalRegistry.get(shape)?.id;
   if (id === undefined) throw new Error('A shape that is referred to needs an id.');
   return reference('schemas', id);
@@ -40,13 +40,13 @@ function adapt({
   if (jsonSchema.format !== undefined || jsonSchema.$ref !== undefined) delete jsonSchema.pattern;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-  if (zodSchema instanceof z.ZodDiscriminatedUnion) jsonSchema.discriminator = discriminatorOf(zodSchema);
+  if (zodSchema instanceof z.ZodDiscriminatedUnion) jsonSchema.discriminator = toDiscriminator(zodSchema);
 }
 
-function discriminatorOf({ def, options }: z.ZodDiscriminatedUnion): Json {
+function toDiscriminator({ def, options }: z.ZodDiscriminatedUnion): Json {
   const mapping = options.flatMap((option) => {
     const words = option._zod.propValues?.[def.discriminator] ?? [];
-    return [...words].map((word) => [String(word), componentOf(option).$ref]);
+    return [...words].map((word) => [String(word), componentRef(option).$ref]);
   });
   return { propertyName: def.discriminator, mapping: Object.fromEntries(mapping) };
 }

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { errors, jwtVerify } from 'jose';
 import { z } from 'zod';
-import { InternalError, UnauthenticatedError } from '../errors.ts';
-import { isId } from '../text.ts';
-import { fingerprintOf } from './fingerprint.ts';
+import { InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
+import { isId } from '../values/text.ts';
+import { fingerprint } from './fingerprint.ts';
 import type { KeySet } from './key-set.ts';
 import { type RememberedTokens, rememberVerified } from './remembered-tokens.ts';
 import { hasRepeatedMembers } from './repeated-members.ts';
-import { scopesOf, type Viewer } from './viewer.ts';
+import { parseScopes, type Viewer } from './viewer.ts';
 
 /** What a token is held against. */
 export type TokenRules = {
@@ -78,22 +78,22 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
     const claims = Claims.parse(payload);
     return {
       userId: claims.sub,
-      scopes: scopesOf(claims.scope),
+      scopes: parseScopes(claims.scope),
       isMember: Organization.safeParse(claims[rules.orgClaim]).success,
       expiresAt: claims.exp * 1000,
-      signedBy: fingerprintOf(key),
+      signedBy: fingerprint(key),
     };
   } catch (error) {
     if (error instanceof InternalError || error instanceof UnauthenticatedError) throw error;
     if (error instanceof errors.JOSEError || error instanceof z.ZodError) {
-      throw new UnauthenticatedError(true, reasonOf(error));
+      throw new UnauthenticatedError(true, describeReason(error));
     }
     throw new InternalError(error);
   }
 }
 
 /** Which check failed, in words without the token's: the causes of jose's errors quote parts of it. */
-function reasonOf(error: errors.JOSEError | z.ZodError): string {
+function describeReason(error: errors.JOSEError | z.ZodError): string {
   if (error instanceof errors.JOSEError) return `${error.code}: ${error.message}`;
   return error.issues.map(({ path, code }) => `claim "${path.join('.')}": ${code}`).join(', ');
 }

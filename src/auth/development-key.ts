@@ -12,7 +12,7 @@ import {
 } from 'jose';
 import { z } from 'zod';
 import type { Config, EncryptionKeys } from '../config.ts';
-import { OperatorError } from '../operator-error.ts';
+import { OperatorError } from '../errors/operator-error.ts';
 
 const ALGORITHM = 'EdDSA';
 

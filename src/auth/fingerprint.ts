@@ -2,7 +2,7 @@ import { createPublicKey, hash, KeyObject } from 'node:crypto';
 import type { JSONWebKeySet, JWK } from 'jose';
 
 /** The same for the same public key, however its key set writes it. */
-export function fingerprintOf(key: CryptoKey): string {
+export function fingerprint(key: CryptoKey): string {
   const fingerprint = known.get(key) ?? fingerprint256(KeyObject.from(key));
   known.set(key, fingerprint);
   return fingerprint;

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { KeySetSource } from '../config.ts';
-import { InternalError } from '../errors.ts';
+import { InternalError } from '../errors/gateway-errors.ts';
 import { developmentPublicKeys } from './development-key.ts';
 import { fingerprintsIn } from './fingerprint.ts';
 
@@ -36,7 +36,7 @@ const COOLDOWN_MS = 5000;
 const FETCH_TIMEOUT_MS = 5000;
 
 /** Far more than any issuer publishes. */
-const LARGEST_BYTES = 1_048_576;
+const MAX_BYTES = 1_048_576;
 
 /** A fetched key set. The keys that it has go on holding while its address is slow, away or answers nonsense. */
 function remoteKeySet(url: URL): KeySet {
@@ -114,7 +114,7 @@ async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
-    if (size > LARGEST_BYTES) throw new Error(`The key set is larger than ${LARGEST_BYTES} bytes.`);
+    if (size > MAX_BYTES) throw new Error(`The key set is larger than ${MAX_BYTES} bytes.`);
     chunks.push(chunk);
   }
   return JSON.parse(Buffer.concat(chunks).toString());

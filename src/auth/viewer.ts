@@ -34,7 +34,7 @@ export const anonymous: Viewer = {
  * The scopes of a token. Without the claim it has its user's full account access and nothing more;
  * `account:write` includes `account:read`; words unknown to us allow nothing.
  */
-export function scopesOf(claim: string | undefined): ReadonlySet<Scope> {
+export function parseScopes(claim: string | undefined): ReadonlySet<Scope> {
   if (claim === undefined) return new Set<Scope>(['account:read', 'account:write']);
   const named = new Set(claim.split(' '));
   const granted = new Set(scopes.filter((scope) => named.has(scope)));

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { environmentWith, readConfig } from '../config.ts';
-import { startDatabaseServer } from '../database/start.ts';
-import { OperatorError } from '../operator-error.ts';
+import { OperatorError } from '../errors/operator-error.ts';
+import { startDatabaseServer } from '../postgres/start-postgres.ts';
 import { runCommand, say } from './run.ts';
 
 /**
@@ -38,11 +38,11 @@ const UNRESOLVED = ['--preserve-symlinks', '--preserve-symlinks-main'];
  * it would be told of each of two thousand at every start.
  */
 function spawnWatcher(env: NodeJS.ProcessEnv) {
-  const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
-  const watched = ['../../src', '../../rest'].map((folder) => `--watch-path=${pathOf(folder)}`);
+  const resolvePath = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+  const watched = ['../../src', '../../rest'].map((folder) => `--watch-path=${resolvePath(folder)}`);
   const withParent = new URL('end-with-parent.ts', import.meta.url).href;
   const options = [...watched, '--watch-preserve-output', ...UNRESOLVED, '--import', withParent];
-  return spawn(process.execPath, [...options, pathOf('../main.ts')], {
+  return spawn(process.execPath, [...options, resolvePath('../main.ts')], {
     env,
     // The pipe tells the gateway when this process is gone.
     stdio: ['pipe', 'inherit', 'inherit'],

@@ -1,6 +1,6 @@
 import { readConfig } from '../config.ts';
 import { migrate } from '../database/migrate.ts';
-import { startDatabaseServer } from '../database/start.ts';
+import { startDatabaseServer } from '../postgres/start-postgres.ts';
 import { runCommand, say } from './run.ts';
 
 /** Applies the migrations that the database lacks. */

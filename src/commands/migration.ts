@@ -3,8 +3,8 @@ import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { type Database, migrationsFolder, openDatabase } from '../database/database.ts';
 import { requireMigrations } from '../database/migrate.ts';
-import { startDatabaseServer } from '../database/start.ts';
-import { OperatorError } from '../operator-error.ts';
+import { OperatorError } from '../errors/operator-error.ts';
+import { startDatabaseServer } from '../postgres/start-postgres.ts';
 import { runCommand, say, UsageError } from './run.ts';
 
 /** Writes a migration that takes the database to what the entities describe. The database is only read. */

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
-import { createOpenApiDocument } from '../../rest/openapi.ts';
-import { assembleSchema } from '../graphql/schema.ts';
+import { createOpenApiDocument } from '../../rest/openapi/document.ts';
+import { assembleSchema } from '../schema.ts';
 
 /** The text of `rest/openapi.json`: the document of a gateway at its default address. */
 export function printOpenApi(): string {

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
-import { assembleSchema } from '../graphql/schema.ts';
+import { assembleSchema } from '../schema.ts';
 
 /** The text of `schema.graphql`: the schema with its directives and the default rate limits. */
 export function printSchema(): string {

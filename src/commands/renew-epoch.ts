@@ -1,7 +1,7 @@
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
 import { requireMigrations } from '../database/migrate.ts';
-import { startDatabaseServer } from '../database/start.ts';
+import { startDatabaseServer } from '../postgres/start-postgres.ts';
 import { renewEpoch } from '../revisions/database-epoch.ts';
 import { runCommand, say } from './run.ts';
 

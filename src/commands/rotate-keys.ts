@@ -1,10 +1,10 @@
 import { developmentEncryptionKeys } from '../auth/development-key.ts';
 import { readConfig } from '../config.ts';
 import { type Database, openDatabase } from '../database/database.ts';
-import { startDatabaseServer } from '../database/start.ts';
-import { type CredentialCipher, createCredentialCipher } from '../editor-auth/credential-cipher.ts';
 import { type KeyUse, olderKeys, rotateBatch } from '../editor-auth/rotate-credentials.ts';
-import { OperatorError } from '../operator-error.ts';
+import { type CredentialCipher, createCredentialCipher } from '../encryption/credential-cipher.ts';
+import { OperatorError } from '../errors/operator-error.ts';
+import { startDatabaseServer } from '../postgres/start-postgres.ts';
 import { runCommand, say } from './run.ts';
 
 const BATCH = 100;
@@ -28,7 +28,7 @@ runCommand('npm run -s keys:rotate', async () => {
 });
 
 async function rotate(database: Database, cipher: CredentialCipher): Promise<void> {
-  let left = totalOf(await olderKeys(database.em.fork(), cipher));
+  let left = sumUses(await olderKeys(database.em.fork(), cipher));
   say(`${left} credentials lie under other keys than "${cipher.currentKeyId}".`);
   for (let after: string | null = ''; after !== null; ) {
     const { renewed, damaged, next } = await rotateBatch(database.em.fork(), cipher, after, BATCH);
@@ -49,9 +49,9 @@ function explain(remaining: readonly KeyUse[], cipher: CredentialCipher): string
       ? `  ${count} under "${keyId}". Those named above were damaged, or that key is another one than they were encrypted with: set the right key, or let their users connect again. Others were written meanwhile by a gateway with the old settings: give every gateway the new first key. Then run this again.`
       : `  ${count} under "${keyId}", which ENCRYPTION_KEYS does not hold. Add it after the first key, then run this again.`,
   );
-  return [`${totalOf(remaining)} credentials are left as they were:`, ...lines].join('\n');
+  return [`${sumUses(remaining)} credentials are left as they were:`, ...lines].join('\n');
 }
 
-function totalOf(uses: readonly KeyUse[]): number {
+function sumUses(uses: readonly KeyUse[]): number {
   return uses.reduce((sum, { count }) => sum + count, 0);
 }

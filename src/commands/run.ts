@@ -1,4 +1,4 @@
-import { describeFailure } from '../operator-error.ts';
+import { describeFailure } from '../errors/operator-error.ts';
 
 /** A command called in a way that it does not understand. */
 export class UsageError extends Error {}

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { signDevelopmentToken } from '../auth/development-key.ts';
 import { type Config, readConfig } from '../config.ts';
-import { isId } from '../text.ts';
+import { isId } from '../values/text.ts';
 import { runCommand, UsageError } from './run.ts';
 import { notifications, workspaces } from './seed-records.ts';
 

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { signDevelopmentToken } from '../auth/development-key.ts';
 import { readConfig } from '../config.ts';
-import { isId } from '../text.ts';
+import { isId } from '../values/text.ts';
 import { runCommand, UsageError } from './run.ts';
 
 const usage = 'npm run -s token -- --sub USER [--org ORGANIZATION] [--scope "account:read ..."] [--ttl 1h]';
@@ -30,11 +30,11 @@ runCommand(usage, async () => {
     ...(org !== undefined && { [config.orgClaim]: org }),
     ...(scope !== undefined && { scope }),
   };
-  const token = await signDevelopmentToken(config, claims, secondsOf(ttl));
+  const token = await signDevelopmentToken(config, claims, parseTtl(ttl));
   process.stdout.write(`${token}\n`);
 });
 
-function secondsOf(ttl: string): number {
+function parseTtl(ttl: string): number {
   const [, count, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(ttl) ?? [];
   switch (unit) {
     case 's':

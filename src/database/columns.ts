@@ -1,6 +1,6 @@
 import { p } from '@mikro-orm/core';
-import type { Secret } from '../secret.ts';
-import type { Time } from '../time.ts';
+import type { Secret } from '../values/secret.ts';
+import type { Time } from '../values/time.ts';
 import { SecretType } from './secret-type.ts';
 import { TimeType } from './time-type.ts';
 

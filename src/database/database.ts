@@ -3,7 +3,7 @@ import { Migrator } from '@mikro-orm/migrations';
 import { type InferKyselyDB, MikroORM } from '@mikro-orm/postgresql';
 import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
-import { entities } from './entities.ts';
+import { entities } from '../entities.ts';
 import { NamedColumns } from './named-columns.ts';
 import { Pipeline } from './pipeline.ts';
 import { openPipelinedPool, type PoolOptions, poolOptions, readPoolOptions, watchPools } from './pool.ts';
@@ -59,7 +59,7 @@ export async function openDatabase(options: PoolOptions) {
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 /** The address that a database was opened with. */
-export function addressOf({ config }: Database): string {
+export function databaseUrl({ config }: Database): string {
   return config.get('clientUrl') ?? '';
 }
 
@@ -77,21 +77,21 @@ export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
 
 /** Queries with entities as tables and their properties as columns, inside the manager's transaction if it has one. */
 export function query(em: EntityManager): Kysely<Tables> {
-  return em.getKysely<Tables>().withPlugin(columnsOf(em));
+  return em.getKysely<Tables>().withPlugin(getColumns(em));
 }
 
 /**
  * Where statements run that only read, the same for all managers of a database. A short one waits neither for changes
  * nor for long lists; and as few long lists as there are connections for them are in memory at once.
  */
-export function pipelinesOf(em: EntityManager): Pipelines {
+export function getPipelines(em: EntityManager): Pipelines {
   const found = pipelines.get(em.getMetadata());
   if (found === undefined) throw new Error('The database was not opened by `openDatabase`.');
   return found;
 }
 
 /** The pool of connections that changes run on, the same for all managers of a database. */
-export function changesOf(em: EntityManager): Pool {
+export function getChangePool(em: EntityManager): Pool {
   const found = changes.get(em.getMetadata());
   if (found === undefined) throw new Error('The database was not opened by `openDatabase`.');
   return found;
@@ -104,7 +104,7 @@ type Pipelines = { short: Pipeline; long: Pipeline };
 const pipelines = new WeakMap<object, Pipelines>();
 
 /** How the columns of the entities are named; it is the same for all managers of a database. */
-export function columnsOf(em: EntityManager): NamedColumns {
+export function getColumns(em: EntityManager): NamedColumns {
   const metadata = em.getMetadata();
   const columns = namedColumns.get(metadata) ?? new NamedColumns(em, naming);
   namedColumns.set(metadata, columns);

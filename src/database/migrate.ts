@@ -1,8 +1,8 @@
 import { readdir } from 'node:fs/promises';
 import pg from 'pg';
-import { OperatorError } from '../operator-error.ts';
+import { OperatorError } from '../errors/operator-error.ts';
+import { errorCode } from '../postgres/embedded-postgres-error.ts';
 import { type Database, migrationsFolder, openDatabase } from './database.ts';
-import { codeOf } from './embedded-postgres-error.ts';
 
 /** Any number, the same in every gateway. */
 const MIGRATION_LOCK = 7_204_982;
@@ -53,7 +53,7 @@ async function appliedMigrations(database: Database): Promise<string[]> {
       .execute<{ name: string }[]>('select name from mikro_orm_migrations');
     return rows.map(({ name }) => name);
   } catch (error) {
-    if (codeOf(error) === UNDEFINED_TABLE) return [];
+    if (errorCode(error) === UNDEFINED_TABLE) return [];
     throw error;
   }
 }

@@ -16,7 +16,7 @@ import {
   TableNode,
   type UnknownRow,
 } from 'kysely';
-import { Secret } from '../secret.ts';
+import { Secret } from '../values/secret.ts';
 import { SecretType } from './secret-type.ts';
 
 /**

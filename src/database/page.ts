@@ -1,5 +1,5 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import type { Time } from '../time.ts';
+import type { Time } from '../values/time.ts';
 import type { Inputs } from './prepared.ts';
 
 /** Where a record stands in a list that is newest first by `createdAt`, then `id`. */

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { Pool, type PoolClient, type PoolConfig, type QueryConfig, type QueryResultRow } from 'pg';
-import { codeOf } from './embedded-postgres-error.ts';
+import { errorCode } from '../postgres/embedded-postgres-error.ts';
 
 /** One keeps up with all that a process can ask; the second is for when something slow runs on it. */
 const CONNECTIONS = 2;
@@ -49,7 +49,7 @@ export class Pipeline {
     } catch (error) {
       this.#leave(lease);
       if (!lease.hasTimedOut) {
-        if (TIMED_OUT.has(codeOf(error))) await giveUp(lease);
+        if (TIMED_OUT.has(errorCode(error))) await giveUp(lease);
         throw error;
       }
     } finally {

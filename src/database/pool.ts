@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { Pool, type PoolClient, type PoolConfig, types } from 'pg';
-import { timeFromPostgres } from '../time.ts';
+import { timeFromPostgres } from '../values/time.ts';
 
 /** How to reach the database: an address, connections at most, and milliseconds for each wait. */
 export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };

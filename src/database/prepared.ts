@@ -1,8 +1,8 @@
 import type { Compilable, CompiledQuery, Kysely } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { QueryResultRow } from 'pg';
-import { columnsOf, type EntityManager, pipelinesOf, query, type Tables } from './database.ts';
-import { bind, type Slots, slot, type Template, templateOf } from './statement.ts';
+import { type EntityManager, getColumns, getPipelines, query, type Tables } from './database.ts';
+import { bind, type Slots, slot, type Template, toTemplate } from './statement.ts';
 
 /** What a statement is built of instead of values. */
 export type Inputs<Input> = Slots<Input> & {
@@ -57,7 +57,7 @@ export function prepared<Input extends object, Row extends QueryResultRow>(
         return props.map(({ name }) => name).filter(isRead);
       },
     }).compile();
-    const statement = { ...templateOf(compiled), isShort: isShort(compiled, given) };
+    const statement = { ...toTemplate(compiled), isShort: isShort(compiled, given) };
     statements.set(key, statement);
     return statement;
   }
@@ -66,9 +66,9 @@ export function prepared<Input extends object, Row extends QueryResultRow>(
     if (em.isInTransaction()) throw new Error('A prepared statement would run outside of the transaction.');
     const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
     const statement = statementFor(em, given, reads);
-    const { short, long } = pipelinesOf(em);
+    const { short, long } = getPipelines(em);
     const rows = await (statement.isShort ? short : long).query<Row>(bind(statement, input));
-    columnsOf(em).hideSecrets(rows);
+    getColumns(em).hideSecrets(rows);
     return rows;
   };
 }

@@ -1,5 +1,5 @@
 import { Type } from '@mikro-orm/core';
-import { Secret } from '../secret.ts';
+import { Secret } from '../values/secret.ts';
 
 /** A column of text that is a {@link Secret} everywhere else, so that no row prints it. */
 export class SecretType extends Type<Secret | null, string | null> {

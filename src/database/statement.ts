@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { QueryConfig, QueryResultRow } from 'pg';
-import { columnsOf, type EntityManager, query, type Tables } from './database.ts';
+import { type EntityManager, getColumns, query, type Tables } from './database.ts';
 
 /** What a statement is built of instead of values. */
 export type Slots<Input> = {
@@ -21,9 +21,9 @@ export function statement<Input extends object, Row extends QueryResultRow>(
 ): Statement<Input, Row> {
   let template: Template | undefined;
   return (em, input) => {
-    template ??= templateOf(build(query(em), { slot: (name, type) => slot(name, type) }).compile());
+    template ??= toTemplate(build(query(em), { slot: (name, type) => slot(name, type) }).compile());
     const read = (rows: Row[]) => {
-      columnsOf(em).hideSecrets(rows);
+      getColumns(em).hideSecrets(rows);
       return rows;
     };
     return { config: bind(template, input), read };
@@ -37,7 +37,7 @@ export type Template = {
   readonly parameters: readonly unknown[];
 };
 
-export function templateOf({ sql: text, parameters }: CompiledQuery): Template {
+export function toTemplate({ sql: text, parameters }: CompiledQuery): Template {
   return { name: hash('sha256', text, 'base64url'), text, parameters };
 }
 

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
-import type { Time } from '../time.ts';
-import type { CredentialOwner } from './credential-cipher.ts';
+import type { CredentialOwner } from '../encryption/credential-cipher.ts';
+import type { Time } from '../values/time.ts';
 import type { ReportableReason } from './editor-credential.entity.ts';
 
 /** A pair as it is written. */

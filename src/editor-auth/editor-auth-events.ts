@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from '../database/database.ts';
+import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import type { Source } from '../live/stream.ts';
-import type { CredentialCipher } from './credential-cipher.ts';
 import { type EditorAuth, readEditorAuth } from './editor-auth.ts';
 
 /** The state of a user's credential as it is, then each change of it. */

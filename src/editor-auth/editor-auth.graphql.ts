@@ -1,4 +1,4 @@
-import { memberRead, memberWrite } from '../graphql/access.ts';
+import { memberRead, memberWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';

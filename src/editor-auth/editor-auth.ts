@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '../database/database.ts';
 import { prepared } from '../database/prepared.ts';
-import { ConflictError, InternalError, REDACTED } from '../errors.ts';
+import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
+import { ConflictError, InternalError, REDACTED } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
-import type { Time } from '../time.ts';
-import type { CredentialCipher, CredentialOwner, TokenPair } from './credential-cipher.ts';
+import type { Time } from '../values/time.ts';
 import { type Encrypted, refresh, report, store, wipe } from './credential-statements.ts';
 import type { EditorCredential, ReportableReason } from './editor-credential.entity.ts';
 
@@ -34,12 +34,12 @@ export async function readEditorAuth(
   cipher: CredentialCipher,
   userId: string,
 ): Promise<EditorAuth> {
-  return statusOf(cipher, await find(em, userId));
+  return describeStatus(cipher, await find(em, userId));
 }
 
 const none: EditorAuth = { type: 'none', needsReauth: false, reauthReason: null };
 
-function statusOf(
+function describeStatus(
   cipher: CredentialCipher,
   stored: Pick<EditorCredential, 'keyId' | 'reauthReason'> | undefined,
 ): EditorAuth {
@@ -59,7 +59,7 @@ export async function storeSubscription(
   const encrypted = await encryptNew(cipher, userId, pair, now);
   const [stored] = await change(em, [userId], (run) => run(store, encrypted));
   if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.reached });
-  return statusOf(cipher, stored);
+  return describeStatus(cipher, stored);
 }
 
 /**
@@ -107,7 +107,7 @@ export async function reportFailure(
   const [changed] = await change(em, [userId], (run) => run(report, { userId, version, reason, now }));
   if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.reached });
   const current = changed ?? (await find(em, userId));
-  return { applied: changed !== undefined, editorAuth: statusOf(cipher, current) };
+  return { applied: changed !== undefined, editorAuth: describeStatus(cipher, current) };
 }
 
 /**

@@ -1,4 +1,4 @@
-import { platform } from '../graphql/access.ts';
+import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
 import { EditorAuthType } from './editor-auth.graphql.ts';

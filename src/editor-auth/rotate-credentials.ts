@@ -1,5 +1,5 @@
 import { type EntityManager, query } from '../database/database.ts';
-import type { CredentialCipher } from './credential-cipher.ts';
+import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
 /** How many pairs lie under a key. */

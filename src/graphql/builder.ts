@@ -1,10 +1,10 @@
 import SchemaBuilder from '@pothos/core';
 import zodPlugin from '@pothos/plugin-zod';
 import type { Context } from '../context.ts';
-import { ValidationError } from '../errors.ts';
-import { faultsOf } from '../faults.ts';
-import type { Secret } from '../secret.ts';
-import type { Time } from '../time.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
+import { toIssues } from '../errors/validation-issues.ts';
+import type { Secret } from '../values/secret.ts';
+import type { Time } from '../values/time.ts';
 import { defaultRulePlugin } from './default-rule-plugin.ts';
 import { rootFieldPlugin } from './root-field-plugin.ts';
 import { DateTime, JSONValue, SecretText } from './scalars.ts';
@@ -26,7 +26,7 @@ export const builder = new SchemaBuilder<{
   zod: {
     validationError: (error, args, _context, info) => {
       const declared = info.parentType.getFields()[info.fieldName]?.args ?? [];
-      return new ValidationError(faultsOf({ error }, args, [], (path) => inspectArgument(declared, path)));
+      return new ValidationError(toIssues({ error }, args, [], (path) => inspectArgument(declared, path)));
     },
   },
 });

@@ -1,17 +1,17 @@
 import type { InputShapeFromFields, OutputRef } from '@pothos/core';
 import type { Listing } from '../context.ts';
-import { cursorOf, positionOf } from '../cursor.ts';
 import type { Page, Position } from '../database/page.ts';
-import { type Fault, ValidationError } from '../errors.ts';
-import { type List, readListing } from '../listing.ts';
+import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.ts';
+import { formatPosition, parsePosition } from '../values/cursor.ts';
 import { builder } from './builder.ts';
+import { type List, readListing } from './listing.ts';
 import { reads, readsBelow } from './reads.ts';
 import { wholeNumberRule } from './rules.ts';
 
 /** The default page size. */
-export const DEFAULT_PAGE = 50;
+export const DEFAULT_PAGE_SIZE = 50;
 /** The maximum page size. */
-export const LARGEST_PAGE = 100;
+export const MAX_PAGE_SIZE = 100;
 
 /** One page of a list, with the page information of Relay connections. */
 export type Connection<Node> = {
@@ -38,7 +38,7 @@ export async function connect<Node>(
     const nodes = await readListing(listing, list);
     return { nodes, hasPreviousPage: false, hasNextPage: false, totalCount };
   }
-  const { limit, ...page } = pageOf(args, list.isId);
+  const { limit, ...page } = toPage(args, list.isId);
   const read = await list.page({ ...page, limit: limit + 1 });
   const nodes = read.slice(0, limit);
   const hasMore = read.length > limit;
@@ -47,18 +47,18 @@ export async function connect<Node>(
     : { nodes, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore, totalCount };
 }
 
-function pageOf(
+function toPage(
   { first, after, last, before }: PageArguments,
   isId: (id: string) => boolean,
 ): Page & { limit: number } {
-  const faults: Fault[] = [];
+  const issues: ValidationIssue[] = [];
   if (first != null && last != null) {
-    faults.push({ path: ['last'], message: 'must not be given together with first', value: last });
+    issues.push({ path: ['last'], message: 'must not be given together with first', value: last });
   }
   const position = (argument: string, cursor: string | null | undefined) => {
-    const found = cursor == null ? undefined : positionOf(cursor);
+    const found = cursor == null ? undefined : parsePosition(cursor);
     if (cursor != null && !(found && isId(found.id))) {
-      faults.push({ path: [argument], message: 'is not a cursor of this list', value: cursor });
+      issues.push({ path: [argument], message: 'is not a cursor of this list', value: cursor });
     }
     return found;
   };
@@ -66,9 +66,9 @@ function pageOf(
     after: position('after', after),
     before: position('before', before),
     backwards: last != null,
-    limit: last ?? first ?? DEFAULT_PAGE,
+    limit: last ?? first ?? DEFAULT_PAGE_SIZE,
   };
-  if (faults.length > 0) throw new ValidationError(faults);
+  if (issues.length > 0) throw new ValidationError(issues);
   return page;
 }
 
@@ -92,14 +92,14 @@ const PageInfo = builder.objectRef<Connection<Position>>('PageInfo').implement({
 
 function cursorAt(nodes: readonly Position[], index: number): string | undefined {
   const node = nodes.at(index);
-  return node && cursorOf(node);
+  return node && formatPosition(node);
 }
 
 /** The field `cursor` of every edge. */
 export const cursorField = {
   description: 'Where it stands, for `after` and `before`.',
   extensions: reads<Position>('id', 'createdAt'),
-  resolve: cursorOf,
+  resolve: formatPosition,
 };
 
 /** Defines the connection type of a list, of the record's type and its edge's. */
@@ -141,13 +141,13 @@ export function connectionType<Node extends Position>(
 export function pageArguments() {
   return builder.args((t) => ({
     first: t.int({
-      description: `How many from the start, 1 to ${LARGEST_PAGE}; ${DEFAULT_PAGE} unless told.`,
-      validate: wholeNumberRule(1, LARGEST_PAGE),
+      description: `How many from the start, 1 to ${MAX_PAGE_SIZE}; ${DEFAULT_PAGE_SIZE} unless told.`,
+      validate: wholeNumberRule(1, MAX_PAGE_SIZE),
     }),
     after: t.string({ description: 'Only what follows this cursor.' }),
     last: t.int({
-      description: `How many from the end, 1 to ${LARGEST_PAGE}.`,
-      validate: wholeNumberRule(1, LARGEST_PAGE),
+      description: `How many from the end, 1 to ${MAX_PAGE_SIZE}.`,
+      validate: wholeNumberRule(1, MAX_PAGE_SIZE),
     }),
     before: t.string({ description: 'Only what precedes this cursor.' }),
   }));

@@ -4,7 +4,7 @@ import SchemaBuilder, {
   type PothosInputFieldType,
   type SchemaTypes,
 } from '@pothos/core';
-import { valueAt } from '../faults.ts';
+import { valueAt } from '../errors/validation-issues.ts';
 import { idRule, jsonRule, secretRule, textRule } from './rules.ts';
 
 declare global {
@@ -45,7 +45,7 @@ class DefaultRulePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     return {
       ...field,
       ...(type.kind === 'List' && {
-        extensions: { ...field.extensions, maxItems: maxItemsOf(field.name, validate) },
+        extensions: { ...field.extensions, maxItems: requireMaxItems(field.name, validate) },
       }),
       ...(validate !== undefined && { pothosOptions: { ...pothosOptions, validate } }),
     };
@@ -61,7 +61,7 @@ class DefaultRulePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
 }
 
 /** @throws {Error} if a list states no maximum */
-function maxItemsOf(name: string, validate: unknown): number {
+function requireMaxItems(name: string, validate: unknown): number {
   const maxLength = valueAt(validate, ['maxLength']);
   if (typeof maxLength === 'number') return maxLength;
   throw new Error(`The list "${name}" states no maximum length: give it the rule atMost(…).`);

@@ -5,17 +5,17 @@ import {
   type GraphQLFormattedError,
   type SourceLocation,
 } from 'graphql';
-import { createItemWriter, type ErrorItem } from '../error-items.ts';
+import { createItemWriter, type ErrorItem } from '../errors/error-items.ts';
 import {
   BadRequestError,
   type ErrorCode,
   errorHeaders,
   GatewayError,
+  httpStatus,
   InternalError,
   RateLimitedError,
-  statusOf,
   ValidationError,
-} from '../errors.ts';
+} from '../errors/gateway-errors.ts';
 import { readableMessage } from './graphql-messages.ts';
 
 /*
@@ -63,7 +63,7 @@ export class MaskedError extends GraphQLError {
       },
     });
     this.known = known;
-    this.locations = locationsOf(error);
+    this.locations = findLocations(error);
   }
 
   override toJSON(): GraphQLFormattedError {
@@ -76,7 +76,7 @@ export class MaskedError extends GraphQLError {
 export function maskError(error: unknown): MaskedError {
   if (error instanceof MaskedError) return error;
   const known = asGatewayError(error);
-  return new MaskedError(error, known, createItemWriter()(known), { ...httpOf(error, known), spec: false });
+  return new MaskedError(error, known, createItemWriter()(known), { ...toHttp(error, known), spec: false });
 }
 
 /** The result of an operation: one of graphql-js, or errors of any kind instead. */
@@ -94,11 +94,11 @@ export function maskResult({ errors, data }: Result): Reply {
   const found = errors.map((error) => ({ error, known: asGatewayError(error) }));
   const codes = found.map(({ known }) => known.code);
   const hasFailed = data === undefined || hasFailedWhole(data, codes);
-  const itemsOf = createItemWriter();
+  const writeItems = createItemWriter();
   // An error of one field leaves the reply at 200; one of the whole request decides its status.
   const masked = found.map(
     ({ error, known }) =>
-      new MaskedError(error, known, itemsOf(known), hasFailed ? httpOf(error, known) : undefined),
+      new MaskedError(error, known, writeItems(known), hasFailed ? toHttp(error, known) : undefined),
   );
   return hasFailed ? { errors: masked } : { errors: masked, data };
 }
@@ -117,12 +117,12 @@ type Http = NonNullable<GraphQLErrorExtensions['http']>;
  * Status and headers of a reply that an error decides. With `spec`, Yoga leaves the status at 200 for clients that
  * accept `application/json` alone: the request failed before it was executed (GraphQL over HTTP, section 6.4.1).
  */
-function httpOf(error: unknown, known: GatewayError): Http {
+function toHttp(error: unknown, known: GatewayError): Http {
   const { path, extensions } = error instanceof GraphQLError ? error : {};
   const { code } = known;
   const isRequestError = path === undefined && (code === 'BAD_REQUEST' || code === 'VALIDATION_FAILED');
   // GraphQL over HTTP has no 422 (section 6.4.2).
-  const status = code === 'VALIDATION_FAILED' ? 400 : statusOf[code];
+  const status = code === 'VALIDATION_FAILED' ? 400 : httpStatus[code];
   return extensions?.http ?? { status, spec: isRequestError, headers: errorHeaders(known) };
 }
 
@@ -130,7 +130,7 @@ function httpOf(error: unknown, known: GatewayError): Http {
 const MAX_LOCATIONS = 3;
 
 /** Where an error is in the document. The tokens have it; `locations` would be found by searching the source. */
-function locationsOf(error: unknown): readonly SourceLocation[] | undefined {
+function findLocations(error: unknown): readonly SourceLocation[] | undefined {
   const { nodes, locations } = error instanceof GraphQLError ? error : {};
   const places = nodes?.flatMap(({ loc }) => loc?.startToken ?? []) ?? locations;
   return places?.slice(0, MAX_LOCATIONS).map(({ line, column }) => ({ line, column }));

@@ -4,7 +4,7 @@ import {
   getNamedType,
   type SelectionSetNode,
 } from 'graphql';
-import { type Fragment, fieldOf, selectedFields } from './selected-fields.ts';
+import { type Fragment, findField, selectedFields } from './selected-fields.ts';
 
 /** What a field reads of its record: some properties, or what the fields below it read of the same record. */
 type Reads = readonly string[] | 'below';
@@ -28,7 +28,7 @@ export const readsBelow: { reads: Reads } = { reads: 'below' };
 const ANYTHING = '*';
 
 /** The properties that an operation reads of the records of a list; undefined where it may read any. */
-export function readsOf(info: GraphQLResolveInfo): ReadonlySet<string> | undefined {
+export function selectedProperties(info: GraphQLResolveInfo): ReadonlySet<string> | undefined {
   const known = remembered.get(info.fieldNodes) ?? collect(info);
   // A compiled operation has the same nodes every time.
   remembered.set(info.fieldNodes, known);
@@ -48,7 +48,7 @@ function collect({ schema, fragments, fieldNodes, returnType }: GraphQLResolveIn
     if (set === undefined) return [];
     return selectedFields(set, fragmentsByName, entered)
       .flatMap(({ node: { name, selectionSet }, typeName = getNamedType(type).name }) => {
-        const field = fieldOf(schema.getType(typeName), name.value);
+        const field = findField(schema.getType(typeName), name.value);
         if (field === undefined) return name.value === '__typename' ? [] : [ANYTHING];
         const { reads, pothosExposedField: shown } = field.extensions;
         return reads === 'below' ? below(field.type, selectionSet) : (reads ?? [shown ?? ANYTHING]);

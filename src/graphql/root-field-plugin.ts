@@ -1,6 +1,6 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core';
+import type { Access } from '../auth/access.ts';
 import { rateLimitArguments } from '../rate-limit/rate-limiter.ts';
-import type { Access } from './access.ts';
 
 declare global {
   namespace PothosSchemaTypes {

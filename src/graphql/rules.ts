@@ -1,10 +1,18 @@
 import { z } from 'zod';
-import { MAX_ERROR_ITEMS } from '../errors.ts';
-import { faultsOf } from '../faults.ts';
-import { unstorableParts } from '../json.ts';
-import { Secret } from '../secret.ts';
-import { ID_RULE, isId, isLinkUrl, isStorableText, isWithinLength, MAX_LENGTH, TEXT_RULE } from '../text.ts';
-import { millisecondsOf, type Time } from '../time.ts';
+import { MAX_ERROR_ITEMS } from '../errors/gateway-errors.ts';
+import { toIssues } from '../errors/validation-issues.ts';
+import { unstorableParts } from '../values/json.ts';
+import { Secret } from '../values/secret.ts';
+import {
+  ID_RULE,
+  isId,
+  isLinkUrl,
+  isStorableText,
+  isWithinLength,
+  MAX_LENGTH,
+  TEXT_RULE,
+} from '../values/text.ts';
+import { type Time, toMilliseconds } from '../values/time.ts';
 
 /* Rules of arguments, for `validate`. A broken rule becomes an error item with the argument's path and this message. */
 
@@ -55,21 +63,21 @@ export const notAheadRule = {
   schema: z
     .custom<Time>()
     .refine(
-      (time) => millisecondsOf(time) <= Date.now() + MAX_AHEAD_MS,
+      (time) => toMilliseconds(time) <= Date.now() + MAX_AHEAD_MS,
       'must not be more than five minutes in the future',
     ),
 };
 
 /** A list with a maximum length. A longer list is refused before its items are validated. */
-export function atMost(maximum: number) {
+export function maxItems(maximum: number) {
   return { maxLength: maximum };
 }
 
 /** Storable JSON of a shape. The value itself is passed on: zod's copy would have its keys in another order. */
-export function jsonOf(shape: z.ZodType) {
+export function jsonRuleFor(shape: z.ZodType) {
   const schema = z.unknown().superRefine((value, context) => {
     const unstorable = [...unstorableParts(value).take(MAX_ERROR_ITEMS)];
-    const broken = unstorable.length > 0 ? unstorable.values() : faultsOf(shape.safeParse(value), value);
+    const broken = unstorable.length > 0 ? unstorable.values() : toIssues(shape.safeParse(value), value);
     for (const { path, message } of broken.take(MAX_ERROR_ITEMS)) {
       context.addIssue({ code: 'custom', path: [...path], message });
     }
@@ -78,4 +86,4 @@ export function jsonOf(shape: z.ZodType) {
 }
 
 /** Any JSON. The default of every `JSON` argument. */
-export const jsonRule = jsonOf(z.unknown());
+export const jsonRule = jsonRuleFor(z.unknown());

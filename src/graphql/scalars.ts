@@ -1,6 +1,6 @@
 import { GraphQLScalarType, Kind } from 'graphql';
-import { Secret } from '../secret.ts';
-import { parseTime, TIME_RULE, type Time } from '../time.ts';
+import { Secret } from '../values/secret.ts';
+import { parseTime, TIME_RULE, type Time } from '../values/time.ts';
 
 /** Like all messages of this file, this one does not repeat the value: it may be a misplaced credential. */
 function readTime(value: unknown): Time {

@@ -6,8 +6,8 @@ import {
   isInputObjectType,
   isListType,
 } from 'graphql';
-import type { Path } from '../errors.ts';
-import type { Place } from '../faults.ts';
+import type { Path } from '../errors/gateway-errors.ts';
+import type { Place } from '../errors/validation-issues.ts';
 import { SecretText } from './scalars.ts';
 
 /** Whether values of an input type may contain a credential. */

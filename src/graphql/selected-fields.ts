@@ -41,7 +41,7 @@ export function* selectedFields(
 }
 
 /** The field that a type defines under a name. */
-export function fieldOf(
+export function findField(
   type: GraphQLNamedType | null | undefined,
   name: string,
 ): GraphQLField<unknown, unknown> | undefined {

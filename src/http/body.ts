@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
-import { BadRequestError, locationOf, type Path } from '../errors.ts';
+import { BadRequestError, formatLocation, type Path } from '../errors/gateway-errors.ts';
 
 /** Larger bodies are refused, counted after decompression. */
-const LARGEST_BYTES = 1_048_576;
-const TOO_LARGE = `is larger than ${LARGEST_BYTES} bytes`;
+const MAX_BODY_BYTES = 1_048_576;
+const TOO_LARGE = `is larger than ${MAX_BODY_BYTES} bytes`;
 
 /** Deeper JSON than anybody writes, and far less than what exhausts a stack where it is written out again. */
 const DEEPEST = 256;
 
-const readRaw = express.raw({ type: () => true, limit: LARGEST_BYTES });
+const readRaw = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
 
 /**
  * Reads a request's body and parses it as JSON (RFC 8259).
@@ -19,7 +19,7 @@ const readRaw = express.raw({ type: () => true, limit: LARGEST_BYTES });
 export async function readJson(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
   checkContentType(request.headers['content-type']);
   // Express would read all of it before it says so.
-  if (Number(request.headers['content-length']) > LARGEST_BYTES) throw badBody(TOO_LARGE);
+  if (Number(request.headers['content-length']) > MAX_BODY_BYTES) throw badBody(TOO_LARGE);
   const encoding = request.headers['content-encoding'];
   const bytes = await (encoding === undefined ? readPlain(request) : readEncoded(request, response));
   if (bytes.length === 0) throw badBody('is empty');
@@ -81,7 +81,7 @@ async function readPlain(request: IncomingMessage): Promise<Buffer> {
     };
     const take = (chunk: Buffer) => {
       length += chunk.length;
-      if (length <= LARGEST_BYTES) chunks.push(chunk);
+      if (length <= MAX_BODY_BYTES) chunks.push(chunk);
       else fail(TOO_LARGE);
     };
     const breakOff = () => fail('cannot be read');
@@ -97,14 +97,14 @@ async function readPlain(request: IncomingMessage): Promise<Buffer> {
 async function readEncoded(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const done = (error?: unknown) => {
-      if (error !== undefined) reject(badBody(reasonOf(error)));
+      if (error !== undefined) reject(badBody(describeReason(error)));
       else resolve('body' in request && request.body instanceof Buffer ? request.body : Buffer.alloc(0));
     };
     readRaw(request, response, done);
   });
 }
 
-function reasonOf(error: unknown): string {
+function describeReason(error: unknown): string {
   const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined;
   switch (type) {
     case 'entity.too.large':
@@ -121,5 +121,5 @@ function badBody(message: string): BadRequestError {
 }
 
 function badRequest(path: Path, message: string): BadRequestError {
-  return new BadRequestError(`The ${locationOf(path)} ${message}.`, [{ path, message, value: null }]);
+  return new BadRequestError(`The ${formatLocation(path)} ${message}.`, [{ path, message, value: null }]);
 }

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { OperatorError } from '../operator-error.ts';
+import { OperatorError } from '../errors/operator-error.ts';
 
 /** Where to listen; with `reusePort` the kernel shares connections out among all processes that listen there. */
 type Place = { host: string; port: number; reusePort: boolean };
@@ -17,7 +17,7 @@ export async function listen(server: Server, { host, port, reusePort }: Place): 
       resolve();
     });
   });
-  return addressOf(server);
+  return formatAddress(server);
 }
 
 function explained(error: NodeJS.ErrnoException, host: string, port: number): Error {
@@ -43,7 +43,7 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): Er
   }
 }
 
-function addressOf(server: Server): string {
+function formatAddress(server: Server): string {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
   const { family, address: host, port }: AddressInfo = address;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { BadRequestError } from '../errors.ts';
+import { BadRequestError } from '../errors/gateway-errors.ts';
 
 /** Time for a client to read why its connection is closed; it need not close its own side. */
 const LINGER_MS = 1000;
@@ -18,7 +18,7 @@ export function answerMalformed(server: Server, write: (error: BadRequestError) 
     if (error.code === 'ECONNRESET' || !socket.writable || isAnswered(response)) socket.destroy();
     else if (!refused.has(socket)) {
       refused.add(socket);
-      const refuse = () => sendLast(socket, write(malformed(reasonOf(error.code))));
+      const refuse = () => sendLast(socket, write(malformed(describeReason(error.code))));
       // Replies are sent in the order of the requests (RFC 9112, section 9.3.2).
       if (isDue(response)) response.once('close', refuse);
       else refuse();
@@ -65,7 +65,7 @@ function malformed(message: string): BadRequestError {
   return new BadRequestError(`The request ${message}.`, [{ path: ['request'], message, value: null }]);
 }
 
-function reasonOf(code: string | undefined): string {
+function describeReason(code: string | undefined): string {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return 'has headers that are too large';

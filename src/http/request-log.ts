@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Failure } from '../context.ts';
 import type { Log } from '../log.ts';
-import { pathOf } from './address.ts';
+import { requestPath } from './address.ts';
 
 /** What the log tells of a request once it is answered; filled in while it is served. */
 export type RequestRecord = {
@@ -45,7 +45,7 @@ export function createRequestLog(log: Log, onAnswered: (request: AnsweredRequest
       failures: [],
     };
     // The address's path only: a query may hold anything.
-    const path = pathOf(request);
+    const path = requestPath(request);
     const { method = '' } = request;
     response.once('close', () => {
       const milliseconds = performance.now() - started;

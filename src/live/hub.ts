@@ -1,5 +1,5 @@
 import type { Viewer } from '../auth/viewer.ts';
-import { GoingAwayError, RateLimitedError } from '../errors.ts';
+import { GoingAwayError, RateLimitedError } from '../errors/gateway-errors.ts';
 import type { Revisions } from '../revisions/revisions.ts';
 
 /** What of a user can change; `user` is the deletion of everything. */

@@ -5,7 +5,7 @@ import { endSession } from './end-session.ts';
 import { CHANNEL, type Message, readPayload } from './message.ts';
 
 const FIRST_RETRY_MS = 50;
-const LONGEST_RETRY_MS = 2000;
+const MAX_RETRY_MS = 2000;
 
 /** A connection that listens for announcements. */
 export type Listener = {
@@ -53,7 +53,7 @@ export function startListener(
       }
       isUp = false;
       await pause(retryMs, undefined, { signal: closing.signal }).catch(() => undefined);
-      retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+      retryMs = Math.min(retryMs * 2, MAX_RETRY_MS);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { KeySet } from '../auth/key-set.ts';
-import { UnauthenticatedError } from '../errors.ts';
+import { UnauthenticatedError } from '../errors/gateway-errors.ts';
 import type { Hub } from './hub.ts';
 
 /** How often expired tokens are looked for: one timer for all streams. */

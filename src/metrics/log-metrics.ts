@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import type { LogOutput } from '../log-output.ts';
+import type { LogOutput } from '../process/log-output.ts';
 
 /** Reports what of the log could not be written, at every scrape. */
 export function addLogMetrics(registry: Registry, output: LogOutput): void {

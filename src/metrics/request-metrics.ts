@@ -25,8 +25,8 @@ export function createRequestMetrics(
   schema: GraphQLSchema,
 ): (request: AnsweredRequest) => void {
   const registers = [registry];
-  const routeOf = createRouteNames(templates);
-  const operationTypes = operationTypesOf(schema);
+  const nameRoute = createRouteNames(templates);
+  const operationTypes = listOperationTypes(schema);
   const requests = new Histogram({
     name: 'http_server_request_duration_seconds',
     help: 'Time from the arrival of a request to the end of its reply, live streams left out.',
@@ -69,7 +69,7 @@ export function createRequestMetrics(
     requests.observe(
       {
         http_request_method: METHODS.has(method) ? method : '_OTHER',
-        http_route: routeOf(path),
+        http_route: nameRoute(path),
         http_response_status_code: status ?? 'aborted',
       },
       seconds,
@@ -80,7 +80,7 @@ export function createRequestMetrics(
   };
 }
 
-function operationTypesOf(schema: GraphQLSchema): ReadonlyMap<string, string> {
+function listOperationTypes(schema: GraphQLSchema): ReadonlyMap<string, string> {
   const roots = {
     query: schema.getQueryType(),
     mutation: schema.getMutationType(),

@@ -1,7 +1,7 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import type { Slots } from '../database/statement.ts';
-import type { Time } from '../time.ts';
+import type { Time } from '../values/time.ts';
 import type { Resolution } from './notification.entity.ts';
 
 /** Chooses among a user's notifications. */

@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { batched } from '../database/batched.ts';
 import { prepared } from '../database/prepared.ts';
-import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
 import {
   batches,
   byPlace,
@@ -13,6 +12,7 @@ import {
   placesInput,
 } from '../revisions/batch.ts';
 import type { Notification } from './notification.entity.ts';
+import { type NotificationKind, notificationKinds } from './notification-kind.ts';
 
 /** The columns of unlimited length, by property. */
 const texts = {

@@ -1,13 +1,13 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
 import type { Writer } from '../live/announcer.ts';
-import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
 import { change } from '../revisions/change.ts';
 import type { ChangeCursor } from '../revisions/change-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
-import type { Time } from '../time.ts';
+import type { Time } from '../values/time.ts';
 import { changeNumbered } from './change-numbered.ts';
 import type { Notification } from './notification.entity.ts';
+import { type NotificationKind, notificationKinds } from './notification-kind.ts';
 
 /** Which notifications to dismiss: by their IDs, or all active ones that the user can have seen. */
 export type DismissFilter =

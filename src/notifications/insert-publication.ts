@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
-import type { Time } from '../time.ts';
+import type { Time } from '../values/time.ts';
 import { draftContent, type NotificationDraft } from './notification-draft.ts';
 
 type Insertion = Omit<NotificationDraft, 'payload'> & {

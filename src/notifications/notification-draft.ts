@@ -1,4 +1,4 @@
-import type { Time } from '../time.ts';
+import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 
 /** What must be equal for two notifications with one ID to be the same. */

@@ -1,17 +1,17 @@
-import { accountRead, accountWrite } from '../graphql/access.ts';
+import { accountRead, accountWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { reads, readsBelow, readsOf } from '../graphql/reads.ts';
-import { atMost, idRule } from '../graphql/rules.ts';
+import { reads, readsBelow, selectedProperties } from '../graphql/reads.ts';
+import { idRule, maxItems } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
-import { NotificationKindEnum } from '../notification-kind.graphql.ts';
-import type { NotificationKind } from '../notification-kind.ts';
-import { cursorOf, readCursor, writeCursor } from '../revisions/change-cursor.ts';
+import { latestCursor, readCursor, writeCursor } from '../revisions/change-cursor.ts';
 import { findRevision } from '../revisions/revisions.ts';
 import { type ActiveCounts, countActive } from './changed-notifications.ts';
 import { type DismissFilter, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification, NotificationStatus } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import { type NotificationEvent, watchNotifications } from './notification-events.ts';
+import { NotificationKindEnum } from './notification-kind.graphql.ts';
+import type { NotificationKind } from './notification-kind.ts';
 
 const KindCount = builder
   .objectRef<{ kind: NotificationKind; count: number }>('NotificationKindCount')
@@ -89,7 +89,7 @@ builder.subscriptionField('notificationEvents', (t) =>
       const cursor = after == null ? undefined : readCursor(after, ['after']);
       return openStream(
         context,
-        watchNotifications(context.em, context.viewer.userId, cursor, readsOf(info)),
+        watchNotifications(context.em, context.viewer.userId, cursor, selectedProperties(info)),
       );
     },
     resolve: (event) => event,
@@ -117,7 +117,7 @@ builder.queryField('notificationCounts', (t) =>
     args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;
-      const cursor = writeCursor(cursorOf(await findRevision(em, owner)));
+      const cursor = writeCursor(latestCursor(await findRevision(em, owner)));
       return { ...(await countActive(em, owner)), cursor };
     },
   }),
@@ -129,7 +129,7 @@ const DismissFilterInput = builder.inputType('DismissNotificationsFilter', {
     kinds: t.field({
       type: [NotificationKindEnum],
       description: 'Only these kinds; all unless told.',
-      validate: atMost(100),
+      validate: maxItems(100),
     }),
     projectId: t.id({ description: 'Only of this project.' }),
     upTo: t.string({
@@ -145,7 +145,7 @@ const DismissNotificationsInput = builder.inputType('DismissNotificationsInput',
   fields: (t) => ({
     ids: t.idList({
       description: 'Up to 100 ids; unknown ones and those of others are passed over.',
-      validate: { ...atMost(100), items: idRule },
+      validate: { ...maxItems(100), items: idRule },
     }),
     filter: t.field({ type: DismissFilterInput, description: 'Those that the user can have seen.' }),
   }),

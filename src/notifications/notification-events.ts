@@ -1,6 +1,6 @@
 import type { EntityManager } from '../database/database.ts';
 import type { Source } from '../live/stream.ts';
-import { type ChangeCursor, cursorOf, revisionOf, writeCursor } from '../revisions/change-cursor.ts';
+import { type ChangeCursor, latestCursor, resolveRevision, writeCursor } from '../revisions/change-cursor.ts';
 import { type ActiveCounts, changedNotifications, countActive } from './changed-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 
@@ -23,9 +23,9 @@ export function watchNotifications(
   const readsCounts = reads?.has('counts') ?? true;
   return {
     topic: 'notifications',
-    startsAt: (state) => (after === undefined ? cursorOf(state).revision : revisionOf(after, state)),
+    startsAt: (state) => (after === undefined ? latestCursor(state).revision : resolveRevision(after, state)),
     async read(seen, state) {
-      const { epoch, revision: reached } = cursorOf(state);
+      const { epoch, revision: reached } = latestCursor(state);
       const [changed, counts] = await Promise.all([
         changedNotifications(em, { userId, after: seen }, reads),
         readsCounts ? countActive(em, userId) : undefined,

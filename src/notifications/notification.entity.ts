@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { idColumn, textColumn, timeColumn, wordColumn } from '../database/columns.ts';
-import { notificationKinds } from '../notification-kind.ts';
+import { notificationKinds } from './notification-kind.ts';
 import type { NotificationPayload } from './payload.ts';
 
 export const notificationStatuses = ['active', 'resolved', 'dismissed'] as const;

@@ -1,10 +1,10 @@
 import { builder } from '../graphql/builder.ts';
 import { reads, readsBelow } from '../graphql/reads.ts';
-import { NotificationKindEnum } from '../notification-kind.graphql.ts';
-import type { NotificationKind } from '../notification-kind.ts';
 import type { Notification } from './notification.entity.ts';
+import { NotificationKindEnum } from './notification-kind.graphql.ts';
+import type { NotificationKind } from './notification-kind.ts';
 import { PlanRequested, QuestionRequested, TaskResult } from './payload.graphql.ts';
-import { payloadOf } from './payload.ts';
+import { requirePayload } from './payload.ts';
 
 export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
   description: 'How a notification stands.',
@@ -86,7 +86,7 @@ const PlanRequestedNotification = builder.objectRef<Notification>('PlanRequested
       type: PlanRequested,
       description: 'The plan.',
       extensions: readsPayload,
-      resolve: (row) => payloadOf(row, 'plan_requested'),
+      resolve: (row) => requirePayload(row, 'plan_requested'),
     }),
   }),
 });
@@ -101,7 +101,7 @@ const QuestionRequestedNotification = builder
         type: QuestionRequested,
         description: 'The questions.',
         extensions: readsPayload,
-        resolve: (row) => payloadOf(row, 'question_requested'),
+        resolve: (row) => requirePayload(row, 'question_requested'),
       }),
     }),
   });
@@ -114,7 +114,7 @@ const TaskFailedNotification = builder.objectRef<Notification>('TaskFailedNotifi
       type: TaskResult,
       description: 'How it failed.',
       extensions: readsPayload,
-      resolve: (row) => payloadOf(row, 'task_failed'),
+      resolve: (row) => requirePayload(row, 'task_failed'),
     }),
   }),
 });
@@ -129,7 +129,7 @@ const TaskResponseReadyNotification = builder
         type: TaskResult,
         description: 'The answer.',
         extensions: readsPayload,
-        resolve: (row) => payloadOf(row, 'task_response_ready'),
+        resolve: (row) => requirePayload(row, 'task_response_ready'),
       }),
     }),
   });

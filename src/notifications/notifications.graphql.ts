@@ -1,13 +1,13 @@
-import { accountRead, accountWrite } from '../graphql/access.ts';
+import { accountRead, accountWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
-import { readsBelow, readsOf } from '../graphql/reads.ts';
-import { atMost } from '../graphql/rules.ts';
-import { NotificationKindEnum } from '../notification-kind.graphql.ts';
+import { readsBelow, selectedProperties } from '../graphql/reads.ts';
+import { maxItems } from '../graphql/rules.ts';
 import { entityTag } from '../revisions/revisions.ts';
-import { isId } from '../text.ts';
+import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationStatusEnum, NotificationUnion } from './notification.graphql.ts';
+import { NotificationKindEnum } from './notification-kind.graphql.ts';
 import {
   countNotifications,
   dismissNotification,
@@ -45,14 +45,18 @@ builder.queryFields((t) => ({
       status: t.arg({
         type: [NotificationStatusEnum],
         description: 'Only these statuses.',
-        validate: atMost(100),
+        validate: maxItems(100),
       }),
-      kind: t.arg({ type: [NotificationKindEnum], description: 'Only these kinds.', validate: atMost(100) }),
+      kind: t.arg({
+        type: [NotificationKindEnum],
+        description: 'Only these kinds.',
+        validate: maxItems(100),
+      }),
     },
     resolve: (_root, { userId, status, kind, ...page }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
       return connect(page, listing, {
-        page: (page) => listNotifications(em, owner, { status, kind }, page, readsOf(info)),
+        page: (page) => listNotifications(em, owner, { status, kind }, page, selectedProperties(info)),
         totalCount: () => countNotifications(em, owner, { status, kind }),
         etag: () => entityTag(em, owner, 'notifications'),
         isId,

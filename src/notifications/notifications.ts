@@ -13,13 +13,13 @@ import {
 } from '../database/page.ts';
 import { type Inputs, prepared } from '../database/prepared.ts';
 import { type Slots, statement } from '../database/statement.ts';
-import { NotFoundError } from '../errors.ts';
+import { NotFoundError } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
-import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
 import { changeAtOnce } from '../revisions/change.ts';
 import { selectTag } from '../revisions/revisions.ts';
-import type { Time } from '../time.ts';
+import type { Time } from '../values/time.ts';
 import { type Notification, type NotificationStatus, notificationStatuses } from './notification.entity.ts';
+import { type NotificationKind, notificationKinds } from './notification-kind.ts';
 
 /** Which of a user's notifications; an empty list or none is no filter. */
 export type NotificationFilter = {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { ValidationError } from '../errors.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
-import { boundedText, jsonOf } from '../graphql/rules.ts';
-import { MAX_LENGTH } from '../text.ts';
+import { boundedText, jsonRuleFor } from '../graphql/rules.ts';
+import { MAX_LENGTH } from '../values/text.ts';
 import { TaskStatusEnum } from './payload.graphql.ts';
 import type { NotificationContent, TaskResultPayload } from './payload.ts';
 
@@ -43,7 +43,7 @@ const PlanRequestedInput = builder.inputType('PlanRequestedInput', {
       required: true,
       description:
         'An object with `summary` and `plan`, texts both; further properties are kept. Limited by the size of a request, 1 MiB.',
-      validate: jsonOf(PlanInput),
+      validate: jsonRuleFor(PlanInput),
     }),
   }),
 });
@@ -56,7 +56,7 @@ const QuestionRequestedInput = builder.inputType('QuestionRequestedInput', {
       type: 'JSON',
       required: true,
       description: `An object with \`questions\`, a list of at most ${MAX_QUESTIONS} \`AskUserQuestion\` with at most ${MAX_OPTIONS} options each. Further properties are kept. Limited by the size of a request, 1 MiB.`,
-      validate: jsonOf(QuestionInput),
+      validate: jsonRuleFor(QuestionInput),
     }),
   }),
 });
@@ -91,7 +91,7 @@ export const NotificationPayloadInput = builder.inputType('NotificationPayloadIn
  * The kind and the payload that an input stands for.
  * @throws {ValidationError} where a variable left every member null, which GraphQL's own check lets pass
  */
-export function contentOf(
+export function toContent(
   given: typeof NotificationPayloadInput.$inferInput,
   path: readonly (string | number)[],
 ): NotificationContent {
@@ -102,8 +102,8 @@ export function contentOf(
   if (question && holds(QuestionInput, question.input)) {
     return { kind: 'question_requested', payload: { toolId: question.toolId, input: question.input } };
   }
-  if (taskFailed) return { kind: 'task_failed', payload: resultOf(taskFailed) };
-  if (taskResponseReady) return { kind: 'task_response_ready', payload: resultOf(taskResponseReady) };
+  if (taskFailed) return { kind: 'task_failed', payload: toResult(taskFailed) };
+  if (taskResponseReady) return { kind: 'task_response_ready', payload: toResult(taskResponseReady) };
   throw new ValidationError([
     { path, message: 'must have exactly one member that is not null', value: given },
   ]);
@@ -113,7 +113,7 @@ function holds<Shape extends z.ZodType>(shape: Shape, value: unknown): value is 
   return shape.safeParse(value).success;
 }
 
-function resultOf(given: typeof TaskResultInput.$inferInput): TaskResultPayload {
+function toResult(given: typeof TaskResultInput.$inferInput): TaskResultPayload {
   const { taskStatus, message, messageLabel, messageTimestamp } = given;
   return {
     taskStatus,

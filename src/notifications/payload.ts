@@ -1,4 +1,4 @@
-import type { NotificationKind } from '../notification-kind.ts';
+import type { NotificationKind } from './notification-kind.ts';
 
 /** JSON that came from outside and goes back as it came. */
 export type JsonObject = { readonly [key: string]: unknown };
@@ -44,7 +44,7 @@ export type TaskResultPayload = {
 export type NotificationPayload = PlanRequestedPayload | QuestionRequestedPayload | TaskResultPayload;
 
 /** Which payload a kind has. */
-export type PayloadOf = {
+export type PayloadByKind = {
   plan_requested: PlanRequestedPayload;
   question_requested: QuestionRequestedPayload;
   task_failed: TaskResultPayload;
@@ -53,23 +53,26 @@ export type PayloadOf = {
 
 /** A kind with a payload of its shape. */
 export type NotificationContent = {
-  [Kind in NotificationKind]: { kind: Kind; payload: PayloadOf[Kind] };
+  [Kind in NotificationKind]: { kind: Kind; payload: PayloadByKind[Kind] };
 }[NotificationKind];
 
 /**
  * The payload of a notification known to be of a kind.
  * @throws {Error} where it is of another
  */
-export function payloadOf<Kind extends NotificationKind>(notification: Kinded, kind: Kind): PayloadOf[Kind] {
-  if (isOf(notification, kind)) return notification.payload;
+export function requirePayload<Kind extends NotificationKind>(
+  notification: Kinded,
+  kind: Kind,
+): PayloadByKind[Kind] {
+  if (hasKind(notification, kind)) return notification.payload;
   throw new Error(`The notification is not of the kind "${kind}".`);
 }
 
 type Kinded = { kind: NotificationKind; payload: NotificationPayload };
 
-function isOf<Kind extends NotificationKind>(
+function hasKind<Kind extends NotificationKind>(
   notification: Kinded,
   kind: Kind,
-): notification is { kind: Kind; payload: PayloadOf[Kind] } {
+): notification is { kind: Kind; payload: PayloadByKind[Kind] } {
   return notification.kind === kind;
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { platform } from '../graphql/access.ts';
+import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost, boundedText, linkUrl, notAheadRule } from '../graphql/rules.ts';
-import { MAX_LENGTH } from '../text.ts';
+import { boundedText, linkUrl, maxItems, notAheadRule } from '../graphql/rules.ts';
+import { MAX_LENGTH } from '../values/text.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import type { NotificationDraft } from './notification-draft.ts';
-import { contentOf, NotificationPayloadInput } from './payload-input.graphql.ts';
+import { NotificationPayloadInput, toContent } from './payload-input.graphql.ts';
 import { type Publication, publishNotifications } from './publish-notifications.ts';
 
 const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
@@ -72,7 +72,7 @@ const PublishNotificationsInput = builder.inputType('PublishNotificationsInput',
       type: [PublishNotificationInput],
       required: true,
       description: 'Up to 100, of any users.',
-      validate: atMost(100),
+      validate: maxItems(100),
     }),
   }),
 });
@@ -90,7 +90,7 @@ const PublishNotificationsPayload = builder
   });
 
 /** Each notification of a call costs a point; an empty call costs one too. */
-function pointsOf(args: object): number {
+function countPoints(args: object): number {
   return Math.max(1, Batch.parse(args).input.notifications.length);
 }
 
@@ -107,13 +107,13 @@ builder.mutationFields((t) => ({
       input: t.arg({ type: PublishNotificationInput, required: true, description: 'The notification.' }),
     },
     resolve: async (_root, { input }, context) => {
-      const post = { userId: input.userId, draft: draftOf(input, ['input']), path: ['input'] };
+      const post = { userId: input.userId, draft: toDraft(input, ['input']), path: ['input'] };
       const [publication] = await publishNotifications(context, [post], context.now);
       return publication;
     },
   }),
   publishNotifications: t.field({
-    access: { ...platform('platform:write'), points: pointsOf },
+    access: { ...platform('platform:write'), points: countPoints },
     type: PublishNotificationsPayload,
     nullable: true,
     description:
@@ -124,7 +124,7 @@ builder.mutationFields((t) => ({
     resolve: async (_root, { input }, context) => {
       const posts = input.notifications.map((given, index) => {
         const path = ['input', 'notifications', index];
-        return { userId: given.userId, draft: draftOf(given, path), path };
+        return { userId: given.userId, draft: toDraft(given, path), path };
       });
       return { results: await publishNotifications(context, posts, context.now) };
     },
@@ -133,9 +133,9 @@ builder.mutationFields((t) => ({
 
 type PublishInput = typeof PublishNotificationInput.$inferInput;
 
-function draftOf({ task, ...input }: PublishInput, path: readonly (string | number)[]): NotificationDraft {
+function toDraft({ task, ...input }: PublishInput, path: readonly (string | number)[]): NotificationDraft {
   return {
-    ...contentOf(input.payload, [...path, 'payload']),
+    ...toContent(input.payload, [...path, 'payload']),
     id: input.id ?? null,
     taskId: task.id,
     taskName: task.name ?? null,

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { DatabaseError } from 'pg';
-import { ConflictError } from '../errors.ts';
+import { ConflictError } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
-import type { Channels } from '../preferences/preferences.ts';
 import { change } from '../revisions/change.ts';
-import type { Time } from '../time.ts';
+import type { Time } from '../values/time.ts';
 import { insertPublication } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
+import type { Channels } from './preferences/preferences.ts';
 import { readPublications } from './read-publications.ts';
 
 /** A draft, whose inbox it goes to, and where it is in the arguments. */

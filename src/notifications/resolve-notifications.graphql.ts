@@ -1,9 +1,9 @@
-import { platform } from '../graphql/access.ts';
+import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost, notAheadRule } from '../graphql/rules.ts';
-import { NotificationKindEnum } from '../notification-kind.graphql.ts';
+import { maxItems, notAheadRule } from '../graphql/rules.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
+import { NotificationKindEnum } from './notification-kind.graphql.ts';
 import { resolveNotifications } from './resolve-notifications.ts';
 
 const ResolveReasonEnum = builder.enumType('ResolveReason', {
@@ -23,7 +23,7 @@ const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput',
     kinds: t.field({
       type: [NotificationKindEnum],
       description: 'Only these kinds; all unless told.',
-      validate: atMost(100),
+      validate: maxItems(100),
     }),
     reason: t.field({ type: ResolveReasonEnum, required: true, description: 'Why.' }),
     before: t.field({

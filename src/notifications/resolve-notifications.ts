@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
 import type { Writer } from '../live/announcer.ts';
-import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
 import { change } from '../revisions/change.ts';
-import type { Time } from '../time.ts';
+import type { Time } from '../values/time.ts';
 import { changeNumbered } from './change-numbered.ts';
 import type { Notification, Resolution } from './notification.entity.ts';
+import { type NotificationKind, notificationKinds } from './notification-kind.ts';
 
 /** Which notifications of a task: of all kinds unless some are listed, and with `before` only those up to that time. */
 export type TaskFilter = {

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { type EntityManager, query } from '../database/database.ts';
 import type { Writer } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
-import { type Time, timeOf } from '../time.ts';
+import { type Time, toTime } from '../values/time.ts';
 
 /** Notifications removed in one transaction. */
 const BATCH = 500;
@@ -21,7 +21,7 @@ export function startRetention(writer: Writer, days: number, log: Log): { stop()
   const run = async () => {
     try {
       let removed = 0;
-      const before = timeOf(new Date(Date.now() - days * DAY_MS));
+      const before = toTime(new Date(Date.now() - days * DAY_MS));
       while (!isStopped) {
         const batch = await removeBatch(writer, before);
         if (batch === undefined) break;

@@ -2,10 +2,10 @@ import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphq
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
+import { type Access, requireAccess } from '../auth/access.ts';
 import type { Viewer } from '../auth/viewer.ts';
 import type { Bucket, Charges, Context, Quota } from '../context.ts';
-import { RateLimitedError } from '../errors.ts';
-import { type Access, accessOf } from '../graphql/access.ts';
+import { RateLimitedError } from '../errors/gateway-errors.ts';
 import { type Counters, type Limits, WINDOW_SECONDS } from './counters.ts';
 
 /** The limits that `schema.graphql` shows; configured numbers never change the printed text. */
@@ -111,7 +111,7 @@ export function createRateLimiter(limits: Limits, counters: Counters): RateLimit
   return {
     apply: rateLimitDirectiveTransformer,
     refuseExhausted({ viewer, charges }) {
-      const empty = bucketsOf(viewer).map((bucket) => emptyQuota(bucket, viewer.userId));
+      const empty = listBuckets(viewer).map((bucket) => emptyQuota(bucket, viewer.userId));
       if (empty.length === 0 || empty.includes(undefined)) return;
       for (const quota of empty) if (quota) keepTightest(charges, quota);
       charges.counted = true;
@@ -156,7 +156,7 @@ export function quotaHeaders({ quota }: Charges): [name: string, value: string][
 }
 
 /** The buckets that the operations of a viewer's token count against. */
-function bucketsOf({ scopes }: Viewer): Bucket[] {
+function listBuckets({ scopes }: Viewer): Bucket[] {
   return [
     ...(scopes.has('account:read') || scopes.has('platform:read') ? (['reads'] as const) : []),
     ...(scopes.has('account:write') ? (['writes'] as const) : []),
@@ -165,7 +165,7 @@ function bucketsOf({ scopes }: Viewer): Bucket[] {
 }
 
 function accessOfField({ parentType, fieldName }: GraphQLResolveInfo): Access {
-  return accessOf(fieldName, parentType.getFields()[fieldName]?.extensions);
+  return requireAccess(fieldName, parentType.getFields()[fieldName]?.extensions);
 }
 
 function limitReached({ quota }: Charges): RateLimitedError {

@@ -4,7 +4,7 @@ import type { Log } from '../log.ts';
 /** A command that takes longer fails, so that no request waits longer for a counter. */
 const TIMEOUT_MS = 500;
 
-const LONGEST_RETRY_MS = 2000;
+const MAX_RETRY_MS = 2000;
 
 /**
  * Connects in the background, and reconnects after a disconnection. Meanwhile commands fail at once, so that callers
@@ -18,7 +18,7 @@ export function openRedis(url: string, log: Log): Redis {
     connectTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,
     disconnectTimeout: TIMEOUT_MS,
-    retryStrategy: (attempt) => Math.min(attempt * 50, LONGEST_RETRY_MS),
+    retryStrategy: (attempt) => Math.min(attempt * 50, MAX_RETRY_MS),
   });
   let isAway = false;
   redis.on('error', (error) => {

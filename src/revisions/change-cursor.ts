@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { decodeCursor, encodeCursor } from '../cursor.ts';
-import { ValidationError } from '../errors.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
+import { decodeCursor, encodeCursor } from '../values/cursor.ts';
 import type { Revisions } from './revisions.ts';
 
 /** How far a client has seen a user's changes: up to a revision of an epoch. */
@@ -27,13 +27,13 @@ export function readCursor(cursor: string, path: readonly string[]): ChangeCurso
 }
 
 /** The cursor of everything that happened to a user's notifications so far. */
-export function cursorOf(state: Revisions | undefined): ChangeCursor {
+export function latestCursor(state: Revisions | undefined): ChangeCursor {
   if (state === undefined) return { epoch: '', revision: 0 };
   return { epoch: state.epoch, revision: state.notifications };
 }
 
 /** The revision that a cursor stands for; 0, the beginning, if it is of another epoch. */
-export function revisionOf(cursor: ChangeCursor, state: Revisions | undefined): number {
-  const reached = cursorOf(state);
+export function resolveRevision(cursor: ChangeCursor, state: Revisions | undefined): number {
+  const reached = latestCursor(state);
   return cursor.epoch === reached.epoch && cursor.revision <= reached.revision ? cursor.revision : 0;
 }

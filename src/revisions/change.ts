@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { changesOf, type EntityManager } from '../database/database.ts';
+import { type EntityManager, getChangePool } from '../database/database.ts';
 import { type Bound, type Slots, type Statement, statement } from '../database/statement.ts';
 
 /** Turns the failure of a statement into the error that the caller of the change gets. */
@@ -23,7 +23,7 @@ export async function change<Result>(
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
-  const client = await changesOf(em).connect();
+  const client = await getChangePool(em).connect();
   try {
     return await execute(em, client, [...new Set(users)], work);
   } finally {
@@ -40,7 +40,7 @@ export async function changeAtOnce<Input, Row extends QueryResultRow>(
   input: Input,
 ): Promise<Row[]> {
   const { config, read } = statement(em, input);
-  const { rows } = await changesOf(em).query<Row>(config);
+  const { rows } = await getChangePool(em).query<Row>(config);
   return read(rows);
 }
 

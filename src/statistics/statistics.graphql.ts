@@ -1,9 +1,9 @@
-import { platform } from '../graphql/access.ts';
+import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { NotificationKindEnum } from '../notification-kind.graphql.ts';
-import type { NotificationKind } from '../notification-kind.ts';
 import type { NotificationStatus } from '../notifications/notification.entity.ts';
 import { NotificationStatusEnum } from '../notifications/notification.graphql.ts';
+import { NotificationKindEnum } from '../notifications/notification-kind.graphql.ts';
+import type { NotificationKind } from '../notifications/notification-kind.ts';
 import type { WorkspaceStatus } from '../workspaces/workspace.entity.ts';
 import { WorkspaceStatusEnum } from '../workspaces/workspaces.graphql.ts';
 import {

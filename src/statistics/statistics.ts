@@ -1,7 +1,7 @@
 import { type EntityManager, query } from '../database/database.ts';
-import type { CredentialCipher } from '../editor-auth/credential-cipher.ts';
-import type { NotificationKind } from '../notification-kind.ts';
+import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import type { NotificationStatus } from '../notifications/notification.entity.ts';
+import type { NotificationKind } from '../notifications/notification-kind.ts';
 import type { WorkspaceStatus } from '../workspaces/workspace.entity.ts';
 
 /** How the stored credentials of all users stand. */
@@ -46,12 +46,12 @@ export async function countCredentialsByState(
     .where('keyId', 'is not', null)
     .groupBy(['keyId', 'reauthReason'])
     .execute();
-  const stateOf = ({ keyId, reauthReason }: (typeof rows)[number]): CredentialState => {
+  const classify = ({ keyId, reauthReason }: (typeof rows)[number]): CredentialState => {
     if (keyId !== null && !cipher.canRead(keyId)) return 'unreadable';
     return reauthReason === null ? 'connected' : 'needs_reauth';
   };
   return credentialStates.map((state) => {
-    const counts = rows.filter((row) => stateOf(row) === state).map(({ count }) => Number(count));
+    const counts = rows.filter((row) => classify(row) === state).map(({ count }) => Number(count));
     return { state, count: counts.reduce((sum, count) => sum + count, 0) };
   });
 }

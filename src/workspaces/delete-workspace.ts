@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
-import type { Time } from '../time.ts';
+import type { Time } from '../values/time.ts';
 
 /**
  * Deletes a workspace as of `deletedAt`, also one that was never stored: states from before no longer bring it back.

@@ -1,8 +1,8 @@
-import { type Fault, ValidationError } from '../errors.ts';
-import { platform } from '../graphql/access.ts';
+import { platform } from '../auth/access.ts';
+import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
-import { atMost, boundedText, notAheadRule, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
-import { MAX_LENGTH } from '../text.ts';
+import { boundedText, maxItems, notAheadRule, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
+import { MAX_LENGTH } from '../values/text.ts';
 import { deleteWorkspace } from './delete-workspace.ts';
 import { putWorkspaces, type WorkspaceState } from './put-workspaces.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -53,7 +53,7 @@ const PutWorkspacesInput = builder.inputType('PutWorkspacesInput', {
       type: [WorkspaceInput],
       required: true,
       description: 'Up to 500, no id twice.',
-      validate: atMost(500),
+      validate: maxItems(500),
     }),
   }),
 });
@@ -101,7 +101,7 @@ builder.mutationFields((t) => ({
     description: 'Stores the states that are newer than what is known, all or none.',
     args: { input: t.arg({ type: PutWorkspacesInput, required: true, description: 'The states.' }) },
     resolve: async (_root, { input }, context) => {
-      const states = input.workspaces.map(stateOf);
+      const states = input.workspaces.map(toState);
       const twice = repeated(states);
       if (twice.length > 0) throw new ValidationError(twice);
       return { workspaces: await putWorkspaces(context, input.userId, states) };
@@ -119,7 +119,7 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-function stateOf({ hardware, ...given }: typeof WorkspaceInput.$inferInput): WorkspaceState {
+function toState({ hardware, ...given }: typeof WorkspaceInput.$inferInput): WorkspaceState {
   return {
     ...given,
     ...hardware,
@@ -133,7 +133,7 @@ function stateOf({ hardware, ...given }: typeof WorkspaceInput.$inferInput): Wor
   };
 }
 
-function repeated(states: readonly WorkspaceState[]): Fault[] {
+function repeated(states: readonly WorkspaceState[]): ValidationIssue[] {
   const first = new Map<string, number>();
   return states.flatMap(({ id }, index) => {
     if (!first.has(id)) {

@@ -16,7 +16,7 @@ export async function putWorkspaces(
   userId: string,
   states: readonly WorkspaceState[],
 ): Promise<Workspace[]> {
-  const stored = await change(em, [userId], (run) => run(storeNewer, { userId, states: jsonOf(states) }));
+  const stored = await change(em, [userId], (run) => run(storeNewer, { userId, states: toRows(states) }));
   stored.sort((a, b) => a.revision - b.revision);
   const last = stored.at(-1);
   if (last !== undefined) announce({ user: userId, topic: 'workspaces', revision: last.revision });
@@ -24,7 +24,7 @@ export async function putWorkspaces(
 }
 
 /** The states with the columns of their table as keys. */
-function jsonOf(states: readonly WorkspaceState[]): string {
+function toRows(states: readonly WorkspaceState[]): string {
   return JSON.stringify(
     states.map((state) => ({
       id: state.id,

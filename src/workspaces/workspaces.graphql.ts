@@ -1,11 +1,11 @@
-import { accountRead } from '../graphql/access.ts';
+import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
-import { reads, readsBelow, readsOf } from '../graphql/reads.ts';
-import { atMost } from '../graphql/rules.ts';
+import { reads, readsBelow, selectedProperties } from '../graphql/reads.ts';
+import { maxItems } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
 import { entityTag } from '../revisions/revisions.ts';
-import { isUuid } from '../text.ts';
+import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { type WorkspaceEvent, watchWorkspaces } from './workspace-events.ts';
 import { countWorkspaces, listWorkspaces } from './workspaces.ts';
@@ -101,13 +101,13 @@ builder.queryField('workspaces', (t) =>
       status: t.arg({
         type: [WorkspaceStatusEnum],
         description: 'Only these statuses.',
-        validate: atMost(100),
+        validate: maxItems(100),
       }),
     },
     resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
       return connect(page, listing, {
-        page: (page) => listWorkspaces(em, owner, { projectId, status }, page, readsOf(info)),
+        page: (page) => listWorkspaces(em, owner, { projectId, status }, page, selectedProperties(info)),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),
         etag: () => entityTag(em, owner, 'workspaces'),
         isId: isUuid,
@@ -136,7 +136,7 @@ builder.subscriptionField('workspaceChanged', (t) =>
     description:
       "All of the caller's workspaces as they are, then each change. It ends when the token expires.",
     subscribe: (_root, _args, context, info) =>
-      openStream(context, watchWorkspaces(context.em, context.viewer.userId, readsOf(info))),
+      openStream(context, watchWorkspaces(context.em, context.viewer.userId, selectedProperties(info))),
     resolve: (event) => event,
   }),
 );

@@ -551,10 +551,10 @@ export interface components {
              */
             code?: "bad_request" | "unauthenticated" | "org_membership_required" | "forbidden" | "not_found" | "conflict" | "validation_failed" | "rate_limited" | "internal_error";
             /** @description What is wrong, at most 100 items. Omitted only with `org_membership_required`. */
-            errors?: components["schemas"]["Fault"][];
+            errors?: components["schemas"]["ErrorItem"][];
         };
         /** @description One broken rule. */
-        Fault: {
+        ErrorItem: {
             /** @description Where: `body.preferences[0].email_enabled`, `path.id`, `query.limit`. */
             location: string;
             /** @description Which rule is broken: `must be a boolean`. */
@@ -576,43 +576,43 @@ export interface components {
         BadRequest: components["schemas"]["ErrorResponse"] & {
             /** @constant */
             code: "bad_request";
-            errors: components["schemas"]["Fault"][];
+            errors: components["schemas"]["ErrorItem"][];
         };
         /** @description No token, or one that does not hold. The body does not say which check failed. */
         Unauthenticated: components["schemas"]["ErrorResponse"] & {
             /** @constant */
             code: "unauthenticated";
-            errors: components["schemas"]["Fault"][];
+            errors: components["schemas"]["ErrorItem"][];
         };
         /** @description The token lacks the scope. */
         Forbidden: components["schemas"]["ErrorResponse"] & {
             /** @constant */
             code: "forbidden";
-            errors: components["schemas"]["Fault"][];
+            errors: components["schemas"]["ErrorItem"][];
         };
         /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
         RateLimited: components["schemas"]["ErrorResponse"] & {
             /** @constant */
             code: "rate_limited";
-            errors: components["schemas"]["Fault"][];
+            errors: components["schemas"]["ErrorItem"][];
         };
         /** @description Anything else. The log has the reason under the `X-Request-Id`. */
         InternalError: components["schemas"]["ErrorResponse"] & {
             /** @constant */
             code: "internal_error";
-            errors: components["schemas"]["Fault"][];
+            errors: components["schemas"]["ErrorItem"][];
         };
         /** @description There is no such record, or it is someone else's: the same body for both. */
         NotFound: components["schemas"]["ErrorResponse"] & {
             /** @constant */
             code: "not_found";
-            errors: components["schemas"]["Fault"][];
+            errors: components["schemas"]["ErrorItem"][];
         };
         /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
         ValidationFailed: components["schemas"]["ErrorResponse"] & {
             /** @constant */
             code: "validation_failed";
-            errors: components["schemas"]["Fault"][];
+            errors: components["schemas"]["ErrorItem"][];
         };
     };
     responses: {

@@ -41,7 +41,7 @@ function explain(failure: Failure): string {
     case 'unauthenticated':
       return 'sign in again';
     case 'org_membership_required':
-      // @ts-expect-error: this body alone has no list of faults.
+      // @ts-expect-error: this body alone has no list of issues.
       return `join an organization${failure.errors ?? ''}`;
     case 'forbidden':
     case 'not_found':

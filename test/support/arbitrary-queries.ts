@@ -11,7 +11,7 @@ import {
   isListType,
   isObjectType,
 } from 'graphql';
-import { assembleSchema } from '../../src/graphql/schema.ts';
+import { assembleSchema } from '../../src/schema.ts';
 
 /** A query of the schema with its variables. Not all are valid. */
 export type ArbitraryQuery = { query: string; variables: Record<string, unknown> };

@@ -24,26 +24,26 @@ export function startBrowser(): Promise<Browser> {
 export type WatchedPage = {
   page: Page;
   /** Requests to other origins, errors and warnings: breaches of the content security policy too. */
-  faults: readonly string[];
+  issues: readonly string[];
 };
 
 /** Opens a page with a storage of its own. */
 export async function openPage(browser: Browser, address: string): Promise<WatchedPage> {
-  const faults: string[] = [];
+  const issues: string[] = [];
   const { origin } = new URL(address);
   const context = await browser.newContext({ viewport: { width: 1400, height: 1400 } });
   // Those of workers too.
   context.on('request', (request) => {
-    if (!request.url().startsWith(`${origin}/`)) faults.push(`request: ${request.url()}`);
+    if (!request.url().startsWith(`${origin}/`)) issues.push(`request: ${request.url()}`);
   });
   context.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) faults.push(`console: ${message.text()}`);
+    if (['error', 'warning'].includes(message.type())) issues.push(`console: ${message.text()}`);
   });
-  context.on('weberror', (error) => faults.push(`uncaught: ${error.error().message}`));
+  context.on('weberror', (error) => issues.push(`uncaught: ${error.error().message}`));
   const page = await context.newPage();
   // Less than a test has, so that it can say what it waited for.
   page.setDefaultTimeout(20_000);
-  page.on('websocket', (socket) => faults.push(`socket: ${socket.url()}`));
+  page.on('websocket', (socket) => issues.push(`socket: ${socket.url()}`));
   await page.goto(address);
-  return { page, faults };
+  return { page, issues };
 }

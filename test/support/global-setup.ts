@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { migrate } from '../../src/database/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/postgres/embedded-postgres.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 
 declare module 'vitest' {

@@ -63,13 +63,13 @@ export function holdAgainstDocument(
   const response = responseOf(operation, reply.status);
   if (response === undefined) throw new Error(`The document knows no such reply: ${what}`);
   const { headers, content } = response;
-  const faults = headerFaults(headers, reply.headers);
-  if (content === undefined && reply.text !== '') faults.push('there must be no body');
+  const issues = headerErrors(headers, reply.headers);
+  if (content === undefined && reply.text !== '') issues.push('there must be no body');
   if (content !== undefined) {
     const validate = bodyValidator(path, method, reply.status);
-    if (!validate(JSON.parse(reply.text))) faults.push(ajv.errorsText(validate.errors));
+    if (!validate(JSON.parse(reply.text))) issues.push(ajv.errorsText(validate.errors));
   }
-  if (faults.length > 0) throw new Error(`Not as the document tells: ${faults.join('; ')}: ${what}`);
+  if (issues.length > 0) throw new Error(`Not as the document tells: ${issues.join('; ')}: ${what}`);
 }
 
 /** The response that an operation tells of; undefined where it knows no such status. */
@@ -79,7 +79,7 @@ export function responseOf(operation: Operation, status: number): Response | und
   return openApi.components.responses[componentName(response) ?? ''];
 }
 
-function headerFaults(told: Record<string, Ref>, headers: Headers): string[] {
+function headerErrors(told: Record<string, Ref>, headers: Headers): string[] {
   return Object.entries(openApi.components.headers).flatMap(([name, { required, schema }]) => {
     const value = headers.get(name);
     if (!(name in told)) return value === null ? [] : [`the header ${name} is not told of`];

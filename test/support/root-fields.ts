@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type GraphQLField, getNamedType, isCompositeType } from 'graphql';
-import { assembleSchema } from '../../src/graphql/schema.ts';
 import { writeCursor } from '../../src/revisions/change-cursor.ts';
+import { assembleSchema } from '../../src/schema.ts';
 import { payloads, workspaceInput } from './records.ts';
 
 type Arguments = Record<string, unknown>;

@@ -14,8 +14,8 @@ import {
   type SelectionSetNode,
   type ValidationContext,
 } from 'graphql';
-import { DEFAULT_PAGE, LARGEST_PAGE } from '../connection.ts';
-import { fieldOf } from '../selected-fields.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../connection.ts';
+import { findField } from '../selected-fields.ts';
 
 /** Limits of one document. GraphiQL's introspection and a whole screen are far below them. */
 export const documentLimits = {
@@ -44,7 +44,7 @@ export function overLimit(name: Limited, found: number): string {
 const NESTING = /"""(?:\\"""|[\s\S])*?(?:"""|$)|"(?:\\.|[^"\\\n\r])*"?|#[^\n\r]*|[{[(]|[}\])]/g;
 
 /** How deep the brackets of a document are nested, found without parsing it: the parser's stack is limited. */
-export function nestingOf(text: string): number {
+export function measureNesting(text: string): number {
   let level = 0;
   let deepest = 0;
   for (const [token] of text.matchAll(NESTING)) {
@@ -107,14 +107,14 @@ export function limitDocument(context: ValidationContext): ASTVisitor {
   }
 
   function measureField(node: FieldNode, type: ParentType): Measure {
-    const field = fieldOf(type, node.name.value);
+    const field = findField(type, node.name.value);
     const inside = measureInside(node, getNamedType(field?.type));
     return {
       ...inside,
       depth: inside.depth + 1,
       rootFields: 1,
       aliases: inside.aliases + (node.alias ? 1 : 0),
-      cost: 1 + inside.cost * itemsOf(node, field),
+      cost: 1 + inside.cost * countItems(node, field),
     };
   }
 
@@ -150,17 +150,17 @@ function add(a: Measure, b: Measure): Measure {
 }
 
 /** The number of items that a field may return. The records of a connection are counted on the connection. */
-function itemsOf(node: FieldNode, field: GraphQLField<unknown, unknown> | undefined): number {
-  if (field?.args.some(({ name }) => name === 'first')) return pageSizeOf(node);
+function countItems(node: FieldNode, field: GraphQLField<unknown, unknown> | undefined): number {
+  if (field?.args.some(({ name }) => name === 'first')) return readPageSize(node);
   if (field?.name === 'nodes' || field?.name === 'edges') return 1;
   return isListType(getNullableType(field?.type)) ? PLAIN_LIST : 1;
 }
 
 /** Sizes out of range are refused where they are used; here they must neither outweigh nor offset the rest. */
-function pageSizeOf({ arguments: given = [] }: FieldNode): number {
+function readPageSize({ arguments: given = [] }: FieldNode): number {
   const sizes = given
     .filter(({ name }) => name.value === 'first' || name.value === 'last')
-    .map(({ value }) => (value.kind === Kind.INT ? Number(value.value) : LARGEST_PAGE))
-    .map((size) => Math.min(Math.max(size, 1), LARGEST_PAGE));
-  return sizes.length === 0 ? DEFAULT_PAGE : Math.max(...sizes);
+    .map(({ value }) => (value.kind === Kind.INT ? Number(value.value) : MAX_PAGE_SIZE))
+    .map((size) => Math.min(Math.max(size, 1), MAX_PAGE_SIZE));
+  return sizes.length === 0 ? DEFAULT_PAGE_SIZE : Math.max(...sizes);
 }

@@ -10,8 +10,8 @@ import {
   validate,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { BadRequestError } from '../../errors.ts';
-import { documentLimits, type Limited, limitDocument, nestingOf, overLimit } from './document-limits.ts';
+import { BadRequestError } from '../../errors/gateway-errors.ts';
+import { documentLimits, type Limited, limitDocument, measureNesting, overLimit } from './document-limits.ts';
 import { createOperations, type FindOperation } from './operation.ts';
 
 /** Valid documents are cached up to this many characters together; a parsed one takes some hundred times its text. */
@@ -61,7 +61,7 @@ export function openOwnDocument(schema: GraphQLSchema, text: string): FindOperat
  */
 export function parseDocument(text: string): DocumentNode {
   requireWithin('characters', text.length);
-  requireWithin('nesting', nestingOf(text));
+  requireWithin('nesting', measureNesting(text));
   const source = new Source(text);
   try {
     return parse(source, { maxTokens: documentLimits.tokens });

@@ -8,14 +8,19 @@ import {
 import { z } from 'zod';
 import type { Viewer } from '../../auth/viewer.ts';
 import type { Context } from '../../context.ts';
-import { BadRequestError, InternalError, MAX_ERROR_ITEMS, ValidationError } from '../../errors.ts';
+import {
+  BadRequestError,
+  InternalError,
+  MAX_ERROR_ITEMS,
+  ValidationError,
+} from '../../errors/gateway-errors.ts';
 import { logInternalError } from '../../log.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { asGatewayError, maskResult, type Reply, type Result } from '../mask.ts';
 import { createDocuments, openOwnDocument } from './documents.ts';
 import { createExecute } from './executor.ts';
-import { type Operation, permissionsOf } from './operation.ts';
-import { faultsOfVariables, type VariableValues } from './variables.ts';
+import { checkPermissions, type Operation } from './operation.ts';
+import { type VariableValues, variableIssues } from './variables.ts';
 
 /** A request's parameters, as GraphQL over HTTP defines them (section 5.1). */
 export const Parameters = z.strictObject({
@@ -67,13 +72,13 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
         if ('errors' in found) return report(found, context);
         const operation = found.document(operationName ?? undefined);
         requireAllowed(operation, allowed);
-        const { permitted, refusals } = permissionsOf(operation, context.viewer);
+        const { permitted, refusals } = checkPermissions(operation, context.viewer);
         await rateLimiter.charge(context, permitted);
         const given = variables ?? {};
-        const faults = [...faultsOfVariables(operation.variables, given).take(MAX_ERROR_ITEMS)];
-        if (faults.length > 0) {
+        const issues = [...variableIssues(operation.variables, given).take(MAX_ERROR_ITEMS)];
+        if (issues.length > 0) {
           // A caller without permission gets that error first.
-          return report({ errors: refusals.length > 0 ? refusals : [new ValidationError(faults)] }, context);
+          return report({ errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] }, context);
         }
         const result = await start(operation, given, context);
         if (!('next' in result)) return report(result, context);
@@ -88,7 +93,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
       return {
         authorize(viewer) {
           // No path of the REST API names another user.
-          const [refusal] = permissionsOf(operation, viewer, {}).refusals;
+          const [refusal] = checkPermissions(operation, viewer, {}).refusals;
           if (refusal !== undefined) throw refusal;
         },
         charge: (context) => rateLimiter.charge(context, operation.rootAccess),

@@ -6,9 +6,9 @@ import {
   Kind,
   type OperationDefinitionNode,
 } from 'graphql';
+import { type Access, checkAccess, requireAccess } from '../../auth/access.ts';
 import type { Viewer } from '../../auth/viewer.ts';
-import { BadRequestError } from '../../errors.ts';
-import { type Access, accessOf, refusalOf } from '../access.ts';
+import { BadRequestError } from '../../errors/gateway-errors.ts';
 import { type Fragment, selectedFields } from '../selected-fields.ts';
 import { findVariables, type Variable, type VariableValues } from './variables.ts';
 
@@ -37,7 +37,7 @@ export function createOperations(schema: GraphQLSchema, document: DocumentNode):
       document,
       node,
       variables: findVariables(schema, document, node),
-      rootAccess: rootAccessOf(schema, document, node),
+      rootAccess: collectRootAccess(schema, document, node),
     };
     operations.set(node, operation);
     return operation;
@@ -51,8 +51,8 @@ const NO_OPERATION =
  * What a viewer may do with an operation: the access of the root fields that they may ask for, and an error for each of
  * the others. Without `args`, as far as that is known.
  */
-export function permissionsOf({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
-  const checked = rootAccess.map((access) => ({ access, refusal: refusalOf(access, viewer, args) }));
+export function checkPermissions({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
+  const checked = rootAccess.map((access) => ({ access, refusal: checkAccess(access, viewer, args) }));
   return {
     permitted: checked.flatMap(({ access, refusal }) => (refusal ? [] : access)),
     refusals: checked.flatMap(({ refusal }) => refusal ?? []),
@@ -61,7 +61,7 @@ export function permissionsOf({ rootAccess }: Operation, viewer: Viewer, args?: 
 
 /** Whether every root field of every operation is introspection, which needs no token while GraphiQL is on. */
 export function isIntrospection(document: DocumentNode): boolean {
-  const fragments = fragmentsOf(document);
+  const fragments = indexFragments(document);
   const entered = new Set<Fragment>();
   return document.definitions.every(
     (definition) =>
@@ -72,18 +72,22 @@ export function isIntrospection(document: DocumentNode): boolean {
   );
 }
 
-function rootAccessOf(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode) {
+function collectRootAccess(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+) {
   const defined = schema.getRootType(operation.operation)?.getFields() ?? {};
-  const selected = selectedFields(operation.selectionSet, fragmentsOf(document));
+  const selected = selectedFields(operation.selectionSet, indexFragments(document));
   const byResponseName = new Map(
     selected.map(({ node: { alias, name } }) => [(alias ?? name).value, name.value]),
   );
   return [...byResponseName.values()].flatMap((name) =>
-    defined[name] ? accessOf(name, defined[name].extensions) : [],
+    defined[name] ? requireAccess(name, defined[name].extensions) : [],
   );
 }
 
-function fragmentsOf({ definitions }: DocumentNode): Map<string, FragmentDefinitionNode> {
+function indexFragments({ definitions }: DocumentNode): Map<string, FragmentDefinitionNode> {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
   return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
 }

@@ -19,9 +19,9 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql';
-import { type Fault, type Path, REDACTED } from '../../errors.ts';
-import { isRecord, tooManyItems } from '../../faults.ts';
-import { TIME_RULE } from '../../time.ts';
+import { type Path, REDACTED, type ValidationIssue } from '../../errors/gateway-errors.ts';
+import { isRecord, tooManyItems } from '../../errors/validation-issues.ts';
+import { TIME_RULE } from '../../values/time.ts';
 import { inspectInput } from '../secret-inputs.ts';
 
 /** A variable of an operation. */
@@ -91,7 +91,10 @@ const UNLIMITED = Number.POSITIVE_INFINITY;
  * What is wrong with the variables of a request, at the arguments that take them. Lazy: no more is looked at than is
  * asked for. graphql-js would refuse them too, after reading all of them, with whole values in its messages.
  */
-export function* faultsOfVariables(variables: readonly Variable[], given: VariableValues): Generator<Fault> {
+export function* variableIssues(
+  variables: readonly Variable[],
+  given: VariableValues,
+): Generator<ValidationIssue> {
   for (const { name, type, hasDefault, path: start, maxItems } of variables) {
     const sent = Object.hasOwn(given, name) ? given[name] : undefined;
     if (sent === undefined && hasDefault) continue;
@@ -112,7 +115,7 @@ function* faultsOfInput(
   value: unknown,
   path: Path,
   maxItems: number,
-): Generator<Fault> {
+): Generator<ValidationIssue> {
   if (isNonNullType(type)) {
     if (value === undefined) yield { path, message: 'is required', value };
     else if (value === null) yield { path, message: 'must not be null', value };
@@ -142,7 +145,7 @@ function* faultsOfFields(
   isOneOf: boolean,
   value: unknown,
   path: Path,
-): Generator<Fault> {
+): Generator<ValidationIssue> {
   if (!isRecord(value)) {
     yield { path, message: 'must be an object', value };
     return;

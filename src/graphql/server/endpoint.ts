@@ -1,20 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { anonymous } from '../../auth/viewer.ts';
 import type { Context, RequestHooks } from '../../context.ts';
-import { BadRequestError, UnauthenticatedError, ValidationError } from '../../errors.ts';
-import { faultsOf } from '../../faults.ts';
+import { BadRequestError, UnauthenticatedError, ValidationError } from '../../errors/gateway-errors.ts';
+import { toIssues } from '../../errors/validation-issues.ts';
 import { accepts } from '../../http/accept.ts';
-import { searchOf } from '../../http/address.ts';
+import { requestQuery } from '../../http/address.ts';
 import { parseJson, readJson } from '../../http/body.ts';
 import { Heartbeats } from '../../http/heartbeats.ts';
 import { sendText } from '../../http/reply.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
-import { whenAsked } from '../../when-asked.ts';
+import { lazy } from '../../values/lazy.ts';
 import { parseDocument } from '../execution/documents.ts';
 import { type Engine, Parameters } from '../execution/engine.ts';
 import { isIntrospection } from '../execution/operation.ts';
 import { EVENT_STREAM, sendEvents } from './event-stream.ts';
-import { resultTypeOf } from './media-type.ts';
+import { negotiateResultType } from './media-type.ts';
 import type { createResponder, Outcome } from './yoga.ts';
 
 /** What the GraphQL API needs of the gateway. */
@@ -46,7 +46,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
   };
 
   async function run(request: IncomingMessage, response: ServerResponse): Promise<Outcome | Send> {
-    const read = whenAsked(() => readParameters(request, response));
+    const read = lazy(() => readParameters(request, response));
     let context: Context | undefined;
     try {
       context = await openFor(request, response, read);
@@ -70,7 +70,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     const allowed = { mutation: method === 'POST', subscription: accepts(accept, EVENT_STREAM) };
     const reply = await engine.run(parameters, context, allowed);
     if ('results' in reply) return () => sendEvents(reply, response, heartbeats);
-    const type = resultTypeOf(accept);
+    const type = negotiateResultType(accept);
     if (reply.errors !== undefined || type === undefined) return { query: parameters.query, reply };
     const text = JSON.stringify(reply);
     return () => sendText(response, 200, type, text);
@@ -103,16 +103,16 @@ function asksIntrospection(read: () => Promise<Parameters>): Promise<boolean> {
 
 /** @throws {BadRequestError} if the request cannot be read, or has parameters of another shape */
 async function readParameters(request: IncomingMessage, response: ServerResponse): Promise<Parameters> {
-  const sent = request.method === 'POST' ? await readJson(request, response) : parametersOf(request);
+  const sent = request.method === 'POST' ? await readJson(request, response) : parseQueryParameters(request);
   const parsed = Parameters.safeParse(sent);
   if (parsed.success) return parsed.data;
   // The message of a validation error repeats no key that the caller chose.
-  throw new BadRequestError(new ValidationError(faultsOf(parsed, sent, ['parameters'])).message);
+  throw new BadRequestError(new ValidationError(toIssues(parsed, sent, ['parameters'])).message);
 }
 
 /** The parameters of a request without a body. @throws {BadRequestError} if one is not JSON */
-function parametersOf(request: IncomingMessage): Record<string, unknown> {
-  const query = searchOf(request);
+function parseQueryParameters(request: IncomingMessage): Record<string, unknown> {
+  const query = requestQuery(request);
   const entries = [...new Set(query.keys())].map((name) => {
     const text = query.get(name) ?? '';
     const isJson = name === 'variables' || name === 'extensions';

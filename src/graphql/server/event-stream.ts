@@ -26,10 +26,10 @@ export async function sendEvents(
     for (;;) {
       const { done, value } = await results.next();
       if (done || response.closed) break;
-      if (!response.write(eventOf(toReply(value)))) await drained(response);
+      if (!response.write(formatEvent(toReply(value)))) await drained(response);
     }
   } catch (error) {
-    response.write(eventOf(toReply({ errors: [error] })));
+    response.write(formatEvent(toReply({ errors: [error] })));
   } finally {
     heartbeats.remove(response);
     response.end('event: complete\ndata:\n\n');
@@ -48,7 +48,7 @@ function begin(response: ServerResponse): void {
   response.flushHeaders();
 }
 
-function eventOf({ errors, data }: Reply): string {
+function formatEvent({ errors, data }: Reply): string {
   return `event: next\ndata: ${JSON.stringify({ errors, data })}\n\n`;
 }
 

@@ -2,7 +2,7 @@
 const resultTypes = ['application/json', 'application/graphql-response+json'] as const;
 
 /** The media type in which a client wants a result, as Yoga negotiates it: the first that it names; undefined for none. */
-export function resultTypeOf(accept: string | undefined): (typeof resultTypes)[number] | undefined {
+export function negotiateResultType(accept: string | undefined): (typeof resultTypes)[number] | undefined {
   // Almost every client sends one of these.
   if (accept === undefined || accept === '*/*') return 'application/json';
   for (const range of accept.toLowerCase().replaceAll(/\s/g, '').split(',')) {

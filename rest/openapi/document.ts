@@ -1,0 +1,73 @@
+import type { RequestListener } from 'node:http';
+import type { GraphQLSchema } from 'graphql';
+import type { Access } from '../../src/auth/access.ts';
+import { sendText } from '../../src/http/reply.ts';
+import type { Route } from '../route.ts';
+import { routes } from '../router.ts';
+import { errorShapes } from './errors.ts';
+import { headers } from './headers.ts';
+import { describeOperation, errorComponents, namedShapes, notModified } from './operation.ts';
+import { listParameters } from './parameters.ts';
+import { type Json, toSchemas } from './schemas.ts';
+import { bearer, introduction, tags } from './text.ts';
+
+/** The version that the specification gives these paths. */
+const VERSION = '0.1.0';
+
+/**
+ * The OpenAPI 3.1 document of the REST face at an address, made of the routes, shapes and permissions that serve.
+ * @throws {Error} where a route's root field declares no access
+ */
+export function createOpenApiDocument(schema: GraphQLSchema, address: string): Json {
+  const accesses = routes.map((route) => ({ route, access: findAccess(route, schema) }));
+  const { schemas, components } = toSchemas(merge([...routes.map(namedShapes), errorShapes]));
+  const errors = accesses.map(({ route, access }) => errorComponents(route, access));
+  const paths = Map.groupBy(accesses, ({ route }) => route.path);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Account and integrations',
+      version: VERSION,
+      description: introduction,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: address }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    paths: Object.fromEntries(
+      [...paths].map(([path, operations]) => [
+        path,
+        Object.fromEntries(
+          operations.map(({ route, access }) => [route.method, describeOperation(route, access, schemas)]),
+        ),
+      ]),
+    ),
+    components: {
+      schemas: merge([components, ...errors.map(({ schemas }) => schemas)]),
+      responses: merge([{ NotModified: notModified }, ...errors.map(({ responses }) => responses)]),
+      parameters: listParameters,
+      headers,
+      securitySchemes: { bearer },
+    },
+  };
+}
+
+function merge<Value>(parts: readonly Readonly<Record<string, Value>>[]): Readonly<Record<string, Value>> {
+  return Object.fromEntries(parts.flatMap((part) => Object.entries(part)));
+}
+
+function findAccess({ field }: Route, schema: GraphQLSchema): Access {
+  const root = [schema.getQueryType(), schema.getMutationType()].find((type) => type?.getFields()[field]);
+  const access = root?.getFields()[field]?.extensions.access;
+  if (access === undefined) throw new Error(`The root field "${field}" declares no access.`);
+  return access;
+}
+
+/** Answers the document, to anybody. It is made when it is first asked for: the address is known only then. */
+export function serveOpenApi(schema: GraphQLSchema, address: () => string): RequestListener {
+  let text: string | undefined;
+  return (_request, response) => {
+    text ??= JSON.stringify(createOpenApiDocument(schema, address()));
+    response.setHeader('Cache-Control', 'no-cache');
+    sendText(response, 200, 'application/json', text);
+  };
+}

@@ -1,0 +1,40 @@
+import { createHash, type KeyObject, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Registry } from 'prom-client';
+import { UnauthenticatedError } from '../errors/gateway-errors.ts';
+
+/** The address of the metrics. */
+export const METRICS_PATH = '/metrics';
+
+/**
+ * Answers the metrics in the text format of Prometheus.
+ * @throws {UnauthenticatedError} where a token is configured and the request does not carry it
+ */
+export async function serveMetrics(
+  request: IncomingMessage,
+  response: ServerResponse,
+  registry: Registry,
+  token: KeyObject | undefined,
+): Promise<void> {
+  if (token !== undefined) checkToken(request, token);
+  const text = await registry.metrics();
+  response.writeHead(200, {
+    'Content-Type': registry.contentType,
+    'Content-Length': Buffer.byteLength(text),
+    'Cache-Control': 'no-store',
+  });
+  response.end(text);
+}
+
+function checkToken({ headers: { authorization } }: IncomingMessage, token: KeyObject): void {
+  const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
+  if (given === undefined) throw new UnauthenticatedError(false, 'no bearer token for the metrics');
+  // Digests are of one length, and take one time to compare.
+  if (!timingSafeEqual(digest(given), digest(token.export()))) {
+    throw new UnauthenticatedError(true, 'not the token of METRICS_TOKEN');
+  }
+}
+
+function digest(content: string | Buffer): Buffer {
+  return createHash('sha256').update(content).digest();
+}

@@ -1,0 +1,47 @@
+import { formatLocation, type GatewayError, MAX_ERROR_ITEMS } from './gateway-errors.ts';
+
+/** An item of `errors`, the same in both APIs. */
+export type ErrorItem = { location: string; message: string; value: unknown };
+
+/** Values whose JSON is longer are described instead of repeated. */
+const MAX_VALUE_CHARACTERS = 1024;
+
+/** The errors of a reply take at most 128 KiB: this leaves room for their messages and extensions. */
+const MAX_ITEMS_BYTES = 120 * 1024;
+
+/** Makes the error items of one reply, however many errors it has. Items beyond the limits are dropped. */
+export function createItemWriter(): (error: Pick<GatewayError, 'issues'>) => ErrorItem[] {
+  let itemsLeft = MAX_ERROR_ITEMS;
+  let bytesLeft = MAX_ITEMS_BYTES;
+
+  return ({ issues }) =>
+    issues.flatMap(({ path, message, value }) => {
+      const item = { location: formatLocation(path), message, value: clip(value) };
+      const bytes = Buffer.byteLength(JSON.stringify(item));
+      if (itemsLeft === 0 || bytes > bytesLeft) return [];
+      itemsLeft -= 1;
+      bytesLeft -= bytes;
+      return [item];
+    });
+}
+
+function clip(value: unknown): unknown {
+  if (estimateLength(value) <= MAX_VALUE_CHARACTERS) {
+    const json = JSON.stringify(value) ?? '';
+    if (json.length <= MAX_VALUE_CHARACTERS) return value;
+  }
+  if (typeof value === 'string') return `[string of ${value.length} characters]`;
+  return Array.isArray(value) ? `[array of ${value.length} items]` : '[object]';
+}
+
+/** A lower bound of the length of a value's JSON. Stops counting beyond the limit, so that no large value is walked. */
+function estimateLength(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return 1;
+  let length = 0;
+  for (const key in value) {
+    if (length > MAX_VALUE_CHARACTERS) break;
+    length += (Array.isArray(value) ? 1 : key.length) + estimateLength(Reflect.get(value, key));
+  }
+  return length;
+}

@@ -1,0 +1,178 @@
+/** The path of an error item, from the root of the request: `['input', 'preferences', 0, 'emailEnabled']`. */
+export type Path = readonly (string | number)[];
+
+/** One broken rule. `value` is what was sent, null where nothing was, {@link REDACTED} near a credential. */
+export type ValidationIssue = {
+  readonly path: Path;
+  readonly message: string;
+  readonly value: unknown;
+  /** How many steps at the end of the path are keys that the caller chose, 0 by default. No message repeats them. */
+  readonly callerSteps?: number;
+};
+
+/** Stands for a credential, and for anything that contains one, wherever a value is shown. */
+export const REDACTED = '[redacted]';
+
+/** The closed list of codes. GraphQL shows them as they are, REST in lower case. */
+export type ErrorCode =
+  | 'BAD_REQUEST'
+  | 'UNAUTHENTICATED'
+  | 'ORG_MEMBERSHIP_REQUIRED'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'CONFLICT'
+  | 'VALIDATION_FAILED'
+  | 'RATE_LIMITED'
+  | 'INTERNAL_ERROR'
+  | 'GOING_AWAY';
+
+/** The HTTP status of every code. `GOING_AWAY` only ends live streams, and decides no reply. */
+export const httpStatus: Readonly<Record<ErrorCode, number>> = {
+  BAD_REQUEST: 400,
+  UNAUTHENTICATED: 401,
+  ORG_MEMBERSHIP_REQUIRED: 403,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  CONFLICT: 409,
+  VALIDATION_FAILED: 422,
+  RATE_LIMITED: 429,
+  INTERNAL_ERROR: 500,
+  GOING_AWAY: 500,
+};
+
+/** Every error that a caller may see. Its message and issues are safe to show; its `cause` never is. */
+export abstract class GatewayError extends Error {
+  abstract readonly code: ErrorCode;
+  readonly issues: readonly ValidationIssue[];
+
+  constructor(message: string, issues: readonly ValidationIssue[] = [], options?: ErrorOptions) {
+    super(message, options);
+    this.issues = issues;
+  }
+}
+
+/** The request cannot be read: not JSON, not GraphQL, too large, an invalid query parameter. */
+export class BadRequestError extends GatewayError {
+  readonly code = 'BAD_REQUEST';
+}
+
+/** No token, or an invalid one. `reason` says which check failed, for the log alone. */
+export class UnauthenticatedError extends GatewayError {
+  readonly code = 'UNAUTHENTICATED';
+  readonly tokenSent: boolean;
+  readonly reason: string;
+
+  constructor(tokenSent: boolean, reason: string) {
+    super('A valid bearer token is required.');
+    this.tokenSent = tokenSent;
+    this.reason = reason;
+  }
+}
+
+/** The token's user belongs to no organization. */
+export class MembershipRequiredError extends GatewayError {
+  readonly code = 'ORG_MEMBERSHIP_REQUIRED';
+
+  constructor() {
+    super('This operation needs membership in an organization.');
+  }
+}
+
+/** The token lacks the scope that the operation needs. */
+export class ForbiddenError extends GatewayError {
+  readonly code = 'FORBIDDEN';
+
+  constructor(scope: string) {
+    super(`This operation needs a token with the scope "${scope}".`);
+  }
+}
+
+/** No such path, no such record, or another user's record: the same message for all three. */
+export class NotFoundError extends GatewayError {
+  readonly code = 'NOT_FOUND';
+
+  constructor() {
+    super('Not found.');
+  }
+}
+
+/** The client's ID exists with other content, or the version is no longer current. */
+export class ConflictError extends GatewayError {
+  readonly code = 'CONFLICT';
+}
+
+/** The maximum number of error items in one reply. Validation stops when it has found so many. */
+export const MAX_ERROR_ITEMS = 100;
+
+/** A well-formed request that breaks rules. Lists the errors of the stage that failed, at most {@link MAX_ERROR_ITEMS}. */
+export class ValidationError extends GatewayError {
+  readonly code = 'VALIDATION_FAILED';
+
+  /** Takes no more from `issues` than it lists, so that a lazy check does no more work than is reported. */
+  constructor(issues: Iterable<ValidationIssue>) {
+    const listed = [...Iterator.from(issues).take(MAX_ERROR_ITEMS)];
+    super(`Invalid request: ${summarize(listed)}.`, listed);
+  }
+}
+
+/** Too many requests; `retryAfter` is in whole seconds, at least 1. */
+export class RateLimitedError extends GatewayError {
+  readonly code = 'RATE_LIMITED';
+  readonly retryAfter: number;
+
+  constructor(retryAfter: number) {
+    super(`Too many requests: try again in ${retryAfter} s.`);
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** Anything else. The reason is in `cause`, for the log alone. */
+export class InternalError extends GatewayError {
+  readonly code = 'INTERNAL_ERROR';
+
+  constructor(cause: unknown) {
+    super('Internal error.', [], { cause });
+  }
+}
+
+/** The gateway is shutting down. The last event of a live stream, which the client should open again. */
+export class GoingAwayError extends GatewayError {
+  readonly code = 'GOING_AWAY';
+
+  constructor() {
+    super('The gateway is stopping: subscribe again.');
+  }
+}
+
+/** The headers that go with an error: the challenge of RFC 6750, section 3, or `Retry-After`. */
+export function errorHeaders(error: GatewayError): Readonly<Record<string, string>> {
+  if (error instanceof UnauthenticatedError) {
+    return { 'WWW-Authenticate': error.tokenSent ? 'Bearer error="invalid_token"' : 'Bearer' };
+  }
+  if (error instanceof ForbiddenError) return { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' };
+  return error instanceof RateLimitedError ? { 'Retry-After': String(error.retryAfter) } : {};
+}
+
+/** Keys in a location are cut to so many characters: a caller can send a key of any length. */
+const MAX_KEY_CHARACTERS = 100;
+
+/** Writes a path as clients read it: `body.preferences[0].email_enabled`. */
+export function formatLocation(path: Path): string {
+  return path
+    .map((step, index) =>
+      typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${cutKey(step)}`,
+    )
+    .join('');
+}
+
+function cutKey(key: string): string {
+  return key.length <= MAX_KEY_CHARACTERS ? key : `${key.slice(0, MAX_KEY_CHARACTERS).toWellFormed()}…`;
+}
+
+function summarize([first, ...others]: readonly ValidationIssue[]): string {
+  if (first === undefined) throw new Error('A validation error needs at least one broken rule.');
+  const { path, callerSteps = 0, message } = first;
+  const location = formatLocation(path.slice(0, path.length - callerSteps));
+  const description = `${callerSteps === 0 ? location : `a part of ${location}`} ${message}`;
+  return others.length === 0 ? description : `${others.length + 1} errors, the first: ${description}`;
+}

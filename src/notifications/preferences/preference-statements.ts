@@ -1,0 +1,76 @@
+import { type Kysely, sql } from 'kysely';
+import type { Tables } from '../../database/database.ts';
+import { prepared } from '../../database/prepared.ts';
+import { type Slots, statement } from '../../database/statement.ts';
+import type { Time } from '../../values/time.ts';
+import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
+
+/** Preferences as a statement takes them, column by column. */
+export type PreferenceColumns = {
+  userId: string;
+  kinds: readonly NotificationKind[];
+  email: readonly boolean[];
+  push: readonly boolean[];
+  chatDm: readonly boolean[];
+  now: Time;
+};
+
+function insertion(db: Kysely<Tables>, { slot }: Slots<PreferenceColumns>) {
+  const now = slot('now', 'timestamptz');
+  return db
+    .insertInto('Preference')
+    .columns([
+      'userId',
+      'notificationKind',
+      'emailEnabled',
+      'pushEnabled',
+      'chatDmEnabled',
+      'createdAt',
+      'updatedAt',
+    ])
+    .expression(
+      sql`select ${slot('userId', 'text')}, kind, email, push, chat_dm, ${now}, ${now}
+        from unnest(${slot('kinds', 'text[]')}, ${slot('email', 'bool[]')}, ${slot('push', 'bool[]')},
+          ${slot('chatDm', 'bool[]')}) as given (kind, email, push, chat_dm)`,
+    )
+    .returning('notificationKind');
+}
+
+/** Stores preferences whose channels differ from what is stored. */
+export const storeChanged = statement((db, slots: Slots<PreferenceColumns>) =>
+  insertion(db, slots).onConflict((conflict) =>
+    conflict
+      .columns(['userId', 'notificationKind'])
+      .doUpdateSet((eb) => ({
+        emailEnabled: eb.ref('excluded.emailEnabled'),
+        pushEnabled: eb.ref('excluded.pushEnabled'),
+        chatDmEnabled: eb.ref('excluded.chatDmEnabled'),
+        updatedAt: eb.ref('excluded.updatedAt'),
+      }))
+      .where((eb) =>
+        eb.or([
+          eb('excluded.emailEnabled', '<>', eb.ref('Preference.emailEnabled')),
+          eb('excluded.pushEnabled', '<>', eb.ref('Preference.pushEnabled')),
+          eb('excluded.chatDmEnabled', '<>', eb.ref('Preference.chatDmEnabled')),
+        ]),
+      ),
+  ),
+);
+
+/** Stores preferences of kinds that were never stored. */
+export const storeMissing = statement((db, slots: Slots<PreferenceColumns>) =>
+  insertion(db, slots).onConflict((conflict) => conflict.columns(['userId', 'notificationKind']).doNothing()),
+);
+
+function storedPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string }>) {
+  return db
+    .selectFrom('Preference')
+    .selectAll()
+    .where('userId', '=', slot('userId'))
+    .limit(notificationKinds.length);
+}
+
+/** A user's stored preferences. */
+export const find = prepared(storedPreferences);
+/** The same within a change. */
+export const findStored = statement(storedPreferences);

@@ -1,0 +1,20 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { idColumn, timeColumn, wordColumn } from '../../database/columns.ts';
+import { notificationKinds } from '../notification-kind.ts';
+
+export const PreferenceSchema = defineEntity({
+  name: 'Preference',
+  tableName: 'notification_preference',
+  properties: {
+    userId: idColumn().primary(),
+    notificationKind: wordColumn(notificationKinds).primary(),
+    emailEnabled: p.boolean(),
+    pushEnabled: p.boolean(),
+    chatDmEnabled: p.boolean(),
+    createdAt: timeColumn(),
+    updatedAt: timeColumn(),
+  },
+});
+
+export class Preference extends PreferenceSchema.class {}
+PreferenceSchema.setClass(Preference);

@@ -1,0 +1,31 @@
+/**
+ * Entry of the short-lived process that prepares GraphiQL's files and sends them to its parent as one `Prepared`.
+ * GraphiQL comes as nine megabytes of text in a module, and a module is never unloaded: in the gateway itself it would
+ * hold some 40 MB for as long as that runs, and of a thread's memory half stays behind too.
+ */
+import * as graphiql from '@graphql-yoga/render-graphiql/graphiql';
+import { readExamples } from './graphiql-examples.ts';
+import { type PageFiles, renderBootScript } from './graphiql-page.ts';
+import { type Assets, addAsset } from './page.ts';
+
+/** What the page loads, and all files by name. */
+export type Prepared = { files: PageFiles; assets: Assets };
+
+const assets: Assets = new Map();
+
+const workers = {
+  editorWorkerService: await addAsset(assets, 'editor-worker', 'js', graphiql.editorWorkerService),
+  json: await addAsset(assets, 'json-worker', 'js', graphiql.jsonWorker),
+  graphql: await addAsset(assets, 'graphql-worker', 'js', graphiql.graphqlWorker),
+};
+const boot = renderBootScript(workers, readExamples());
+const icon = Buffer.from(graphiql.favicon.slice(graphiql.favicon.indexOf(',') + 1), 'base64');
+
+const files: PageFiles = {
+  boot: `graphql/assets/${await addAsset(assets, 'boot', 'js', boot)}`,
+  script: `graphql/assets/${await addAsset(assets, 'graphiql', 'js', graphiql.js)}`,
+  style: `graphql/assets/${await addAsset(assets, 'graphiql', 'css', graphiql.css)}`,
+  icon: `graphql/assets/${await addAsset(assets, 'icon', 'ico', icon)}`,
+};
+
+process.send?.({ files, assets } satisfies Prepared);

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip as gzipWithCallback } from 'node:zlib';
+import { weights } from '../http/accept.ts';
+
+const gzip = promisify(gzipWithCallback);
+
+/** One file that a page loads, held plain and compressed, so that no reply needs a copy of its own. */
+export type Asset = { type: string; plain: Uint8Array; gzip: Uint8Array };
+
+/** Files by names that change with their content, so that they may be cached for good. */
+export type Assets = Map<string, Asset>;
+
+/** The media types of files by their extension. */
+const types = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  ico: 'image/x-icon',
+  png: 'image/png',
+};
+
+/** The extensions of the files that pages load. */
+export type AssetType = keyof typeof types;
+
+/** Keeps a file, and answers the name that it goes by: `boot-0123456789abcdef.js`. */
+export async function addAsset(
+  assets: Assets,
+  stem: string,
+  extension: AssetType,
+  content: string | Buffer,
+): Promise<string> {
+  const plain = Buffer.from(content);
+  const hash = createHash('sha256').update(plain).digest('hex').slice(0, 16);
+  const name = `${stem}-${hash}.${extension}`;
+  assets.set(name, { type: types[extension], plain, gzip: await gzip(plain) });
+  return name;
+}
+
+// The scripts may load from and talk to this origin and no other. Both pages write style attributes and elements, and
+// their style sheets carry fonts and images in themselves.
+const security = {
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "worker-src 'self'",
+    "connect-src 'self'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    'font-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+};
+
+/** Answers a page of HTML without inline scripts. */
+export function sendPage(response: ServerResponse, page: string, caching: 'no-cache' | 'no-store'): void {
+  response.writeHead(200, {
+    ...security,
+    'Cache-Control': caching,
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Length': Buffer.byteLength(page),
+  });
+  response.end(page);
+}
+
+/** Answers a file, plain for whoever does not take gzip. */
+export function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {
+  const isCompressed = acceptsGzip(request.headers['accept-encoding']);
+  const content = isCompressed ? asset.gzip : asset.plain;
+  response.appendHeader('Vary', 'Accept-Encoding');
+  response.writeHead(200, {
+    ...security,
+    'Cache-Control': 'public, max-age=31536000, immutable',
+    'Content-Type': asset.type,
+    ...(isCompressed && { 'Content-Encoding': 'gzip' }),
+    'Content-Length': content.byteLength,
+  });
+  response.end(content);
+}
+
+function acceptsGzip(acceptEncoding: string | string[] | undefined): boolean {
+  const weight = weights([acceptEncoding ?? ''].flat().join());
+  return (weight.get('gzip') ?? weight.get('*') ?? 0) > 0;
+}

@@ -1,0 +1,52 @@
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { requestPath } from '../http/address.ts';
+import { lazy } from '../values/lazy.ts';
+import { type Assets, type AssetType, addAsset, sendAsset, sendPage } from './page.ts';
+import { bootScript, renderPage } from './reference-page.ts';
+
+/** The page, and its files by name. */
+type Docs = { page: string; assets: Assets };
+
+/** Answers a request, or hands it on. */
+type Answer = (request: IncomingMessage, response: ServerResponse, next: () => void) => Promise<void>;
+
+/** The addresses of the page and of its files. */
+export const REFERENCE_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
+
+/**
+ * Answers the reference of the REST face for people: Swagger UI on `openapi.json`, served from this process alone. Its
+ * files are read when they are first asked for; about 2.5 MB are kept from then on.
+ */
+export function serveReference(): Answer {
+  const open = lazy(prepare);
+  return async (request, response, next) => {
+    const { page, assets } = await open();
+    const [, name] = requestPath(request).split('/assets/');
+    const asset = assets.get(name ?? '');
+    if (name === undefined) sendPage(response, page, 'no-cache');
+    else if (asset === undefined) next();
+    else sendAsset(request, response, asset);
+  };
+}
+
+async function prepare(): Promise<Docs> {
+  const assets: Assets = new Map();
+  const add = async (stem: string, extension: AssetType, content: string | Buffer) =>
+    `docs/assets/${await addAsset(assets, stem, extension, content)}`;
+  const page = renderPage({
+    script: await add(
+      'swagger-ui',
+      'js',
+      await read(import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
+    ),
+    style: await add('swagger-ui', 'css', await read(import.meta.resolve('swagger-ui-dist/swagger-ui.css'))),
+    icon: await add('icon', 'png', await read(import.meta.resolve('swagger-ui-dist/favicon-32x32.png'))),
+    boot: await add('boot', 'js', bootScript),
+  });
+  return { page, assets };
+}
+
+function read(url: string): Promise<Buffer> {
+  return readFile(new URL(url));
+}
