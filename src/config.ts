@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
+import { OperatorError } from './errors/operator-error.ts';
 
 /** Where public keys come from; `development` is a key of our own below `DATA_DIR`. */
 export type KeySetSource =
@@ -55,13 +56,13 @@ export type Config = {
 
 const LOOPBACK = '127.0.0.1';
 
-/** Every fault of the environment, a line each, naming the variable and what to set. */
-export class ConfigError extends Error {
+/** Lists every invalid setting, one per line, with the variable's name and what to set. */
+export class ConfigError extends OperatorError {
   readonly issues: readonly string[];
 
   constructor(issues: readonly string[]) {
     super(
-      `The configuration has ${issues.length} fault${issues.length === 1 ? '' : 's'}:\n${issues.map((line) => `  ${line}`).join('\n')}`,
+      `The configuration has ${issues.length} error${issues.length === 1 ? '' : 's'}:\n${issues.map((line) => `  ${line}`).join('\n')}`,
     );
     this.issues = issues;
   }
@@ -69,7 +70,7 @@ export class ConfigError extends Error {
 
 /**
  * Reads the settings.
- * @throws {ConfigError} with all issues at once
+ * @throws {ConfigError} listing every invalid setting
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));

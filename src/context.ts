@@ -3,31 +3,14 @@ import type { Viewer } from './auth/viewer.ts';
 import type { EntityManager } from './database/database.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './encryption/credential-cipher.ts';
-import type { ErrorCode, GatewayError } from './errors/gateway-errors.ts';
+import type { GatewayError } from './errors/gateway-errors.ts';
+import type { Failure } from './http/request-log.ts';
 import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
+import type { Charges } from './rate-limit/charges.ts';
 import type { ReadTurns } from './rate-limit/read-turns.ts';
 import type { Time } from './values/time.ts';
-
-/** The bucket of a rate limit. Platform operations have one of their own. */
-export type Bucket = 'reads' | 'writes' | 'platform';
-
-/** What a caller has left after a charge: points of the bucket, and seconds until it is full again. */
-export type Quota = { limit: number; remaining: number; resetSeconds: number };
-
-/** What happened to a request's rate limits, written by the limiter and read for the reply's headers. */
-export type Charges = {
-  /** The tightest of the buckets that were charged; absent where they are off. */
-  quota?: Quota;
-  /** Whether an operation was charged, so that a refused request is charged no second time. */
-  counted: boolean;
-  /** Points that were charged for root fields and not yet used by one. */
-  readonly paid: Record<Bucket, number>;
-};
-
-/** An error that a caller is told: of a root field, or without one of the whole request. */
-export type Failure = { readonly field?: string; readonly code: ErrorCode };
 
 /** A list as a REST path asks for it: a page of any size, unless the client already has what it would get. */
 export type Listing = {

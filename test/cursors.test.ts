@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Page, Position } from '../src/database/page.ts';
+import type { Page } from '../src/database/page.ts';
 import { ValidationError } from '../src/errors/gateway-errors.ts';
 import { connect } from '../src/graphql/connection.ts';
+import type { Position } from '../src/values/cursor.ts';
 import { formatPosition } from '../src/values/cursor.ts';
 import { isId, isUuid } from '../src/values/text.ts';
 import { toTime } from '../src/values/time.ts';

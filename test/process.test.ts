@@ -80,7 +80,7 @@ test('a wrong configuration: every fault on standard error, status 1, and nothin
   const ended = await runProcess('src/main.ts', { DATA_DIR: untouched, PORT: 'http', GRAPHIQL: 'yes' });
   expect(ended).toMatchObject({ status: 1, stdout: '' });
   expect(ended.stderr).toBe(
-    'The configuration has 2 issues:\n' +
+    'The configuration has 2 errors:\n' +
       '  PORT: must be a whole number from 0 to 65535\n' +
       '  GRAPHIQL: must be true or false\n',
   );

@@ -1,4 +1,3 @@
-import type { Bucket } from '../context.ts';
 import {
   ForbiddenError,
   type GatewayError,
@@ -6,6 +5,9 @@ import {
   UnauthenticatedError,
 } from '../errors/gateway-errors.ts';
 import { anonymous, type Scope, type Viewer } from './viewer.ts';
+
+/** A rate limit's bucket. Platform operations have their own. */
+export type Bucket = 'reads' | 'writes' | 'platform';
 
 /** What a root field requires of its caller, and the rate limit that it counts against. */
 export type Access = {
@@ -35,12 +37,6 @@ export const memberWrite: Access = { ...accountWrite, membership: true };
 /** The platform's own services. */
 export function platform(scope: Extract<Scope, `platform:${string}`>): Access {
   return { scope, membership: false, bucket: 'platform' };
-}
-
-declare module 'graphql' {
-  interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
-    access?: Access;
-  }
 }
 
 /**

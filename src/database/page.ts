@@ -1,9 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
 import type { Inputs } from './prepared.ts';
-
-/** Where a record stands in a list that is newest first by `createdAt`, then `id`. */
-export type Position = { createdAt: Time; id: string };
 
 /**
  * Which part of a list; without `limit` all of it. `backwards` takes the last records instead of the first. `tagged`

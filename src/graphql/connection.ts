@@ -1,7 +1,8 @@
 import type { InputShapeFromFields, OutputRef } from '@pothos/core';
 import type { Listing } from '../context.ts';
-import type { Page, Position } from '../database/page.ts';
+import type { Page } from '../database/page.ts';
 import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.ts';
+import type { Position } from '../values/cursor.ts';
 import { formatPosition, parsePosition } from '../values/cursor.ts';
 import { builder } from './builder.ts';
 import { type List, readListing } from './listing.ts';

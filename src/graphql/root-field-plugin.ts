@@ -2,6 +2,12 @@ import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTyp
 import type { Access } from '../auth/access.ts';
 import { rateLimitArguments } from '../rate-limit/rate-limiter.ts';
 
+declare module 'graphql' {
+  interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
+    access?: Access;
+  }
+}
+
 declare global {
   namespace PothosSchemaTypes {
     interface Plugins<Types extends SchemaTypes> {

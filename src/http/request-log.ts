@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Failure } from '../context.ts';
+import type { ErrorCode } from '../errors/gateway-errors.ts';
 import type { Log } from '../log.ts';
 import { requestPath } from './address.ts';
+
+/** An error in a reply: of a root field, or without one of the whole request. */
+export type Failure = { readonly field?: string; readonly code: ErrorCode };
 
 /** What the log tells of a request once it is answered; filled in while it is served. */
 export type RequestRecord = {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
-import type { Bucket } from '../context.ts';
+import type { Bucket } from '../auth/access.ts';
 
 /** Points of one user per minute; 0 turns a limit off. */
 export type Limits = Readonly<Record<Bucket, number>>;

@@ -2,10 +2,10 @@ import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphq
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
 import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
-import { type Access, requireAccess } from '../auth/access.ts';
+import { type Access, type Bucket, requireAccess } from '../auth/access.ts';
 import type { Viewer } from '../auth/viewer.ts';
-import type { Bucket, Charges, Context, Quota } from '../context.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
+import type { Charges, Quota } from './charges.ts';
 import { type Counters, type Limits, WINDOW_SECONDS } from './counters.ts';
 
 /** The limits that `schema.graphql` shows; configured numbers never change the printed text. */
@@ -32,7 +32,7 @@ const MAX_REMEMBERED = 10_000;
 /** A list costs one point for every so many records. */
 const RECORDS_PER_POINT = 1000;
 
-type Caller = Pick<Context, 'viewer' | 'charges'>;
+type Caller = { readonly viewer: Viewer; readonly charges: Charges };
 
 /** Counts requests by user and bucket, over both APIs together. */
 export type RateLimiter = {
@@ -97,7 +97,7 @@ export function createRateLimiter(limits: Limits, counters: Counters): RateLimit
   }
 
   // The points are taken before the operation runs; the directive only stops the fields that none was left for.
-  const { rateLimitDirectiveTransformer } = rateLimitDirective<Context, never>({
+  const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: (_directive, _source, args, context, info) => {
       const { bucket, points } = accessOfField(info);
       const { charges } = context;

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Listing } from '../context.ts';
+import type { Page } from '../database/page.ts';
 
 /** Reads of one user that run at once. */
 const READS_AT_ONCE = 4;
@@ -28,7 +28,7 @@ export class ReadTurns {
   take<Result>(
     user: string,
     read: () => Result | Promise<Result>,
-    listing?: Pick<Listing, 'page'>,
+    listing?: { readonly page: Page },
   ): Promise<Result> {
     const { limit = Number.POSITIVE_INFINITY } = listing?.page ?? { limit: 0 };
     if (limit <= LONG_LIST) return this.#reads.take(user, read);

@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { z } from 'zod';
-import type { Position } from '../database/page.ts';
-import { timeAt, toMilliseconds } from './time.ts';
+import { type Time, timeAt, toMilliseconds } from './time.ts';
+
+/** The position of a record in a list that is sorted by `createdAt`, then `id`, newest first. */
+export type Position = { createdAt: Time; id: string };
 
 /** Writes a cursor: opaque to clients, so that what it holds may change. */
 export function encodeCursor(content: readonly (string | number)[]): string {
