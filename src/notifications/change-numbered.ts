@@ -2,7 +2,7 @@ import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql
 import type { Tables } from '../database/database.ts';
 import type { Slots } from '../database/statement.ts';
 import type { Time } from '../values/time.ts';
-import type { Resolution } from './notification.entity.ts';
+import type { Resolution } from './notification.enums.ts';
 
 /** Chooses among a user's notifications. */
 type Choice = (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>;

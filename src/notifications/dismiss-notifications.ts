@@ -7,7 +7,7 @@ import { currentEpoch } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
 import { changeNumbered } from './change-numbered.ts';
 import type { Notification } from './notification.entity.ts';
-import { type NotificationKind, notificationKinds } from './notification-kind.ts';
+import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 
 /** Which notifications to dismiss: by their IDs, or all active ones that the user can have seen. */
 export type DismissFilter =

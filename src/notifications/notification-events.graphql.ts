@@ -7,11 +7,11 @@ import { latestCursor, readCursor, writeCursor } from '../revisions/change-curso
 import { findRevision } from '../revisions/revisions.ts';
 import { type ActiveCounts, countActive } from './changed-notifications.ts';
 import { type DismissFilter, dismissNotifications } from './dismiss-notifications.ts';
-import type { Notification, NotificationStatus } from './notification.entity.ts';
+import type { Notification } from './notification.entity.ts';
+import type { NotificationKind } from './notification.enums.ts';
 import { NotificationUnion } from './notification.graphql.ts';
+import { NotificationKindEnum } from './notification-enums.graphql.ts';
 import { type NotificationEvent, watchNotifications } from './notification-events.ts';
-import { NotificationKindEnum } from './notification-kind.graphql.ts';
-import type { NotificationKind } from './notification-kind.ts';
 
 const KindCount = builder
   .objectRef<{ kind: NotificationKind; count: number }>('NotificationKindCount')
@@ -34,17 +34,11 @@ const Counts = builder.objectRef<ActiveCounts>('NotificationCounts').implement({
 const EventTypeEnum = builder.enumType('NotificationEventType', {
   description: 'What happened to a notification last.',
   values: {
-    CREATED: { description: 'It came.' },
-    RESOLVED: { description: 'The platform no longer waits for it.' },
-    DISMISSED: { description: 'The user has put it away.' },
+    CREATED: { value: 'active', description: 'It came.' },
+    RESOLVED: { value: 'resolved', description: 'The platform no longer waits for it.' },
+    DISMISSED: { value: 'dismissed', description: 'The user has put it away.' },
   } as const,
 });
-
-const eventTypes = {
-  active: 'CREATED',
-  resolved: 'RESOLVED',
-  dismissed: 'DISMISSED',
-} as const satisfies Record<NotificationStatus, string>;
 
 const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implement({
   description: 'A change of a notification.',
@@ -53,7 +47,7 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
       type: EventTypeEnum,
       description: 'What happened last; steps before it are left out.',
       extensions: reads<Notification>('status'),
-      resolve: ({ notification }) => eventTypes[notification.status],
+      resolve: ({ notification }) => notification.status,
     }),
     notification: t.expose('notification', {
       type: NotificationUnion,

@@ -3,7 +3,7 @@ import { ValidationError } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
 import { boundedText, jsonRuleFor } from '../graphql/rules.ts';
 import { MAX_LENGTH } from '../values/text.ts';
-import { TaskStatusEnum } from './payload.graphql.ts';
+import { TaskStatusEnum } from './notification-enums.graphql.ts';
 import type { NotificationContent, TaskResultPayload } from './payload.ts';
 
 const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });

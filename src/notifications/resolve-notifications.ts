@@ -4,8 +4,8 @@ import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 import { changeNumbered } from './change-numbered.ts';
-import type { Notification, Resolution } from './notification.entity.ts';
-import { type NotificationKind, notificationKinds } from './notification-kind.ts';
+import type { Notification } from './notification.entity.ts';
+import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
 
 /** Which notifications of a task: of all kinds unless some are listed, and with `before` only those up to that time. */
 export type TaskFilter = {
@@ -19,7 +19,7 @@ type Input = {
   taskId: string;
   kinds: readonly NotificationKind[];
   before: Time | null;
-  reason: Resolution;
+  reason: ResolveReason;
   now: Time;
 };
 
@@ -31,7 +31,7 @@ export async function resolveNotifications(
   { em, announce }: Writer,
   userId: string,
   { taskId, kinds, before = null }: TaskFilter,
-  reason: Exclude<Resolution, 'superseded'>,
+  reason: ResolveReason,
   now: Time,
 ): Promise<Notification[]> {
   const input: Input = { userId, taskId, kinds: kinds ?? notificationKinds, before, reason, now };

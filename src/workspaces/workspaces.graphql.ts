@@ -1,26 +1,28 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
+import { enumValues } from '../graphql/enum-values.ts';
 import { reads, readsBelow, selectedProperties } from '../graphql/reads.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
 import { entityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
+import { workspaceStatuses } from './workspace.enums.ts';
 import { type WorkspaceEvent, watchWorkspaces } from './workspace-events.ts';
 import { countWorkspaces, listWorkspaces } from './workspaces.ts';
 
 /** The statuses of a workspace. */
 export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
   description: 'How a workspace stands.',
-  values: {
-    CREATING: { value: 'creating', description: 'Being made.' },
-    STARTING: { value: 'starting', description: 'Being started.' },
-    RUNNING: { value: 'running', description: 'Running.' },
-    STOPPING: { value: 'stopping', description: 'Being stopped.' },
-    STOPPED: { value: 'stopped', description: 'Stopped.' },
-    ERROR: { value: 'error', description: 'Failed; `errorMessage` may say why.' },
-  } as const,
+  values: enumValues(workspaceStatuses, {
+    creating: 'Being made.',
+    starting: 'Being started.',
+    running: 'Running.',
+    stopping: 'Being stopped.',
+    stopped: 'Stopped.',
+    error: 'Failed; `errorMessage` may say why.',
+  }),
 });
 
 const Hardware = builder.objectRef<Workspace>('Hardware').implement({
@@ -38,7 +40,7 @@ const Hardware = builder.objectRef<Workspace>('Hardware').implement({
 });
 
 /** A workspace. */
-export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement({
+export const WorkspaceRef = builder.objectRef<Workspace>('Workspace').implement({
   description: 'A workspace of a user.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'A UUID.' }),
@@ -77,7 +79,7 @@ const WorkspaceEdge = builder.objectRef<Workspace>('WorkspaceEdge').implement({
   description: 'A workspace in a list.',
   fields: (t) => ({
     node: t.field({
-      type: WorkspaceType,
+      type: WorkspaceRef,
       description: 'The workspace.',
       extensions: readsBelow,
       resolve: (row) => row,
@@ -86,7 +88,7 @@ const WorkspaceEdge = builder.objectRef<Workspace>('WorkspaceEdge').implement({
   }),
 });
 
-const WorkspaceConnection = connectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
+const WorkspaceConnection = connectionType('Workspace', { node: WorkspaceRef, edge: WorkspaceEdge });
 
 builder.queryField('workspaces', (t) =>
   t.field({
@@ -116,12 +118,12 @@ builder.queryField('workspaces', (t) =>
   }),
 );
 
-const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
+const WorkspaceEventRef = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
   description: 'A workspace as a change left it.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'Which workspace.' }),
     workspace: t.expose('workspace', {
-      type: WorkspaceType,
+      type: WorkspaceRef,
       nullable: true,
       description: 'In its newest state; null once it is gone.',
       extensions: readsBelow,
@@ -132,7 +134,7 @@ const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').i
 builder.subscriptionField('workspaceChanged', (t) =>
   t.field({
     access: accountRead,
-    type: WorkspaceEventType,
+    type: WorkspaceEventRef,
     description:
       "All of the caller's workspaces as they are, then each change. It ends when the token expires.",
     subscribe: (_root, _args, context, info) =>

@@ -3,7 +3,7 @@ import type { Tables } from '../../database/database.ts';
 import { prepared } from '../../database/prepared.ts';
 import { type Slots, statement } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
-import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
+import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
 
 /** Preferences as a statement takes them, column by column. */
 export type PreferenceColumns = {

@@ -1,7 +1,7 @@
 import type { EntityManager } from '../../database/database.ts';
 import { change } from '../../revisions/change.ts';
 import type { Time } from '../../values/time.ts';
-import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
+import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
 import type { Preference } from './preference.entity.ts';
 import {
   find,
@@ -11,8 +11,11 @@ import {
   storeMissing,
 } from './preference-statements.ts';
 
+/** The channels that notifications may take, by the preference that turns each on. */
+export const channels = ['emailEnabled', 'pushEnabled', 'chatDmEnabled'] as const;
+
 /** The channels that one kind of notification may take. */
-export type Channels = Pick<Preference, 'emailEnabled' | 'pushEnabled' | 'chatDmEnabled'>;
+export type Channels = Pick<Preference, (typeof channels)[number]>;
 
 /** One item of an update; without a kind it applies to every kind. */
 export type PreferenceChange = Channels & { notificationKind?: NotificationKind | null | undefined };
