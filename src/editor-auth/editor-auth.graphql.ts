@@ -5,7 +5,7 @@ import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';
 import { editorAuthTypes, failureReasons, reauthReasons } from './editor-auth.enums.ts';
 import { deleteCredential, type EditorAuth, readEditorAuth, storeSubscription } from './editor-auth.ts';
-import { watchEditorAuth } from './editor-auth-events.ts';
+import { type EditorAuthEvent, watchEditorAuth } from './editor-auth-events.ts';
 
 const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
   description: 'How an editor is connected.',
@@ -40,7 +40,7 @@ const EditorAuthMethod = builder.objectRef<EditorAuth>('EditorAuthMethod').imple
 });
 
 /** The account's view of its credential. */
-export const EditorAuthRef = builder.objectRef<EditorAuth>('EditorAuth').implement({
+export const EditorAuthType = builder.objectRef<EditorAuth>('EditorAuth').implement({
   description: "The state of a user's editor credential; never the credential itself.",
   fields: (t) => ({
     auth: t.field({
@@ -60,7 +60,7 @@ export const EditorAuthRef = builder.objectRef<EditorAuth>('EditorAuth').impleme
 builder.queryField('editorAuth', (t) =>
   t.field({
     access: memberRead,
-    type: EditorAuthRef,
+    type: EditorAuthType,
     nullable: true,
     description: "The state of a user's editor credential.",
     args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
@@ -80,7 +80,7 @@ const StoreEditorSubscriptionInput = builder.inputType('StoreEditorSubscriptionI
 const EditorAuthPayload = builder.objectRef<{ editorAuth: EditorAuth }>('EditorAuthPayload').implement({
   description: 'The state after a change.',
   fields: (t) => ({
-    editorAuth: t.expose('editorAuth', { type: EditorAuthRef, description: 'As it is now.' }),
+    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'As it is now.' }),
   }),
 });
 
@@ -112,14 +112,21 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-builder.subscriptionField('editorAuthChanged', (t) =>
+const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
+  description: 'A change of an editor credential.',
+  fields: (t) => ({
+    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The current state.' }),
+  }),
+});
+
+builder.subscriptionField('editorAuthEvents', (t) =>
   t.field({
     access: memberRead,
-    type: EditorAuthRef,
+    type: EditorAuthEventType,
     description:
       "The state of the caller's editor credential, then each change. It ends when the token expires.",
     subscribe: (_root, _args, context) =>
       openStream(context, watchEditorAuth(context.em, context.cipher, context.viewer.userId)),
-    resolve: (state) => state,
+    resolve: (event) => event,
   }),
 );

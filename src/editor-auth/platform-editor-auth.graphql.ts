@@ -1,7 +1,7 @@
 import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
-import { EditorAuthRef, FailureReasonEnum } from './editor-auth.graphql.ts';
+import { EditorAuthType, FailureReasonEnum } from './editor-auth.graphql.ts';
 import {
   type EditorAuth,
   readCredential,
@@ -70,7 +70,7 @@ const ReportEditorAuthFailurePayload = builder
       applied: t.exposeBoolean('applied', {
         description: 'False where the version is no longer the current one; then nothing changed.',
       }),
-      editorAuth: t.expose('editorAuth', { type: EditorAuthRef, description: 'As it is now.' }),
+      editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'As it is now.' }),
     }),
   });
 

@@ -51,7 +51,7 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
     }),
     notification: t.expose('notification', {
       type: NotificationUnion,
-      description: 'In its newest state.',
+      description: 'The current state.',
       extensions: readsBelow,
     }),
     counts: t.field({

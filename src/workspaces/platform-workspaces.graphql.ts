@@ -6,7 +6,7 @@ import { MAX_LENGTH } from '../values/text.ts';
 import { deleteWorkspace } from './delete-workspace.ts';
 import { putWorkspaces, type WorkspaceState } from './put-workspaces.ts';
 import type { Workspace } from './workspace.entity.ts';
-import { WorkspaceRef, WorkspaceStatusEnum } from './workspaces.graphql.ts';
+import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
 
 const HardwareInput = builder.inputType('HardwareInput', {
   description: 'What a workspace runs on.',
@@ -64,7 +64,7 @@ const PutWorkspacesPayload = builder
     description: 'What became of the states.',
     fields: (t) => ({
       workspaces: t.expose('workspaces', {
-        type: [WorkspaceRef],
+        type: [WorkspaceType],
         description: 'Those that were newer than what was known, as they are stored.',
       }),
     }),

@@ -40,7 +40,7 @@ const Hardware = builder.objectRef<Workspace>('Hardware').implement({
 });
 
 /** A workspace. */
-export const WorkspaceRef = builder.objectRef<Workspace>('Workspace').implement({
+export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement({
   description: 'A workspace of a user.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'A UUID.' }),
@@ -79,7 +79,7 @@ const WorkspaceEdge = builder.objectRef<Workspace>('WorkspaceEdge').implement({
   description: 'A workspace in a list.',
   fields: (t) => ({
     node: t.field({
-      type: WorkspaceRef,
+      type: WorkspaceType,
       description: 'The workspace.',
       extensions: readsBelow,
       resolve: (row) => row,
@@ -88,7 +88,7 @@ const WorkspaceEdge = builder.objectRef<Workspace>('WorkspaceEdge').implement({
   }),
 });
 
-const WorkspaceConnection = connectionType('Workspace', { node: WorkspaceRef, edge: WorkspaceEdge });
+const WorkspaceConnection = connectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
 
 builder.queryField('workspaces', (t) =>
   t.field({
@@ -118,23 +118,23 @@ builder.queryField('workspaces', (t) =>
   }),
 );
 
-const WorkspaceEventRef = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
-  description: 'A workspace as a change left it.',
+const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
+  description: 'A change of a workspace.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'Which workspace.' }),
+    workspaceId: t.exposeID('id', { description: "The workspace's ID." }),
     workspace: t.expose('workspace', {
-      type: WorkspaceRef,
+      type: WorkspaceType,
       nullable: true,
-      description: 'In its newest state; null once it is gone.',
+      description: 'The current state; null if the workspace was deleted.',
       extensions: readsBelow,
     }),
   }),
 });
 
-builder.subscriptionField('workspaceChanged', (t) =>
+builder.subscriptionField('workspaceEvents', (t) =>
   t.field({
     access: accountRead,
-    type: WorkspaceEventRef,
+    type: WorkspaceEventType,
     description:
       "All of the caller's workspaces as they are, then each change. It ends when the token expires.",
     subscribe: (_root, _args, context, info) =>
