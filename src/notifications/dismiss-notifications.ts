@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
+import { announceRecords } from '../live/announce-records.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { ChangeCursor } from '../revisions/change-cursor.ts';
@@ -34,10 +35,7 @@ export async function dismissNotifications(
     const { kinds, projectId, upTo } = filter;
     return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectId, ...upTo, now });
   });
-  dismissed.sort((a, b) => a.revision - b.revision);
-  const last = dismissed.at(-1);
-  if (last !== undefined) announce({ user: userId, topic: 'notifications', revision: last.revision });
-  return dismissed;
+  return announceRecords(announce, userId, 'notifications', dismissed);
 }
 
 type Chosen = { userId: string; now: Time };

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
+import { announceRecords } from '../live/announce-records.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
@@ -38,10 +39,7 @@ export async function resolveNotifications(
   const [resolved] = await change(em, [userId], (run) =>
     Promise.all([run(resolveActive, input), before === null ? [] : run(keepResolution, input)]),
   );
-  resolved.sort((a, b) => a.revision - b.revision);
-  const last = resolved.at(-1);
-  if (last !== undefined) announce({ user: userId, topic: 'notifications', revision: last.revision });
-  return resolved;
+  return announceRecords(announce, userId, 'notifications', resolved);
 }
 
 const resolveActive = statement((db, slots: Slots<Input>) => {
