@@ -99,7 +99,7 @@ export async function createApp(
     liveSubscribers: () => hub.size,
     isListening: () => live.state === 'ok',
     pools: database.pools,
-    rememberedTokens: () => tokens.size,
+    cachedTokens: () => tokens.size,
     keySetAge: () => keySet.age?.(),
     isRedisUp: redis && (() => redis.status === 'ready'),
   });

@@ -6,9 +6,9 @@ import { change } from '../revisions/change.ts';
 import type { ChangeCursor } from '../revisions/change-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
-import { changeNumbered } from './change-numbered.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
+import { updateWithRevisions } from './update-with-revisions.ts';
 
 /** Which notifications to dismiss: by their IDs, or all active ones that the user can have seen. */
 export type DismissFilter =
@@ -41,7 +41,7 @@ export async function dismissNotifications(
 type Chosen = { userId: string; now: Time };
 
 const dismissByIds = statement((db, slots: Slots<Chosen & { ids: readonly string[] }>) =>
-  changeNumbered(
+  updateWithRevisions(
     db,
     slots,
     (eb) => eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', sql<string>`any(${slots.slot('ids')})`)]),
@@ -53,7 +53,7 @@ type Seen = Chosen & ChangeCursor & { kinds: readonly NotificationKind[]; projec
 
 const dismissSeen = statement((db, slots: Slots<Seen>) => {
   const { slot } = slots;
-  return changeNumbered(
+  return updateWithRevisions(
     db,
     slots,
     (eb) =>

@@ -104,8 +104,8 @@ builder.mutationFields((t) => ({
       input: t.arg({ type: PublishNotificationInput, required: true, description: 'The notification.' }),
     },
     resolve: async (_root, { input }, context) => {
-      const post = { userId: input.userId, draft: toDraft(input, ['input']), path: ['input'] };
-      const [publication] = await publishNotifications(context, [post], context.now);
+      const request = { userId: input.userId, draft: toDraft(input, ['input']), path: ['input'] };
+      const [publication] = await publishNotifications(context, [request], context.now);
       return publication;
     },
   }),
@@ -119,11 +119,11 @@ builder.mutationFields((t) => ({
       input: t.arg({ type: PublishNotificationsInput, required: true, description: 'The notifications.' }),
     },
     resolve: async (_root, { input }, context) => {
-      const posts = input.notifications.map((given, index) => {
+      const requests = input.notifications.map((given, index) => {
         const path = ['input', 'notifications', index];
         return { userId: given.userId, draft: toDraft(given, path), path };
       });
-      return { results: await publishNotifications(context, posts, context.now) };
+      return { results: await publishNotifications(context, requests, context.now) };
     },
   }),
 }));

@@ -4,9 +4,9 @@ import { announceRecords } from '../live/announce-records.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
-import { changeNumbered } from './change-numbered.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
+import { updateWithRevisions } from './update-with-revisions.ts';
 
 /** Which notifications of a task: of all kinds unless some are listed, and with `before` only those up to that time. */
 export type TaskFilter = {
@@ -44,7 +44,7 @@ export async function resolveNotifications(
 
 const resolveActive = statement((db, slots: Slots<Input>) => {
   const { slot } = slots;
-  return changeNumbered(
+  return updateWithRevisions(
     db,
     slots,
     (eb) =>

@@ -2,8 +2,8 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { enumColumn, idColumn, timeColumn } from '../../database/columns.ts';
 import { notificationKinds } from '../notification.enums.ts';
 
-export const PreferenceSchema = defineEntity({
-  name: 'Preference',
+export const NotificationPreferenceSchema = defineEntity({
+  name: 'NotificationPreference',
   tableName: 'notification_preference',
   properties: {
     userId: idColumn().primary(),
@@ -16,5 +16,5 @@ export const PreferenceSchema = defineEntity({
   },
 });
 
-export class Preference extends PreferenceSchema.class {}
-PreferenceSchema.setClass(Preference);
+export class NotificationPreference extends NotificationPreferenceSchema.class {}
+NotificationPreferenceSchema.setClass(NotificationPreference);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { rememberVerified } from '../src/auth/remembered-tokens.ts';
+import { createTokenCache } from '../src/auth/token-cache.ts';
 import { anonymous, type Viewer } from '../src/auth/viewer.ts';
 
 const start = Date.parse('2026-01-01T00:00:00Z');
@@ -15,7 +15,7 @@ afterEach(() => {
 /** A verification that takes every token as its user's, and counts. */
 function counting(expiresIn = 3600) {
   const verified: string[] = [];
-  const { verify } = rememberVerified(async (token): Promise<Viewer> => {
+  const { verify } = createTokenCache(async (token): Promise<Viewer> => {
     verified.push(token);
     return { ...anonymous, userId: token, expiresAt: start + expiresIn * 1000 };
   });
@@ -63,7 +63,7 @@ test('a token within the clock tolerance after its expiry is verified each time'
 
 test('a refused token is not remembered', async () => {
   let isRefused = true;
-  const { verify } = rememberVerified(async (): Promise<Viewer> => {
+  const { verify } = createTokenCache(async (): Promise<Viewer> => {
     if (isRefused) throw new Error('refused');
     return anonymous;
   });

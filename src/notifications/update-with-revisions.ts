@@ -14,7 +14,7 @@ type Change = { status: 'dismissed' } | { status: 'resolved'; resolvedBy: Expres
  * Changes the chosen notifications of a user who is locked, and returns them. Each takes a revision of its own, oldest
  * first; its times never go back, though clocks and requests overtake each other.
  */
-export function changeNumbered(
+export function updateWithRevisions(
   db: Kysely<Tables>,
   { slot }: Slots<{ userId: string; now: Time }>,
   choice: Choice,
