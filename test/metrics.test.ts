@@ -54,6 +54,7 @@ test('every metric has a help text, a type and a name with its base unit', async
     'db_client_connection_count',
     'db_client_connection_max',
     'db_client_connection_pending_requests',
+    'gateway_cached_tokens',
     'gateway_editor_credentials',
     ERRORS,
     'gateway_event_delay_seconds',
@@ -61,7 +62,6 @@ test('every metric has a help text, a type and a name with its base unit', async
     'gateway_listener_up',
     'gateway_live_subscribers',
     'gateway_rate_limit_fallbacks_total',
-    'gateway_cached_tokens',
     OPERATIONS,
     'graphql_subscription_duration_seconds',
     REQUESTS,
@@ -350,7 +350,7 @@ test('credentials are counted once a minute; where that fails the old numbers ar
   }
 });
 
-test('remembered tokens are counted, and the age of a key set that is fetched is told', async () => {
+test('counts cached tokens, and reports the age of a key set that is fetched', async () => {
   expect((await scrape(gateway)).sum('gateway_key_set_age_seconds')).toBeUndefined();
   const issuer = await startIssuer();
   const key = await issuer.rotate('first');
