@@ -99,7 +99,6 @@ function prepare<Input extends object, Row extends QueryResultRow>(build: Build<
     input: Input,
     selected?: ReadonlySet<string>,
   ): Promise<Row[]> => {
-    if (em.isInTransaction()) throw new Error('A read would run outside of the transaction.');
     const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
     const statement = statementFor(em, given, selected);
     const rows = await getPipelines(em)[pipeline].query<Row>(bind(statement, input));
