@@ -43,27 +43,25 @@ export async function openDatabase(options: PoolOptions) {
   const forChanges = openPipelinedPool(options);
   pools.begin('changes', forChanges);
   changes.set(orm.getMetadata(), forChanges);
-  const closePool = orm.close.bind(orm);
-  return Object.assign(orm, {
+  return {
+    orm,
+    em: orm.em,
+    /** The address that it was opened with. */
+    url: options.url,
     /** The connections of each pool by state. */
     pools: pools.states,
-    /** Gives up what still runs, so that closing does not wait for it. */
+    /** Breaks off what still runs, so that closing does not wait for it. */
     abandonQueries: pools.breakUsed,
     /** Ends the connections once nothing runs on them. */
     async close() {
-      await Promise.all([closePool(), forChanges.end(), reads.short.pool.end(), reads.long.pool.end()]);
+      await Promise.all([orm.close(), forChanges.end(), reads.short.pool.end(), reads.long.pool.end()]);
     },
-  });
+  };
 }
 
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
-/** The address that a database was opened with. */
-export function databaseUrl({ config }: Database): string {
-  return config.get('clientUrl') ?? '';
-}
-
-/** What queries and transactions go through. */
+/** What queries and changes go through. */
 export type EntityManager = Database['em'];
 
 const naming = {
@@ -75,7 +73,10 @@ const naming = {
 /** The entities as tables and their properties as columns. */
 export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
 
-/** Queries with entities as tables and their properties as columns, inside the manager's transaction if it has one. */
+/**
+ * Queries with entities as tables and their properties as columns. Transactions are Kysely's: MikroORM's do not release
+ * a connection that breaks before they can begin or be rolled back.
+ */
 export function query(em: EntityManager): Kysely<Tables> {
   return em.getKysely<Tables>().withPlugin(getColumns(em));
 }

@@ -1,7 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
-import type { Inputs } from './prepared.ts';
+import type { Inputs } from './read.ts';
 
 /**
  * Which part of a list; without `limit` all of it. `backwards` takes the last records instead of the first. `tagged`
@@ -17,9 +17,9 @@ export type Page = {
 };
 
 /** A record of a list, with the list's entity tag where the page was asked for with tags. */
-export type Tagged<Row> = Row & { tag?: string };
+export type Tagged<Row> = Row & { tag?: string | null };
 
-/** A page as a prepared statement takes it. */
+/** The inputs of {@link readPage}. */
 export type PageInput = {
   afterTime: Time | undefined;
   afterId: string | undefined;

@@ -5,7 +5,7 @@ import { timeFromPostgres } from '../values/time.ts';
 /** How to reach the database: an address, connections at most, and milliseconds for each wait. */
 export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 
-/** A server that no longer answers at all is given up so much later than one that does. */
+/** PostgreSQL's own timeouts apply first; a server that is silent this much longer is considered dead. */
 const SILENCE_MS = 1000;
 
 /**
@@ -30,7 +30,7 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConf
     idle_in_transaction_session_timeout: timeoutMs,
     keepAlive: true,
     types: { getTypeParser },
-    stream: () => impatientSocket(timeoutMs + SILENCE_MS),
+    stream: () => socketWithIdleTimeout(timeoutMs + SILENCE_MS),
   };
 }
 
@@ -67,10 +67,10 @@ function getTypeParser(type: number, format?: 'text' | 'binary') {
 }
 
 /**
- * A socket that breaks when nothing has come or gone for so long. A query's own timeout would give a dead connection
- * back to the pool, where the next query would wait on it in vain.
+ * A socket that is destroyed when nothing was read or written for some time. A query's own timeout would return a dead
+ * connection to the pool, where the next query would wait on it.
  */
-function impatientSocket(silenceMs: number): Socket {
+function socketWithIdleTimeout(silenceMs: number): Socket {
   const socket = new Socket();
   const giveUp = () => socket.destroy(new Error(`The database was silent for ${silenceMs} ms.`));
   return socket.setTimeout(silenceMs, giveUp);
@@ -87,26 +87,16 @@ export type PoolWatch = {
   breakUsed(): void;
 };
 
-/**
- * Takes connections that break while they are in use out of their pool. Kysely gives none back whose transaction can
- * neither begin nor be rolled back: a restart of the database would use up the pool for good.
- */
+/** Watches pools from when they are opened. */
 export function watchPools(): PoolWatch {
   const inUse = new Set<PoolClient>();
   const pools = new Map<string, Pool>();
 
-  const drop = (client: PoolClient) => {
-    if (!inUse.has(client)) return;
-    client.release(true);
-    // Whoever still holds it may give it back later.
-    client.release = () => undefined;
-  };
   return {
     begin(name, pool) {
       pools.set(name, pool);
       pool.on('acquire', (client) => inUse.add(client));
       pool.on('release', (_error, client) => inUse.delete(client));
-      pool.on('connect', (client) => client.once('end', () => drop(client)));
     },
     states() {
       return Array.from(pools, ([name, { totalCount, idleCount, waitingCount, options }]) => ({

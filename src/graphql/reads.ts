@@ -17,13 +17,27 @@ declare module 'graphql' {
   }
 }
 
-/** Declares, as a field's `extensions`, which properties its resolver reads. Without it, a field may read any. */
+/** Declares, as a field's `extensions`, which properties of the records it reads. Without it, a field may read any. */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
   return { reads: properties };
 }
 
-/** Declares that a field's resolver returns the record itself. */
+/** Declares that a field returns records, of which the fields below it read. */
 export const readsBelow: { reads: Reads } = { reads: 'below' };
+
+/** The resolver of a field that reads some properties of its record and nothing else of it. */
+export function resolveFrom<Item>() {
+  return <Name extends string & keyof Item, Value>(
+    properties: readonly Name[],
+    resolve: (record: Pick<Item, Name>) => Value,
+  ) => ({ extensions: reads<Item>(...properties), resolve });
+}
+
+/** The resolver of a field that shows its record as an object of another type. */
+export const resolveRecord = {
+  extensions: readsBelow,
+  resolve: <Item>(record: Item) => record,
+};
 
 const ANYTHING = '*';
 

@@ -3,27 +3,24 @@ import { type RawBuilder, sql } from 'kysely';
 /** Records of a batch at most. */
 export const BATCH_RECORDS = 100;
 
-/** Records of all batches that are read together at most: a hundred full ones. */
-export const MAX_CHANGES = 10_000;
-
 /** A batch ends with the record that brings it to so many bytes of text. */
 const BATCH_BYTES = 65_536;
 
 /** Behind which revision of which user a stream reads on. */
 export type Place = { userId: string; after: number };
 
-/** Places as a prepared statement takes them. */
+/** Places as the inputs of a statement. */
 export type PlacesInput = { users: readonly string[]; afters: readonly number[] };
 
 export function placesInput(places: readonly Place[]): PlacesInput {
   return { users: places.map(({ userId }) => userId), afters: places.map(({ after }) => after) };
 }
 
-/** Records that belong to a place, by the place's number from 1. */
-export type Placed<Row> = Row & { place: number };
-
-/** The records of each place, in the order in which they come. */
-export function byPlace<Row>(rows: readonly Placed<Row>[], places: readonly Place[]): Row[][] {
+/** Groups records by their place's number, which counts from 1; keeps their order. */
+export function byPlace<Row extends { place: number }>(
+  rows: readonly Row[],
+  places: readonly Place[],
+): Row[][] {
   const found: Row[][] = places.map(() => []);
   for (const row of rows) found[row.place - 1]?.push(row);
   return found;

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { batched } from '../database/batched.ts';
 import type { EntityManager, Tables } from '../database/database.ts';
-import { prepared } from '../database/prepared.ts';
+import { type Inputs, readList, readOne } from '../database/read.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
 /** A user's revisions, which count from 0 in each epoch: a new one begins when the user is deleted or the database is restored. */
@@ -10,21 +10,14 @@ export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspac
 /** The database's epoch and the user's, of a row of `UserRevision`. */
 export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
 
-/** The database's epoch and the user's. */
-const epoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
-
-/** Users whose revisions are read at once, at most. */
-const MAX_USERS = 2000;
-
-const find = prepared<{ users: readonly string[] }, Revisions & { userId: string }>((db, { slot }) =>
+const find = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('UserRevision')
-    .select(['userId', 'notifications', 'workspaces', 'editorAuth', epoch.as('epoch')])
-    .where('userId', '=', sql<string>`any(${slot('users')}::text[])`)
-    .limit(MAX_USERS),
+    .select(['userId', 'notifications', 'workspaces', 'editorAuth', currentEpoch.as('epoch')])
+    .where('userId', '=', sql<string>`any(${slot('users')}::text[])`),
 );
 
-/** The revisions of up to 2,000 users; nothing of a user of whom nothing ever changed. */
+/** The revisions of users. A user of whom nothing ever changed has none. */
 export async function findRevisions(
   em: EntityManager,
   users: readonly string[],
@@ -60,19 +53,17 @@ export function selectTag(db: Kysely<Tables>, of: TaggedList, userId: RawBuilder
 }
 
 const findTag = {
-  notifications: preparedTag('notifications'),
-  workspaces: preparedTag('workspaces'),
+  notifications: readTag('notifications'),
+  workspaces: readTag('workspaces'),
 };
 
-function preparedTag(of: TaggedList) {
-  return prepared<{ userId: string }, { tag: string }>((db, { slot }) =>
-    selectTag(db, of, slot('userId')).limit(1),
-  );
+function readTag(of: TaggedList) {
+  return readOne((db, { slot }: Inputs<{ userId: string }>) => selectTag(db, of, slot('userId')));
 }
 
 /** The entity tag of a user's list as it is now. */
 export async function entityTag(em: EntityManager, userId: string, of: TaggedList): Promise<string> {
-  const [found] = await findTag[of](em, { userId });
+  const found = await findTag[of](em, { userId });
   if (found === undefined) throw new Error('An aggregate always has a row.');
   return found.tag;
 }

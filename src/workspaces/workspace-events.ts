@@ -1,22 +1,22 @@
 import { batched } from '../database/batched.ts';
 import type { EntityManager } from '../database/database.ts';
-import { prepared } from '../database/prepared.ts';
+import { type Inputs, readList } from '../database/read.ts';
+import type { Selected } from '../database/selected.ts';
 import type { Source } from '../live/stream.ts';
 import {
   BATCH_RECORDS,
   batches,
   byPlace,
   isInBatch,
-  MAX_CHANGES,
   type Place,
-  type Placed,
   type PlacesInput,
   placesInput,
 } from '../revisions/batch.ts';
 import type { Workspace } from './workspace.entity.ts';
+import type { SelectedWorkspace } from './workspaces.ts';
 
 /** A workspace as a change left it; null once it is gone. */
-export type WorkspaceEvent = { id: string; workspace: Workspace | null };
+export type WorkspaceEvent = { id: string; workspace: SelectedWorkspace | null };
 
 /** All of a user's workspaces as they are, then each change of one; only with the properties that are told to be read. */
 export function watchWorkspaces(
@@ -64,8 +64,10 @@ const texts = {
   errorMessage: 'error_message',
 } as const satisfies Partial<Record<keyof Workspace, string>>;
 
-const changed = prepared<PlacesInput, Placed<Workspace>>((db, { slot, read }) => {
-  const properties = read('Workspace', 'id', 'revision');
+const always = ['id', 'revision'] as const;
+
+const changed = readList((db, { slot, chosen }: Inputs<PlacesInput>) => {
+  const properties = chosen('Workspace', always);
   const columns = Object.entries(texts).flatMap(([name, column]) =>
     properties.some((property) => property === name) ? [column] : [],
   );
@@ -73,21 +75,23 @@ const changed = prepared<PlacesInput, Placed<Workspace>>((db, { slot, read }) =>
   return db
     .selectFrom('Workspace')
     .innerJoin(batch.as('batch'), (join) => join.onTrue())
-    .select(properties)
+    .select(always)
+    .$if(true, (all) => all.select(properties))
     .select('batch.place')
     .where(isInBatch)
     .orderBy('batch.place')
-    .orderBy('revision')
-    .limit(MAX_CHANGES);
+    .orderBy('revision');
 });
 
-const changedWorkspaces = batched<Place, Workspace[]>(async (em, places, reads) =>
+type ChangedWorkspace = Selected<Workspace, (typeof always)[number]>;
+
+const changedWorkspaces = batched<Place, ChangedWorkspace[]>(async (em, places, reads) =>
   byPlace(await changed(em, placesInput(places), reads), places),
 );
 
 type Removal = { id: string; revision: number };
 
-const removed = prepared<PlacesInput, Placed<Removal>>((db, { slot }) =>
+const removed = readList((db, { slot }: Inputs<PlacesInput>) =>
   db
     .selectFrom('WorkspaceDeletion')
     .innerJoin(
@@ -97,8 +101,7 @@ const removed = prepared<PlacesInput, Placed<Removal>>((db, { slot }) =>
     .select(['id', 'revision', 'batch.place'])
     .where(isInBatch)
     .orderBy('batch.place')
-    .orderBy('revision')
-    .limit(MAX_CHANGES),
+    .orderBy('revision'),
 );
 
 const removedWorkspaces = batched<Place, Removal[]>(async (em, places) =>

@@ -11,7 +11,8 @@ import {
   pageInput,
   type Tagged,
 } from '../database/page.ts';
-import { type Inputs, prepared } from '../database/prepared.ts';
+import { type Inputs, readCount, readPage } from '../database/read.ts';
+import type { Selected } from '../database/selected.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { type WorkspaceStatus, workspaceStatuses } from './workspace.enums.ts';
@@ -45,11 +46,17 @@ function combinations({ slot, has }: Inputs<FilterInput>): Combinations {
   };
 }
 
-const list = prepared<FilterInput & PageInput, Tagged<Workspace>>((db, inputs) => {
-  const { slot, has, read } = inputs;
+const always = ['id'] as const;
+
+/** A workspace with the properties that were selected. */
+export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
+
+const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
+  const { slot, has, chosen } = inputs;
   const all = db
     .selectFrom('Workspace')
-    .select(read('Workspace', 'id'))
+    .select(always)
+    .$if(true, (all) => all.select(chosen('Workspace', always)))
     .where('userId', '=', slot('userId'))
     .$if(has('tagged'), (all) => all.select(selectTag(db, 'workspaces', slot('userId')).as('tag')));
   if (!has('statuses')) return cutPage(all, inputs);
@@ -64,11 +71,11 @@ export async function listWorkspaces(
   filter: WorkspaceFilter,
   page: Page,
   reads?: ReadonlySet<string>,
-): Promise<Tagged<Workspace>[]> {
+): Promise<Tagged<SelectedWorkspace>[]> {
   return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, reads);
 }
 
-const count = prepared<FilterInput, { count: number }>((db, inputs) =>
+const count = readCount((db, inputs: Inputs<FilterInput>) =>
   inputs.has('statuses')
     ? db.selectNoFrom(countMatching(combinations(inputs)).as('count'))
     : db
@@ -83,6 +90,5 @@ export async function countWorkspaces(
   userId: string,
   filter: WorkspaceFilter,
 ): Promise<number> {
-  const [row] = await count(em, filterInput(userId, filter));
-  return row?.count ?? 0;
+  return count(em, filterInput(userId, filter));
 }
