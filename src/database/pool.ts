@@ -2,24 +2,24 @@ import { Socket } from 'node:net';
 import { Pool, type PoolClient, type PoolConfig, types } from 'pg';
 import { timeFromPostgres } from '../values/time.ts';
 
-/** How to reach the database: an address, connections at most, and milliseconds for each wait. */
+/** How to reach the database: its URL, the maximum number of connections, and the timeout of each wait. */
 export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 
-/** PostgreSQL's own timeouts apply first; a server that is silent this much longer is considered dead. */
+/** PostgreSQL's own timeouts apply first; a connection that is silent this much longer is considered dead. */
 const SILENCE_MS = 1000;
 
 /**
- * Lists are read by indexes in their order. Where a user has most of a table's records, PostgreSQL would rather read
- * the whole table, also for a filter that matches none of them. No read is worth compiling either.
+ * Lists are read by indexes. Without these settings PostgreSQL scans the whole table if one user has most of its
+ * records, even for a filter that matches none of them. No read is long enough for JIT compilation to pay.
  */
 const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];
 
-/** Settings of connections that read lists. */
+/** Options of the pools for reads. */
 export function readPoolOptions(options: PoolOptions): PoolConfig {
   return poolOptions({ ...options, url: withSettings(options.url, ...BY_INDEX) });
 }
 
-/** Settings of the connections, so that no wait is without end and a pool recovers from any outage by itself. */
+/** Options of every pool. Each wait has a timeout, so that a pool recovers from an outage by itself. */
 export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConfig {
   return {
     connectionString: withSettings(url, 'TimeZone=UTC'),
@@ -34,7 +34,7 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConf
   };
 }
 
-/** Timestamps come in the connection's time zone, and are read as UTC. */
+/** Adds settings to a URL. PostgreSQL writes timestamps in the session's time zone; they are parsed as UTC. */
 function withSettings(url: string, ...settings: string[]): string {
   const address = new URL(url);
   const given = address.searchParams.get('options');
@@ -44,19 +44,19 @@ function withSettings(url: string, ...settings: string[]): string {
 }
 
 /**
- * A pool for statements that are sent one behind another, all of them prepared. They find their rows by keys, so
- * PostgreSQL need not plan them for their values again and again.
+ * A pool for pipelined, prepared statements. They find their rows by keys, so a generic plan is as good as one for the
+ * values.
  */
 export function openPipelinedPool(options: PoolOptions): Pool {
   const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan');
   const pool = new Pool({ ...poolOptions({ ...options, url }), pipeline: true });
-  // Statements under way fail by themselves; unheard, the events would end the process.
+  // Running statements are rejected as well. Without a listener, the event would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
-/** How the values of a type are read, by the type's number in PostgreSQL, where not as pg does. */
+/** Parsers that differ from pg's, by the OID of the type. */
 const parsers = new Map<number, (text: string) => unknown>([
   [types.builtins.INT8, Number],
   [types.builtins.TIMESTAMPTZ, timeFromPostgres],
@@ -76,18 +76,18 @@ function socketWithIdleTimeout(silenceMs: number): Socket {
   return socket.setTimeout(silenceMs, giveUp);
 }
 
-/** A pool's connections that are in use or idle, how many there can be, and requests that wait for one. */
+/** The number of a pool's connections by state, their maximum, and the number of requests that wait for one. */
 export type PoolState = { name: string; used: number; idle: number; max: number; pending: number };
 
-/** Watches the connections of pools. */
+/** The connections of all pools. */
 export type PoolWatch = {
   begin(name: string, pool: Pool): void;
   states(): PoolState[];
-  /** Breaks the connections that are in use, with whatever runs on them. */
+  /** Breaks the connections that are in use. */
   breakUsed(): void;
 };
 
-/** Watches pools from when they are opened. */
+/** Watches pools from the moment they are opened. */
 export function watchPools(): PoolWatch {
   const inUse = new Set<PoolClient>();
   const pools = new Map<string, Pool>();

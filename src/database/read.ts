@@ -4,13 +4,13 @@ import type { QueryResultRow } from 'pg';
 import { type EntityManager, getColumns, getPipelines, query, type Tables } from './database.ts';
 import { bind, type Slots, slot, type Template, toTemplate } from './statement.ts';
 
-/** What a statement is built from instead of values. */
+/** The inputs of a read while it is built. */
 export type Inputs<Input> = Slots<Input> & {
-  /** Whether an input is given; each choice of inputs makes a statement of its own. */
+  /** Whether an input is given. Each combination of given inputs is a separate statement. */
   has(name: string & keyof Input): boolean;
   /**
-   * The properties of an entity, except those in `always`, that the caller selects. Defaults to all. Select them within
-   * `$if`, which makes them optional in the row's type.
+   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. Select them
+   * within `$if`, which makes them optional in the type of the row.
    */
   chosen<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
     entity: Entity,
@@ -20,7 +20,7 @@ export type Inputs<Input> = Slots<Input> & {
 
 type Build<Input, Row> = (db: Kysely<Tables>, inputs: Inputs<Input>) => Compilable<Row>;
 
-/** Reads one row by an index. Returns undefined if there is none. */
+/** Reads one row by an index; returns undefined if there is none. Runs on the connections for short reads. */
 export function readOne<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
   return async (em: EntityManager, input: Input): Promise<Row | undefined> => {
@@ -29,14 +29,14 @@ export function readOne<Input extends object, Row extends QueryResultRow>(build:
   };
 }
 
-/** Reads a bounded number of rows by an index. */
+/** Reads a bounded number of rows by an index. Runs on the connections for short reads. */
 export function readList<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
   return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> =>
     read(em, 'short', input, selected);
 }
 
-/** Reads a list or a page of it. Without a limit, or with rows to skip, it may read any number of rows. */
+/** Reads a list or a page of it. Short only with a limit and no offset; otherwise it may read any number of rows. */
 export function readPage<Input extends Cut, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
   return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
@@ -47,7 +47,7 @@ export function readPage<Input extends Cut, Row extends QueryResultRow>(build: B
 
 type Cut = object & { limit?: number | undefined; offset?: number | undefined };
 
-/** Counts rows. It reads every row that it counts. */
+/** Counts rows. Runs on the connections for long reads, because it reads every row that it counts. */
 export function readCount<Input extends object>(build: Build<Input, { count: number }>) {
   const read = prepare(build);
   return async (em: EntityManager, input: Input): Promise<number> => {
@@ -56,13 +56,10 @@ export function readCount<Input extends object>(build: Build<Input, { count: num
   };
 }
 
-/** Callers choose which properties are read, and every choice is a statement: the least recently used are evicted. */
+/** Caps the statements per read: callers choose inputs and properties, and every choice is a separate statement. */
 const MAX_STATEMENTS = 200;
 
-/**
- * A statement that only reads, outside of transactions. It is built once, not at every call, and PostgreSQL parses it
- * once on each connection. Inputs that are undefined are not given.
- */
+/** Builds a read once per choice of inputs and properties. Inputs that are undefined are not given. */
 function prepare<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const statements = new LRUCache<string, Template>({ max: MAX_STATEMENTS });
 

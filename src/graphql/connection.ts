@@ -74,7 +74,7 @@ function toPage(
   return page;
 }
 
-/** A record of a list with the properties that were selected. */
+/** A record of a list, with the selected properties. */
 type ListedRecord = Selected<Position, 'id'>;
 
 const PageInfo = builder.objectRef<Connection<ListedRecord>>('PageInfo').implement({

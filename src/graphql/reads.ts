@@ -17,15 +17,15 @@ declare module 'graphql' {
   }
 }
 
-/** Declares, as a field's `extensions`, which properties of the records it reads. Without it, a field may read any. */
+/** Declares in a field's `extensions` which properties of records it reads. Defaults to all properties. */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
   return { reads: properties };
 }
 
-/** Declares that a field returns records, of which the fields below it read. */
+/** Declares that a field returns records, and that its subfields declare what they read. */
 export const readsBelow: { reads: Reads } = { reads: 'below' };
 
-/** The resolver of a field that reads some properties of its record and nothing else of it. */
+/** Resolves a field from some properties of its record; the resolver sees no others. */
 export function resolveFrom<Item>() {
   return <Name extends string & keyof Item, Value>(
     properties: readonly Name[],
@@ -33,7 +33,7 @@ export function resolveFrom<Item>() {
   ) => ({ extensions: reads<Item>(...properties), resolve });
 }
 
-/** The resolver of a field that shows its record as an object of another type. */
+/** Resolves a field to its own record, as another type. */
 export const resolveRecord = {
   extensions: readsBelow,
   resolve: <Item>(record: Item) => record,

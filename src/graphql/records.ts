@@ -4,8 +4,8 @@ import { builder } from './builder.ts';
 type Types = typeof builder.$inferSchemaTypes;
 
 /**
- * An object type whose resolvers return a row with the selected properties only. Its fields see a whole row, because
- * whatever a field reads is selected (see `reads.ts`): the property that it exposes, those that it declares, or all.
+ * An object type of records. Resolvers that return a record return the selected properties only. Its own fields see a
+ * whole row, because `selectedProperties` selects what they read: the exposed property, the declared ones, or all.
  */
 export function recordRef<Row extends object, Selected extends Partial<Row>>(name: string) {
   return new ImplementableObjectRef<Types, Selected, Row>(builder, name);

@@ -44,18 +44,18 @@ const changed = readList((db, { slot, chosen }: Inputs<PlacesInput>) => {
     .orderBy('revision');
 });
 
-/** A notification with the properties that were selected. */
+/** A notification with the selected properties. */
 export type ChangedNotification = Selected<Notification, (typeof always)[number]>;
 
 /**
- * A batch of a user's notifications that changed after a revision, in their newest state and the order of their
- * changes; beside those that tell them apart only with the properties that are told to be read.
+ * Reads a batch of a user's notifications that changed after a revision, in their newest state and in the order of their
+ * changes.
  */
-export const changedNotifications = batched<Place, ChangedNotification[]>(async (em, places, reads) =>
-  byPlace(await changed(em, placesInput(places), reads), places),
+export const changedNotifications = batched<Place, ChangedNotification[]>(async (em, places, selected) =>
+  byPlace(await changed(em, placesInput(places), selected), places),
 );
 
-/** How many of a user's notifications wait for them. */
+/** The number of a user's active notifications. */
 export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; count: number }[] };
 
 const active = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
@@ -67,7 +67,7 @@ const active = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
     .groupBy(['userId', 'kind']),
 );
 
-/** Counts a user's active notifications, every kind in the specification's order; from the index of active ones. */
+/** Counts a user's active notifications, by the index of active ones. Kinds are in the specification's order. */
 export const countActive = batched<string, ActiveCounts>(async (em, users) => {
   const counts = new Map(
     (await active(em, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),

@@ -22,16 +22,16 @@ export function watchNotifications(
   em: EntityManager,
   userId: string,
   after: ChangeCursor | undefined,
-  reads?: ReadonlySet<string>,
+  selected?: ReadonlySet<string>,
 ): Source<NotificationEvent> {
-  const readsCounts = reads?.has('counts') ?? true;
+  const readsCounts = selected?.has('counts') ?? true;
   return {
     topic: 'notifications',
     startsAt: (state) => (after === undefined ? latestCursor(state).revision : resolveRevision(after, state)),
     async read(seen, state) {
       const { epoch, revision: reached } = latestCursor(state);
       const [changed, counts] = await Promise.all([
-        changedNotifications(em, { userId, after: seen }, reads),
+        changedNotifications(em, { userId, after: seen }, selected),
         readsCounts ? countActive(em, userId) : undefined,
       ]);
       const events = changed.map((notification) => {

@@ -63,7 +63,7 @@ function combinations({ slot }: Inputs<FilterInput>): Combinations {
 
 const always = ['id', 'kind'] as const;
 
-/** A notification with the properties that were selected. */
+/** A notification with the selected properties. */
 export type SelectedNotification = Selected<Notification, (typeof always)[number]>;
 
 const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
@@ -79,15 +79,15 @@ const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
   return inOrder(all.where('id', '=', sql<string>`any(${ids})`), has('backwards'));
 });
 
-/** A user's notifications, newest first; beside `id` and `kind` only with the properties that are told to be read. */
+/** Lists a user's notifications, newest first, with the selected properties. */
 export async function listNotifications(
   em: EntityManager,
   userId: string,
   filter: NotificationFilter,
   page: Page,
-  reads?: ReadonlySet<string>,
+  selected?: ReadonlySet<string>,
 ): Promise<Tagged<SelectedNotification>[]> {
-  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, reads);
+  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, selected);
 }
 
 const count = readCount((db, inputs: Inputs<FilterInput>) =>
@@ -99,7 +99,7 @@ const count = readCount((db, inputs: Inputs<FilterInput>) =>
         .select((eb) => eb.fn.countAll<number>().as('count')),
 );
 
-/** How many there are without paging. */
+/** Counts the whole list. */
 export async function countNotifications(
   em: EntityManager,
   userId: string,

@@ -1,12 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
 
-/** Records of a batch at most. */
+/** The maximum number of records in a batch. */
 export const BATCH_RECORDS = 100;
 
-/** A batch ends with the record that brings it to so many bytes of text. */
+/** A batch ends with the record that exceeds this size of text. */
 const BATCH_BYTES = 65_536;
 
-/** Behind which revision of which user a stream reads on. */
+/** The position of a stream: a user, and the revision after which it continues. */
 export type Place = { userId: string; after: number };
 
 /** Places as the inputs of a statement. */
@@ -27,9 +27,9 @@ export function byPlace<Row extends { place: number }>(
 }
 
 /**
- * The part of a table's changes that each place reads next, as a row source with the columns `place`, `owner`, `after`
- * and `last`, the revision that the batch ends with. A stream holds a batch until its client has taken it, so that what
- * clients that do not read cost is bounded by bytes. `texts` are the columns of unlimited length that are read.
+ * The next batch of a table's changes for each place, as a row source with the columns `place`, `owner`, `after` and
+ * `last`, the revision that the batch ends with. A stream keeps a batch until its client has read it, so a batch is
+ * limited in bytes. `texts` are the selected columns of unlimited length.
  */
 export function batches(
   table: string,
@@ -50,5 +50,5 @@ export function batches(
     offset 0)`;
 }
 
-/** Whether a record belongs to a batch of {@link batches}, which is joined as `batch`. */
+/** Whether a record belongs to a batch of {@link batches}, joined as `batch`. */
 export const isInBatch = sql<boolean>`user_id = batch.owner and revision > batch.after and revision <= batch.last`;

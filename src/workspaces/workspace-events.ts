@@ -15,14 +15,14 @@ import {
 import type { Workspace } from './workspace.entity.ts';
 import type { SelectedWorkspace } from './workspaces.ts';
 
-/** A workspace as a change left it; null once it is gone. */
+/** A workspace after a change, with the selected properties; null if it was deleted. */
 export type WorkspaceEvent = { id: string; workspace: SelectedWorkspace | null };
 
-/** All of a user's workspaces as they are, then each change of one; only with the properties that are told to be read. */
+/** All of a user's workspaces in their current state, then each change, with the selected properties. */
 export function watchWorkspaces(
   em: EntityManager,
   userId: string,
-  reads?: ReadonlySet<string>,
+  selected?: ReadonlySet<string>,
 ): Source<WorkspaceEvent> {
   let removedBefore = 0;
   return {
@@ -36,7 +36,7 @@ export function watchWorkspaces(
       // Two statements see two moments: up to here both see all.
       const reached = state?.workspaces ?? 0;
       const [changed, removed] = await Promise.all([
-        changedWorkspaces(em, { userId, after: seen }, reads),
+        changedWorkspaces(em, { userId, after: seen }, selected),
         removedWorkspaces(em, { userId, after: Math.max(seen, removedBefore) }),
       ]);
       // Behind the last of a batch either may have more.
@@ -85,8 +85,8 @@ const changed = readList((db, { slot, chosen }: Inputs<PlacesInput>) => {
 
 type ChangedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
-const changedWorkspaces = batched<Place, ChangedWorkspace[]>(async (em, places, reads) =>
-  byPlace(await changed(em, placesInput(places), reads), places),
+const changedWorkspaces = batched<Place, ChangedWorkspace[]>(async (em, places, selected) =>
+  byPlace(await changed(em, placesInput(places), selected), places),
 );
 
 type Removal = { id: string; revision: number };

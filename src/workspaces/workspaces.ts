@@ -48,7 +48,7 @@ function combinations({ slot, has }: Inputs<FilterInput>): Combinations {
 
 const always = ['id'] as const;
 
-/** A workspace with the properties that were selected. */
+/** A workspace with the selected properties. */
 export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
 const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
@@ -64,15 +64,15 @@ const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
   return inOrder(all.where('id', '=', sql<string>`any(${ids})`), has('backwards'));
 });
 
-/** A user's workspaces over all projects, newest first; beside `id` only with the properties that are told to be read. */
+/** Lists a user's workspaces in all projects, newest first, with the selected properties. */
 export async function listWorkspaces(
   em: EntityManager,
   userId: string,
   filter: WorkspaceFilter,
   page: Page,
-  reads?: ReadonlySet<string>,
+  selected?: ReadonlySet<string>,
 ): Promise<Tagged<SelectedWorkspace>[]> {
-  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, reads);
+  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, selected);
 }
 
 const count = readCount((db, inputs: Inputs<FilterInput>) =>
@@ -84,7 +84,7 @@ const count = readCount((db, inputs: Inputs<FilterInput>) =>
         .select((eb) => eb.fn.countAll<number>().as('count')),
 );
 
-/** How many there are without paging. */
+/** Counts the whole list. */
 export async function countWorkspaces(
   em: EntityManager,
   userId: string,
