@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
 import { parseDocument, validateDocument } from '../src/graphql/execution/documents.ts';
-import { assembleSchema } from '../src/graphql/schema.ts';
+import { assembleSchema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { type DevelopmentGateway, signTokenFor, startDevelopmentGateway } from './support/development.ts';
 import { type Block, blocksOf, type Page, pages } from './support/documentation.ts';

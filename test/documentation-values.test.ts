@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
 import { scopes } from '../src/auth/viewer.ts';
 import { readConfig, settingNames } from '../src/config.ts';
-import { statusOf } from '../src/errors.ts';
+import { httpStatus } from '../src/errors/gateway-errors.ts';
 import { documentLimits } from '../src/graphql/execution/document-limits.ts';
 import { readPage, tableBelow } from './support/documentation.ts';
 
@@ -39,7 +39,7 @@ test('every error code is documented, with its status', () => {
     code,
     Number(status),
   ]);
-  const expected = Object.entries(statusOf).map(([code, status]) => [code.toLowerCase(), status]);
+  const expected = Object.entries(httpStatus).map(([code, status]) => [code.toLowerCase(), status]);
   // It ends live streams only, and has a table of its own.
   expect(codes.sort()).toEqual(expected.filter(([code]) => code !== 'going_away').sort());
 });
