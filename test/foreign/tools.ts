@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { follow } from '../support/process.ts';
 
 const run = promisify(execFile);
 const pathTo = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -58,6 +59,17 @@ export async function buildPythonClient(): Promise<Client> {
   const options = ['--path', document, '--output-path', 'account_client', '--meta', 'none', '--overwrite'];
   await run('openapi-python-client', ['generate', '--fail-on-warning', ...options], { cwd, env });
   return (...input) => runCommands(join(programs, 'python'), [join(cwd, 'account.py')], ...input);
+}
+
+/** Tests the API that a document describes, and returns the report, of found defects too. */
+export async function runSchemathesis(document: string, options: readonly string[]): Promise<string> {
+  const schemathesis = join(await installPython(), 'schemathesis');
+  const child = spawn(schemathesis, ['run', document, ...options], {
+    cwd: tmpdir(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const { stdout, stderr } = await follow(child, 'schemathesis').ended;
+  return stdout + stderr;
 }
 
 async function runCommands(
