@@ -1,26 +1,18 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '../database/database.ts';
-import { prepared } from '../database/prepared.ts';
+import { type Inputs, readOne } from '../database/read.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { ConflictError, InternalError, REDACTED } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 import { type Encrypted, refresh, report, store, wipe } from './credential-statements.ts';
-import type { EditorCredential, ReportableReason } from './editor-credential.entity.ts';
+import type { EditorAuthType, FailureReason, ReauthReason } from './editor-auth.enums.ts';
+import type { EditorCredential } from './editor-credential.entity.ts';
 
-/** Why the user must connect again; closed. */
-export const reauthReasons = [
-  'token_expired',
-  'token_revoked',
-  'refresh_failed',
-  'credential_unreadable',
-] as const;
-export type ReauthReason = (typeof reauthReasons)[number];
-
-/** What the account sees of its credential: never the pair. `reason` is null while none is needed. */
+/** What the account sees of its credential: never the pair. */
 export type EditorAuth = {
-  type: 'none' | 'subscription';
+  type: EditorAuthType;
   needsReauth: boolean;
   reauthReason: ReauthReason | null;
 };
@@ -34,7 +26,7 @@ export async function readEditorAuth(
   cipher: CredentialCipher,
   userId: string,
 ): Promise<EditorAuth> {
-  return describeStatus(cipher, await find(em, userId));
+  return describeStatus(cipher, await find(em, { userId }));
 }
 
 const none: EditorAuth = { type: 'none', needsReauth: false, reauthReason: null };
@@ -80,7 +72,7 @@ export async function refreshCredential(
     announce({ user: userId, topic: 'editorAuth', revision: stored.reached });
     return stored.version;
   }
-  const current = await find(em, userId);
+  const current = await find(em, { userId });
   if (current !== undefined && (await holds(cipher, current, pair))) return current.version;
   throw staleVersion(refreshed);
 }
@@ -100,13 +92,13 @@ export async function deleteCredential(
 export async function reportFailure(
   { em, announce }: Writer,
   cipher: CredentialCipher,
-  failure: CredentialOwner & { reason: ReportableReason },
+  failure: CredentialOwner & { reason: FailureReason },
   now: Time,
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
   const { userId, version, reason } = failure;
   const [changed] = await change(em, [userId], (run) => run(report, { userId, version, reason, now }));
   if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.reached });
-  const current = changed ?? (await find(em, userId));
+  const current = changed ?? (await find(em, { userId }));
   return { applied: changed !== undefined, editorAuth: describeStatus(cipher, current) };
 }
 
@@ -119,7 +111,7 @@ export async function readCredential(
   cipher: CredentialCipher,
   userId: string,
 ): Promise<VersionedPair | null> {
-  const stored = await find(em, userId);
+  const stored = await find(em, { userId });
   if (stored === undefined || stored.ciphertext === null) return null;
   try {
     return { ...(await cipher.decrypt(stored.ciphertext, stored)), version: stored.version };
@@ -128,14 +120,9 @@ export async function readCredential(
   }
 }
 
-const read = prepared<{ userId: string }, EditorCredential>((db, { slot }) =>
-  db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')).limit(1),
+const find = readOne((db, { slot }: Inputs<{ userId: string }>) =>
+  db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')),
 );
-
-async function find(em: EntityManager, userId: string): Promise<EditorCredential | undefined> {
-  const [credential] = await read(em, { userId });
-  return credential;
-}
 
 /** The version is part of what is encrypted, so it is known before. */
 async function encryptNew(

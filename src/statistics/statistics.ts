@@ -1,8 +1,7 @@
 import { type EntityManager, query } from '../database/database.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
-import type { NotificationStatus } from '../notifications/notification.entity.ts';
-import type { NotificationKind } from '../notifications/notification-kind.ts';
-import type { WorkspaceStatus } from '../workspaces/workspace.entity.ts';
+import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
+import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
 
 /** How the stored credentials of all users stand. */
 export const credentialStates = ['connected', 'needs_reauth', 'unreadable'] as const;
@@ -12,27 +11,25 @@ export type CredentialState = (typeof credentialStates)[number];
 export async function countNotificationsByKindAndStatus(
   em: EntityManager,
 ): Promise<{ kind: NotificationKind; status: NotificationStatus; count: number }[]> {
-  const rows = await query(em)
+  return query(em)
     .selectFrom('Notification')
-    .select(['kind', 'status', (eb) => eb.fn.countAll<string>().as('count')])
+    .select(['kind', 'status', (eb) => eb.fn.countAll<number>().as('count')])
     .groupBy(['kind', 'status'])
     .orderBy('kind')
     .orderBy('status')
     .execute();
-  return rows.map((row) => ({ ...row, count: Number(row.count) }));
 }
 
 /** Workspaces of all users by status; statuses without any are left out. */
 export async function countWorkspacesByStatus(
   em: EntityManager,
 ): Promise<{ status: WorkspaceStatus; count: number }[]> {
-  const rows = await query(em)
+  return query(em)
     .selectFrom('Workspace')
-    .select(['status', (eb) => eb.fn.countAll<string>().as('count')])
+    .select(['status', (eb) => eb.fn.countAll<number>().as('count')])
     .groupBy('status')
     .orderBy('status')
     .execute();
-  return rows.map((row) => ({ ...row, count: Number(row.count) }));
 }
 
 /** Stored credentials of all users by state; every state is there. */
@@ -42,7 +39,7 @@ export async function countCredentialsByState(
 ): Promise<{ state: CredentialState; count: number }[]> {
   const rows = await query(em)
     .selectFrom('EditorCredential')
-    .select(['keyId', 'reauthReason', (eb) => eb.fn.countAll<string>().as('count')])
+    .select(['keyId', 'reauthReason', (eb) => eb.fn.countAll<number>().as('count')])
     .where('keyId', 'is not', null)
     .groupBy(['keyId', 'reauthReason'])
     .execute();
@@ -51,7 +48,7 @@ export async function countCredentialsByState(
     return reauthReason === null ? 'connected' : 'needs_reauth';
   };
   return credentialStates.map((state) => {
-    const counts = rows.filter((row) => classify(row) === state).map(({ count }) => Number(count));
+    const counts = rows.filter((row) => classify(row) === state).map(({ count }) => count);
     return { state, count: counts.reduce((sum, count) => sum + count, 0) };
   });
 }

@@ -1,29 +1,32 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
-import { reads, readsBelow, selectedProperties } from '../graphql/reads.ts';
+import { enumValues } from '../graphql/enum-values.ts';
+import { readsBelow, resolveFrom, resolveRecord, selectedProperties } from '../graphql/reads.ts';
+import { recordRef } from '../graphql/records.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
 import { entityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
+import { workspaceStatuses } from './workspace.enums.ts';
 import { type WorkspaceEvent, watchWorkspaces } from './workspace-events.ts';
-import { countWorkspaces, listWorkspaces } from './workspaces.ts';
+import { countWorkspaces, listWorkspaces, type SelectedWorkspace } from './workspaces.ts';
 
 /** The statuses of a workspace. */
 export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
   description: 'How a workspace stands.',
-  values: {
-    CREATING: { value: 'creating', description: 'Being made.' },
-    STARTING: { value: 'starting', description: 'Being started.' },
-    RUNNING: { value: 'running', description: 'Running.' },
-    STOPPING: { value: 'stopping', description: 'Being stopped.' },
-    STOPPED: { value: 'stopped', description: 'Stopped.' },
-    ERROR: { value: 'error', description: 'Failed; `errorMessage` may say why.' },
-  } as const,
+  values: enumValues(workspaceStatuses, {
+    creating: 'Being made.',
+    starting: 'Being started.',
+    running: 'Running.',
+    stopping: 'Being stopped.',
+    stopped: 'Stopped.',
+    error: 'Failed; `errorMessage` may say why.',
+  }),
 });
 
-const Hardware = builder.objectRef<Workspace>('Hardware').implement({
+const Hardware = recordRef<Workspace, SelectedWorkspace>('Hardware').implement({
   description: 'What a workspace runs on.',
   fields: (t) => ({
     cpuKind: t.exposeString('cpuKind', { description: 'Kind of processor.' }),
@@ -38,7 +41,7 @@ const Hardware = builder.objectRef<Workspace>('Hardware').implement({
 });
 
 /** A workspace. */
-export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement({
+export const WorkspaceType = recordRef<Workspace, SelectedWorkspace>('Workspace').implement({
   description: 'A workspace of a user.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'A UUID.' }),
@@ -47,8 +50,7 @@ export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement
     hardware: t.field({
       type: Hardware,
       description: 'What it runs on.',
-      extensions: readsBelow,
-      resolve: (row) => row,
+      ...resolveRecord,
     }),
     keepActive: t.exposeBoolean('keepActive', { description: 'Whether it stays running when idle.' }),
     machineId: t.exposeString('machineId', { nullable: true, description: 'Present when provisioned.' }),
@@ -65,22 +67,22 @@ export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement
     errorMessage: t.string({
       nullable: true,
       description: 'Details while the status is `ERROR`.',
-      extensions: reads<Workspace>('status', 'errorMessage'),
-      resolve: ({ status, errorMessage }) => (status === 'error' ? errorMessage : null),
+      ...resolveFrom<Workspace>()(['status', 'errorMessage'], ({ status, errorMessage }) =>
+        status === 'error' ? errorMessage : null,
+      ),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
   }),
 });
 
-const WorkspaceEdge = builder.objectRef<Workspace>('WorkspaceEdge').implement({
+const WorkspaceEdge = recordRef<Workspace, SelectedWorkspace>('WorkspaceEdge').implement({
   description: 'A workspace in a list.',
   fields: (t) => ({
     node: t.field({
       type: WorkspaceType,
       description: 'The workspace.',
-      extensions: readsBelow,
-      resolve: (row) => row,
+      ...resolveRecord,
     }),
     cursor: t.string(cursorField),
   }),
@@ -117,19 +119,19 @@ builder.queryField('workspaces', (t) =>
 );
 
 const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
-  description: 'A workspace as a change left it.',
+  description: 'A change of a workspace.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'Which workspace.' }),
+    workspaceId: t.exposeID('id', { description: "The workspace's ID." }),
     workspace: t.expose('workspace', {
       type: WorkspaceType,
       nullable: true,
-      description: 'In its newest state; null once it is gone.',
+      description: 'The current state; null if the workspace was deleted.',
       extensions: readsBelow,
     }),
   }),
 });
 
-builder.subscriptionField('workspaceChanged', (t) =>
+builder.subscriptionField('workspaceEvents', (t) =>
   t.field({
     access: accountRead,
     type: WorkspaceEventType,
