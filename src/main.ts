@@ -8,6 +8,7 @@ import { addProcessMetrics } from './metrics/process-metrics.ts';
 import { startDatabaseServer } from './postgres/start-postgres.ts';
 import { collectWhenIdle } from './process/idle-collection.ts';
 import { openLogOutput } from './process/log-output.ts';
+import { startLines } from './process/start-lines.ts';
 import { awaitStopSignal, endProcessAfter } from './process/stop-signal.ts';
 import { startServer } from './server.ts';
 
@@ -25,6 +26,7 @@ async function main(): Promise<void> {
     output.flush();
   };
 
+  for (const warning of config.warnings) log.warn(warning);
   const maxStopMs = config.shutdownDelayMs + config.shutdownGraceMs + REST_OF_STOP_MS;
   const stopping = awaitStopSignal(maxStopMs);
   const server = await startDatabaseServer(config, 'gateway', say);
@@ -45,16 +47,7 @@ async function main(): Promise<void> {
         addProcessMetrics(gateway.metrics);
         addLogMetrics(gateway.metrics, output);
       }
-      const address = config.publicUrl ?? gateway.address;
-      say(`Listening on ${gateway.address}`);
-      if (!config.production) {
-        if (config.graphiql) say(`GraphiQL  ${address}/graphql`);
-        say(`REST      ${address}/docs`);
-        if (config.keySet.kind === 'development') {
-          say('A token   npm run -s token -- --sub alice --org acme');
-          say('Records   npm run -s seed -- --user alice');
-        }
-      }
+      for (const line of startLines(config, gateway)) say(line);
       const loss = await Promise.race([stopping, server.lost]);
       if (loss !== undefined) endProcessAfter(maxStopMs);
       await gateway.close(loss === undefined ? config.shutdownGraceMs : 0);
