@@ -29,6 +29,7 @@ import { requestPath } from './http/address.ts';
 import { allowOrigins } from './http/cors.ts';
 import { checkHost } from './http/malformed.ts';
 import { createRequestLog, type RequestRecord } from './http/request-log.ts';
+import { createRouteNames } from './http/route-names.ts';
 import { securityHeaders } from './http/security-headers.ts';
 import type { Hub } from './live/hub.ts';
 import type { LiveEvents } from './live/live-events.ts';
@@ -93,12 +94,12 @@ export async function createApp(
   );
   const schema = createSchema(rateLimiter);
   const engine = createEngine(schema, rateLimiter);
-  const openRecord = createRequestLog(log, createRequestMetrics(metrics, PATHS, schema));
+  const openRecord = createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema));
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
     isListening: () => live.state === 'ok',
     pools: database.pools,
-    rememberedTokens: () => tokens.size,
+    cachedTokens: () => tokens.size,
     keySetAge: () => keySet.age?.(),
     isRedisUp: redis && (() => redis.status === 'ready'),
   });
