@@ -10,8 +10,11 @@ export function toSchemas(shapes: Readonly<Record<string, z.ZodType>>): {
 } {
   const { properties, $defs } = z.toJSONSchema(z.object(shapes), { override: adapt });
   const text = JSON.stringify({ schemas: properties, components: $defs });
-  return JSON.parse(text.replaceAll('"#/$defs/', `"${reference('schemas', '').$ref}`));
+  return Schemas.parse(JSON.parse(text.replaceAll('"#/$defs/', `"${reference('schemas', '').$ref}`)));
 }
+
+const Schema = z.record(z.string(), z.unknown());
+const Schemas = z.object({ schemas: z.record(z.string(), Schema), components: Schema });
 
 /** Refers to a component. */
 export function reference(kind: 'schemas' | 'parameters' | 'headers' | 'responses', name: string) {

@@ -1,4 +1,5 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import { z } from 'zod';
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
 import { developmentPublicKeys } from './development-key.ts';
@@ -105,7 +106,10 @@ function remoteKeySet(url: URL): KeySet {
   }
 }
 
-/** @throws {Error} for anything but a reply of 200 with JSON of a bounded size, in bounded time */
+/** Keys of a kind that nobody can use are skipped when one is looked for (RFC 7517, section 5). */
+const FetchedKeys = z.looseObject({ keys: z.array(z.looseObject({})) });
+
+/** @throws {Error} for anything but a reply of 200 with a key set of a bounded size, in bounded time */
 async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
   const response = await fetch(url, {
     headers: { Accept: 'application/json, application/jwk-set+json' },
@@ -123,5 +127,5 @@ async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
     if (size > MAX_BYTES) throw new Error(`The key set is larger than ${MAX_BYTES} bytes.`);
     chunks.push(chunk);
   }
-  return JSON.parse(Buffer.concat(chunks).toString());
+  return FetchedKeys.parse(JSON.parse(Buffer.concat(chunks).toString()));
 }

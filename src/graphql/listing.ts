@@ -17,7 +17,7 @@ export async function readListing<Node>(listing: Listing, list: List<Node>): Pro
     const nodes = await list.page({ ...listing.page, tagged: true });
     const [first] = nodes;
     // An empty list carries no tag.
-    if (first?.tag !== undefined) {
+    if (first?.tag != null) {
       listing.etag = first.tag;
       return nodes;
     }
