@@ -177,11 +177,11 @@ export async function createApp(
   const graphiql = config.graphiql ? createGraphiql(createPageToken(config)) : undefined;
   if (graphiql) app.use(graphiql);
   app.get(/^\/healthz$/, (_request, response) => serveHealth(response));
-  const readiness = { database, isStopping, live };
+  const readiness = { database, isStopping, live, keySet };
   app.get(/^\/readyz$/, (_request, response) =>
     serveReadiness(response, readiness, requireRecord(response).log),
   );
-  if (config.metrics.kind !== 'off') {
+  if (config.admin === null && config.metrics.kind !== 'off') {
     const token = config.metrics.kind === 'token' ? config.metrics.token : undefined;
     app.get(/^\/metrics$/, (request, response) => serveMetrics(request, response, metrics, token));
   }
