@@ -34,10 +34,14 @@ const RECORDS_PER_POINT = 1000;
 
 type Caller = { readonly viewer: Viewer; readonly charges: Charges };
 
+type Arguments = Readonly<Record<string, unknown>>;
+
 /** Counts requests by user and bucket, over both APIs together. */
 export type RateLimiter = {
-  /** Puts the limit before every root field, so that aliases do not get round it. */
+  /** Puts the limit before the resolver of every root field, so that aliases cannot bypass it. */
   apply(schema: GraphQLSchema): GraphQLSchema;
+  /** Does the same for one call of a field. @throws {RateLimitedError} if no point is left for it */
+  usePoints(caller: Caller, access: Access, args: Arguments): Promise<void>;
   /** @throws {RateLimitedError} if every bucket that the caller's token may use is known to be empty */
   refuseExhausted(caller: Caller): void;
   /**
@@ -90,26 +94,26 @@ export function createRateLimiter(limits: Limits, counters: Counters): RateLimit
     return Math.min(Math.max(left, 0), points);
   }
 
-  /** Takes what a field costs beyond its first point, which is known only with its arguments. */
-  async function takeMore(bucket: Bucket, caller: Caller, points: number): Promise<number> {
-    if ((await take(bucket, caller, points)) < points) throw limitReached(caller.charges);
-    return 0;
+  /** Uses the point that was charged for a field, and takes what it costs beyond that, as its arguments say. */
+  async function usePoints(caller: Caller, { bucket, points }: Access, args: Arguments): Promise<void> {
+    const { charges } = caller;
+    if (charges.paid[bucket] <= 0) throw limitReached(charges);
+    charges.paid[bucket] -= 1;
+    const more = (points?.(args) ?? 1) - 1;
+    if (more > 0 && (await take(bucket, caller, more)) < more) throw limitReached(charges);
   }
 
-  // The points are taken before the operation runs; the directive only stops the fields that none was left for.
+  // Points are taken before the operation runs. The directive only stops the fields for which none was left.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
-    pointsCalculator: (_directive, _source, args, context, info) => {
-      const { bucket, points } = accessOfField(info);
-      const { charges } = context;
-      if (charges.paid[bucket] <= 0) throw limitReached(charges);
-      charges.paid[bucket] -= 1;
-      const more = (points?.(args) ?? 1) - 1;
-      return more > 0 ? takeMore(bucket, context, more) : 0;
+    pointsCalculator: async (_directive, _source, args, context, info) => {
+      await usePoints(context, accessOfField(info), args);
+      return 0;
     },
   });
 
   return {
     apply: rateLimitDirectiveTransformer,
+    usePoints,
     refuseExhausted({ viewer, charges }) {
       const empty = listBuckets(viewer).map((bucket) => emptyQuota(bucket, viewer.userId));
       if (empty.length === 0 || empty.includes(undefined)) return;
