@@ -12,13 +12,12 @@ import type { Charges } from './rate-limit/charges.ts';
 import type { ReadTurns } from './rate-limit/read-turns.ts';
 import type { Time } from './values/time.ts';
 
-/** A list as a REST path asks for it: a page of any size, unless the client already has what it would get. */
+/** How a REST route reads a list. GraphQL operations use connection arguments instead. */
 export type Listing = {
+  /** The page, of any size. */
   readonly page: Page;
-  /** Whether the client has the version with this entity tag; undefined where it names none that it has. */
-  readonly has: ((etag: string) => boolean) | undefined;
-  /** The entity tag of the list, noted by whoever reads it. */
-  etag?: string;
+  /** Whether the client already has the list with an entity tag. Its records are then not read. */
+  readonly isKnown?: (etag: string) => boolean;
 };
 
 /** What a resolver gets. Made for one request; nothing in it outlives the request. */
