@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import Negotiator from 'negotiator';
 import type { Context, HandleRequest } from '../../context.ts';
 import { BadRequestError, ValidationError } from '../../errors/gateway-errors.ts';
 import { toIssues } from '../../errors/validation-issues.ts';
-import { accepts } from '../../http/accept.ts';
 import { requestQuery } from '../../http/address.ts';
 import { parseJson, readJson } from '../../http/body.ts';
 import { Heartbeats } from '../../http/heartbeats.ts';
@@ -57,19 +57,26 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
   };
 
   async function run(
-    { method, headers: { accept } }: IncomingMessage,
+    request: IncomingMessage,
     response: ServerResponse,
     parameters: Parameters,
     context: Context,
   ): Promise<Outcome | Send> {
-    const allowed = { mutation: method === 'POST', subscription: accepts(accept, EVENT_STREAM) };
+    const allowed = { mutation: request.method === 'POST', subscription: acceptsEvents(request) };
     const reply = await engine.run(parameters, context, allowed);
     if ('results' in reply) return () => sendEvents(reply, response, heartbeats);
-    const type = negotiateResultType(accept);
+    const type = negotiateResultType(request.headers.accept);
     if (reply.errors !== undefined || type === undefined) return { query: parameters.query, reply };
     const text = JSON.stringify(reply);
     return () => sendText(response, 200, type, text);
   }
+}
+
+/** A media type with a parameter is accepted only as a whole (RFC 9110, section 12.5.1). */
+const eventStreams = [EVENT_STREAM, `${EVENT_STREAM};charset=utf-8`];
+
+function acceptsEvents(request: IncomingMessage): boolean {
+  return new Negotiator(request).mediaType(eventStreams) !== undefined;
 }
 
 /** Sends a reply that needs nothing of Yoga. Never rejects. */
