@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { editorAuthTypes, reauthReasons } from '../src/editor-auth/editor-auth.enums.ts';
 import { body, route } from './route.ts';
 import { secret } from './wire.ts';
 
@@ -8,13 +9,13 @@ const status = z
     auth: z
       .strictObject({
         type: z
-          .enum(['none', 'subscription'])
+          .enum(editorAuthTypes)
           .describe('`none`: nothing is stored. `subscription`: the pair of tokens of a subscription.'),
       })
       .meta({ id: 'EditorAuthMethod', description: 'How the editor is connected.' }),
     needs_reauth: z.boolean().describe('Whether the user must connect the editor again.'),
     reauth_reason: z
-      .enum(['token_expired', 'token_revoked', 'refresh_failed', 'credential_unreadable'])
+      .enum(reauthReasons)
       .optional()
       .describe(
         'Why the user must connect again. `token_expired`: the pair ran out. `token_revoked`: the provider took it ' +

@@ -1,4 +1,10 @@
 import { z } from 'zod';
+import {
+  type NotificationKind,
+  notificationKinds,
+  notificationStatuses,
+  taskStatuses,
+} from '../src/notifications/notification.enums.ts';
 import { path, query, route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 import { variant } from './wire.ts';
@@ -7,10 +13,10 @@ const text = () => z.string().min(1);
 
 /** Kinds in the specification's order. */
 export const notificationKind = z
-  .enum(['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'])
+  .enum(notificationKinds)
   .meta({ id: 'NotificationKind', description: 'What happened to the task; it selects the payload.' });
 
-const notificationStatus = z.enum(['active', 'resolved', 'dismissed']).meta({
+const notificationStatus = z.enum(notificationStatuses).meta({
   id: 'NotificationStatus',
   description:
     '`active`: it waits for the user. `resolved`: the platform settled it, because the task went on, is gone or has ' +
@@ -69,14 +75,14 @@ const questionRequested = z
 
 const taskResult = z
   .strictObject({
-    task_status: z.enum(['awaiting_input', 'errored']).describe('How the task stands.'),
+    task_status: z.enum(taskStatuses).describe('How the task stands.'),
     message: z.string().optional().describe('What the task says.'),
     message_label: z.string().optional().describe('What the message is called.'),
     message_timestamp: z.string().nullable().describe('When it was said, as the platform wrote it.'),
   })
   .meta({ id: 'TaskResultPayload', description: 'What came of a task.' });
 
-function notificationShape<Kind extends string, Payload extends z.ZodObject>(
+function notificationShape<Kind extends NotificationKind, Payload extends z.ZodObject>(
   typeName: string,
   description: string,
   kind: Kind,

@@ -1,16 +1,5 @@
 import type { ValidationIssue } from '../src/errors/gateway-errors.ts';
 
-/** Matches the addresses of a path template exactly: case and slashes count, a parameter may be empty. */
-export function pathPattern(template: string): RegExp {
-  // Without a capturing group Express leaves the decoding to us, and with it the order of checks.
-  return new RegExp(
-    `^${template
-      .split('/')
-      .map((part) => (parameterName(part) ? '[^/]*' : part))
-      .join('/')}$`,
-  );
-}
-
 /** The decoded parameters of an address that matches the template; undecodable ones become issues. */
 export function pathParameters(
   template: string,

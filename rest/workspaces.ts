@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { workspaceStatuses } from '../src/workspaces/workspace.enums.ts';
 import { route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 
@@ -15,9 +16,7 @@ const hardware = z
 const common = {
   id: z.guid().describe('The workspace.'),
   project_id: z.string().describe('The project that it belongs to.'),
-  status: z
-    .enum(['creating', 'starting', 'running', 'stopping', 'stopped'])
-    .describe('How the workspace stands.'),
+  status: z.enum(workspaceStatuses).exclude(['error']).describe('How the workspace stands.'),
   hardware,
   keep_active: z.boolean().describe('Whether it stays running when idle.'),
   machine_id: z.string().optional().describe('Its machine; left out until it is provisioned.'),

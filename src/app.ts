@@ -5,7 +5,7 @@ import { sendError } from '../rest/errors.ts';
 import { createAuthenticate, openTokens } from './auth/authenticate.ts';
 import { developmentEncryptionKeys } from './auth/development-key.ts';
 import type { KeySet } from './auth/key-set.ts';
-import type { RememberedTokens } from './auth/remembered-tokens.ts';
+import type { TokenCache } from './auth/token-cache.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
@@ -14,6 +14,7 @@ import { createEngine } from './graphql/execution/engine.ts';
 import { allowOrigins } from './http/cors.ts';
 import { checkHost } from './http/malformed.ts';
 import { createRequestLog } from './http/request-log.ts';
+import { createRouteNames } from './http/route-names.ts';
 import { setSecurityHeaders } from './http/security-headers.ts';
 import { runInOrder } from './http/steps.ts';
 import type { Hub } from './live/hub.ts';
@@ -75,7 +76,7 @@ export async function createApp(
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
 
   const lifecycle = createLifecycle({
-    openRecord: createRequestLog(log, createRequestMetrics(metrics, PATHS, schema)),
+    openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
     shared: { em, cipher, hub, announce: live.announce },
@@ -95,14 +96,14 @@ export async function createApp(
 
 function observeState(
   { pools }: Database,
-  tokens: RememberedTokens,
+  tokens: TokenCache,
   { redis, hub, keySet, live, metrics }: Shared,
 ): void {
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
     isListening: () => live.state === 'ok',
     pools,
-    rememberedTokens: () => tokens.size,
+    cachedTokens: () => tokens.size,
     keySetAge: () => keySet.age?.(),
     isRedisUp: redis && (() => redis.status === 'ready'),
   });

@@ -1,6 +1,6 @@
 import { EditorCredentialSchema } from './editor-auth/editor-credential.entity.ts';
 import { NotificationSchema, TaskResolutionSchema } from './notifications/notification.entity.ts';
-import { PreferenceSchema } from './notifications/preferences/preference.entity.ts';
+import { NotificationPreferenceSchema } from './notifications/preferences/preference.entity.ts';
 import { DatabaseEpochSchema } from './revisions/database-epoch.entity.ts';
 import { UserRevisionSchema } from './revisions/user-revision.entity.ts';
 import { WorkspaceDeletionSchema, WorkspaceSchema } from './workspaces/workspace.entity.ts';
@@ -10,7 +10,7 @@ export const entities = [
   UserRevisionSchema,
   NotificationSchema,
   TaskResolutionSchema,
-  PreferenceSchema,
+  NotificationPreferenceSchema,
   EditorCredentialSchema,
   WorkspaceSchema,
   WorkspaceDeletionSchema,

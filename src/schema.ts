@@ -4,6 +4,8 @@ import { guardSchema } from './graphql/guard.ts';
 import { type RateLimiter, rateLimitDirectives } from './rate-limit/rate-limiter.ts';
 import './editor-auth/editor-auth.graphql.ts';
 import './editor-auth/platform-editor-auth.graphql.ts';
+import './notifications/dismiss-notifications.graphql.ts';
+import './notifications/notification-counts.graphql.ts';
 import './notifications/notification-events.graphql.ts';
 import './notifications/notifications.graphql.ts';
 import './notifications/publish-notifications.graphql.ts';

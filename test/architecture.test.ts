@@ -21,6 +21,8 @@ function forbidden(files: (path: string) => boolean, allowed: (one: Import) => b
 
 const isOf = (folder: string) => (path: string) => path.startsWith(folder);
 const isEntity = (path: string) => path.endsWith('.entity.ts');
+/** Closed lists, which every layer may share. */
+const isEnums = (path: string) => path.endsWith('.enums.ts');
 const isGraphQL = (path: string) => path.endsWith('.graphql.ts');
 const isFeature = (path: string) => features.some((feature) => path.startsWith(`src/${feature}/`));
 
@@ -40,9 +42,9 @@ test('finds imports of every kind', () => {
 });
 
 describe('rest/', () => {
-  test('imports Express, graphql, zod, Node.js, errors/ and http/, and only types of the rest of src/', () => {
+  test('imports Express, graphql, zod, Node.js, errors/, http/, access and enums, and only types of the rest of src/', () => {
     const packages = /^(express|graphql|zod|node:.*)$/;
-    const files = /^(rest\/.*|src\/(errors|http)\/.*)$/;
+    const files = /^(rest\/.*|src\/(errors|http)\/.*|src\/auth\/access\.ts|.*\.enums\.ts)$/;
     expect(
       forbidden(isOf('rest/'), ({ to, typeOnly }) =>
         to.startsWith('src/') || to.startsWith('rest/') ? typeOnly || files.test(to) : packages.test(to),
@@ -51,7 +53,9 @@ describe('rest/', () => {
   });
 
   test('imports no entity or domain function, not even as a type', () => {
-    expect(forbidden(isOf('rest/'), ({ to }) => !isEntity(to) && !isFeature(to))).toEqual([]);
+    expect(forbidden(isOf('rest/'), ({ to }) => isEnums(to) || (!isEntity(to) && !isFeature(to)))).toEqual(
+      [],
+    );
   });
 
   test('is imported only by the composition root and the command that writes the OpenAPI document', () => {
@@ -65,9 +69,16 @@ describe('rest/', () => {
   });
 });
 
-test('an entity imports only MikroORM, shared columns, word lists and types', () => {
-  const allowed = ['@mikro-orm/core', 'src/database/columns.ts', 'src/notifications/notification-kind.ts'];
-  expect(forbidden(isEntity, ({ to, typeOnly }) => typeOnly || allowed.includes(to))).toEqual([]);
+test('an entity imports only MikroORM, shared columns, enums and types', () => {
+  const allowed = ['@mikro-orm/core', 'src/database/columns.ts'];
+  expect(forbidden(isEntity, ({ to, typeOnly }) => typeOnly || isEnums(to) || allowed.includes(to))).toEqual(
+    [],
+  );
+});
+
+test('a *.enums.ts imports nothing', () => {
+  expect(sources.filter(isEnums).length).toBeGreaterThan(0);
+  expect(forbidden(isEnums, () => false)).toEqual([]);
 });
 
 test('a domain file imports neither graphql, Express, rest/ nor a *.graphql.ts', () => {

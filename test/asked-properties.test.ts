@@ -8,7 +8,7 @@ import {
   isUnionType,
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { notificationKinds } from '../src/notifications/notification-kind.ts';
+import { notificationKinds } from '../src/notifications/notification.enums.ts';
 import { assembleSchema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { dismiss } from './support/inbox.ts';

@@ -126,7 +126,7 @@ test.each([
 
 test.each([
   ['a mutation', 'mutation { deleteEditorAuth { editorAuth { needsReauth } } }'],
-  ['a subscription', 'subscription { editorAuthChanged { needsReauth } }'],
+  ['a subscription', 'subscription { editorAuthEvents { editorAuth { needsReauth } } }'],
   ['introspection', '{ __schema { queryType { name } } }'],
   ['introspection of a type', '{ __type(name: "Query") { name } }'],
   ['a variable inside a list', 'query ($k: NotificationKind!) { notifications(kind: [$k]) { totalCount } }'],

@@ -87,8 +87,8 @@ test('it ends all of the user’s subscriptions, on every gateway, and nobody el
   const streams = await Promise.all(
     [gateway, second].flatMap((at) => [
       openStream(at, 'subscription { notificationEvents { cursor } }', {}, { token }),
-      openStream(at, 'subscription { workspaceChanged { id } }', {}, { token }),
-      openStream(at, 'subscription { editorAuthChanged { needsReauth } }', {}, { token }),
+      openStream(at, 'subscription { workspaceEvents { workspaceId } }', {}, { token }),
+      openStream(at, 'subscription { editorAuthEvents { editorAuth { needsReauth } } }', {}, { token }),
     ]),
   );
   const other = await watchEvents(second, 'bystander');

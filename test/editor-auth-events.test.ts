@@ -18,7 +18,7 @@ const pair = { accessToken: 'access-secret', refreshToken: 'refresh-secret' };
 const watch = async (user: string, at = gateway) =>
   openStream(
     at,
-    'subscription { editorAuthChanged { auth { type } needsReauth reauthReason } }',
+    'subscription { editorAuthEvents { editorAuth { auth { type } needsReauth reauthReason } } }',
     {},
     {
       token: await member(user),
@@ -37,7 +37,7 @@ const fail = async (userId: string) =>
 async function next(stream: SseStream) {
   const { data, errors } = await stream.take();
   expect(errors).toEqual([]);
-  const { auth, needsReauth, reauthReason } = data.editorAuthChanged;
+  const { auth, needsReauth, reauthReason } = data.editorAuthEvents.editorAuth;
   return [auth.type, needsReauth, reauthReason];
 }
 

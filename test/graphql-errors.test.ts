@@ -263,7 +263,7 @@ test('a reply to a GET is not stored by caches', async () => {
 });
 
 test('a subscription that does not accept event streams is refused with 406 and a body', async () => {
-  const { status, errors } = await send('subscription { editorAuthChanged { needsReauth } }');
+  const { status, errors } = await send('subscription { editorAuthEvents { editorAuth { needsReauth } } }');
 
   expect(status).toBe(406);
   expect(errors[0].message).toBe('A subscription needs a request that accepts text/event-stream.');

@@ -39,7 +39,7 @@ test.each([
   'query A { __typename } query B { workspaces { totalCount } }',
   '{ __typename unknown }',
   'subscription { notificationEvents { cursor } }',
-  'subscription { __typename: editorAuthChanged { needsReauth } }',
+  'subscription { __typename: editorAuthEvents { editorAuth { needsReauth } } }',
   '{ __typename',
   '',
 ])('any other root field without a token is a 401 without data: %s', async (query) => {

@@ -54,6 +54,7 @@ test('every metric has a help text, a type and a name with its base unit', async
     'db_client_connection_count',
     'db_client_connection_max',
     'db_client_connection_pending_requests',
+    'gateway_cached_tokens',
     'gateway_editor_credentials',
     ERRORS,
     'gateway_event_delay_seconds',
@@ -61,7 +62,6 @@ test('every metric has a help text, a type and a name with its base unit', async
     'gateway_listener_up',
     'gateway_live_subscribers',
     'gateway_rate_limit_fallbacks_total',
-    'gateway_remembered_tokens',
     OPERATIONS,
     'graphql_subscription_duration_seconds',
     REQUESTS,
@@ -350,20 +350,20 @@ test('credentials are counted once a minute; where that fails the old numbers ar
   }
 });
 
-test('remembered tokens are counted, and the age of a key set that is fetched is told', async () => {
+test('counts cached tokens, and reports the age of a key set that is fetched', async () => {
   expect((await scrape(gateway)).sum('gateway_key_set_age_seconds')).toBeUndefined();
   const issuer = await startIssuer();
   const key = await issuer.rotate('first');
   const remote = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url }, gateway.database);
   expect((await scrape(remote)).sum('gateway_key_set_age_seconds')).toBeUndefined();
-  expect((await scrape(remote)).sum('gateway_remembered_tokens')).toBe(0);
+  expect((await scrape(remote)).sum('gateway_cached_tokens')).toBe(0);
 
   const signed = await signToken({ sub: 'alice' }, { key, header: { alg: 'ES256', kid: 'first' } });
   for (let count = 0; count < 2; count += 1) {
     expect((await rest(remote, 'GET', '/user/workspaces', { token: signed })).status).toBe(200);
   }
   const { sum } = await scrape(remote);
-  expect(sum('gateway_remembered_tokens')).toBe(1);
+  expect(sum('gateway_cached_tokens')).toBe(1);
   expect(sum('gateway_key_set_age_seconds')).toBeGreaterThanOrEqual(0);
   expect(sum('gateway_key_set_age_seconds')).toBeLessThan(60);
   await remote.close();

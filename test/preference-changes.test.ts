@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { notificationKinds } from '../src/notifications/notification-kind.ts';
+import { notificationKinds } from '../src/notifications/notification.enums.ts';
 import { lastChange, type PreferenceChange } from '../src/notifications/preferences/preferences.ts';
 
 const channels = { emailEnabled: fc.boolean(), pushEnabled: fc.boolean(), chatDmEnabled: fc.boolean() };

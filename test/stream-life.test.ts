@@ -74,8 +74,8 @@ test(`a user has at most ${PER_USER} subscriptions; one more is RATE_LIMITED, al
 
   for (const document of [
     query,
-    'subscription { workspaceChanged { id } }',
-    'subscription { editorAuthChanged { needsReauth } }',
+    'subscription { workspaceEvents { workspaceId } }',
+    'subscription { editorAuthEvents { editorAuth { needsReauth } } }',
   ]) {
     const { status, headers, errors } = await subscribe(gateway, document, {}, { token });
     expect([status, headers.get('retry-after')]).toEqual([429, '10']);

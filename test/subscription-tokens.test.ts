@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 test('every subscription and every kind of attack is tried here', () => {
-  expect(fields.sort()).toEqual(['editorAuthChanged', 'notificationEvents', 'workspaceChanged']);
+  expect(fields.sort()).toEqual(['editorAuthEvents', 'notificationEvents', 'workspaceEvents']);
   expect(attacks.map(([what]) => what).sort()).toEqual(named.toSorted());
 });
 
@@ -69,9 +69,12 @@ test.each(fields)('%s by GET needs the token in the header too', async (field) =
 });
 
 test.each([
-  ['an argument that there is not', 'subscription { workspaceChanged(userId: "bob") { id } }'],
+  ['an argument that there is not', 'subscription { workspaceEvents(userId: "bob") { workspaceId } }'],
   ['the user of another', 'subscription { notificationEvents(userId: "bob") { cursor } }'],
-  ['two subscriptions at once', 'subscription { workspaceChanged { id } editorAuthChanged { needsReauth } }'],
+  [
+    'two subscriptions at once',
+    'subscription { workspaceEvents { workspaceId } editorAuthEvents { editorAuth { needsReauth } } }',
+  ],
   ['a cursor that is a number', 'subscription { notificationEvents(after: 1) { cursor } }'],
 ])('%s: the stream tells the error and ends', async (_what, query) => {
   const stream = await openStream(gateway, query, {}, { token: await member('alice') });
@@ -95,7 +98,7 @@ test('a variable of the wrong type is told as such', async () => {
 test('none of all this took a place', async () => {
   const reply = await subscribe(
     gateway,
-    documentOf('workspaceChanged', {}),
+    documentOf('workspaceEvents', {}),
     {},
     { token: await member('alice') },
   );

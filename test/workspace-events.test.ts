@@ -15,15 +15,17 @@ afterAll(() => gateway.close());
 const watch = async (user: string) =>
   openStream(
     gateway,
-    'subscription { workspaceChanged { id workspace { id status hardware { cpus } } } }',
+    'subscription { workspaceEvents { workspaceId workspace { id status hardware { cpus } } } }',
     {},
     { token: await member(user) },
   );
 
-async function next(stream: SseStream): Promise<{ id: string; workspace: { status: string } | null }> {
+async function next(
+  stream: SseStream,
+): Promise<{ workspaceId: string; workspace: { status: string } | null }> {
   const { data, errors } = await stream.take();
   expect(errors).toEqual([]);
-  return data.workspaceChanged;
+  return data.workspaceEvents;
 }
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
@@ -44,15 +46,15 @@ test('first all workspaces as they are, then each change of one: put, changed, g
 
   const stream = await watch(user);
   expect(await next(stream)).toEqual({
-    id: first,
+    workspaceId: first,
     workspace: { id: first, status: 'RUNNING', hardware: { cpus: 2 } },
   });
   await putWorkspaces(gateway, user, [state(first, 3, 'STOPPED')]);
-  expect(await next(stream)).toMatchObject({ id: first, workspace: { status: 'STOPPED' } });
+  expect(await next(stream)).toMatchObject({ workspaceId: first, workspace: { status: 'STOPPED' } });
   await remove(user, first, 4);
-  expect(await next(stream)).toEqual({ id: first, workspace: null });
+  expect(await next(stream)).toEqual({ workspaceId: first, workspace: null });
   await putWorkspaces(gateway, user, [state(first, 5, 'CREATING')]);
-  expect(await next(stream)).toMatchObject({ id: first, workspace: { status: 'CREATING' } });
+  expect(await next(stream)).toMatchObject({ workspaceId: first, workspace: { status: 'CREATING' } });
   stream.close();
 });
 
@@ -68,7 +70,7 @@ test('what changes nothing is no event: an older state, a deletion of what is go
   await remove(user, randomUUID(), 9);
   await putWorkspaces(gateway, user, [state(id, 6, 'ERROR')]);
 
-  expect(await next(stream)).toMatchObject({ id, workspace: { status: 'ERROR' } });
+  expect(await next(stream)).toMatchObject({ workspaceId: id, workspace: { status: 'ERROR' } });
   stream.close();
 });
 
@@ -89,7 +91,7 @@ test('a deletion that is told twice still reaches whoever has not seen it', asyn
 
   const events = [await next(stream), await next(stream), await next(stream)];
 
-  expect(events).toEqual(ids.map((id) => ({ id, workspace: null })));
+  expect(events).toEqual(ids.map((id) => ({ workspaceId: id, workspace: null })));
   stream.close();
 });
 
@@ -104,7 +106,7 @@ test('hundreds of workspaces come whole, each once', async () => {
   const stream = await watch(user);
 
   const seen = [];
-  while (seen.length < ids.length) seen.push((await next(stream)).id);
+  while (seen.length < ids.length) seen.push((await next(stream)).workspaceId);
 
   expect(seen.sort()).toEqual(ids.sort());
   stream.close();
@@ -119,8 +121,8 @@ test('putting and deleting at once: a subscriber ends with what the database hol
     for (;;) {
       const event = await next(stream).catch(() => undefined);
       if (event === undefined) return;
-      if (event.workspace === null) shown.delete(event.id);
-      else shown.set(event.id, event.workspace.status.toLowerCase());
+      if (event.workspace === null) shown.delete(event.workspaceId);
+      else shown.set(event.workspaceId, event.workspace.status.toLowerCase());
     }
   })();
 
@@ -150,6 +152,6 @@ test('a user sees nothing of another', async () => {
   await putWorkspaces(gateway, 'theirs', [state(randomUUID(), 1)]);
   await putWorkspaces(gateway, 'mine', [state(id, 1)]);
 
-  expect((await next(stream)).id).toBe(id);
+  expect((await next(stream)).workspaceId).toBe(id);
   stream.close();
 });

@@ -1,4 +1,4 @@
-import { notificationKinds } from '../../src/notifications/notification-kind.ts';
+import { notificationKinds } from '../../src/notifications/notification.enums.ts';
 import { findStored, storeChanged } from '../../src/notifications/preferences/preference-statements.ts';
 import { toTime } from '../../src/values/time.ts';
 import { em, inTransaction } from './transaction.ts';

@@ -9,6 +9,6 @@ export const createAnnouncer: typeof original = (_place, hub) => ({
     for (const change of changes) hub.announce(change);
   },
   probe: () => undefined,
-  isHeard: true,
+  isReceiving: true,
   close: async () => undefined,
 });

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
-import type { Access } from '../../src/auth/access.ts';
+import { type Access, requireAccess } from '../../src/auth/access.ts';
 import { sendText } from '../../src/http/reply.ts';
 import type { Route } from '../route.ts';
 import { routes } from '../router.ts';
@@ -57,9 +57,7 @@ function merge<Value>(parts: readonly Readonly<Record<string, Value>>[]): Readon
 
 function findAccess({ field }: Route, schema: GraphQLSchema): Access {
   const root = [schema.getQueryType(), schema.getMutationType()].find((type) => type?.getFields()[field]);
-  const access = root?.getFields()[field]?.extensions.access;
-  if (access === undefined) throw new Error(`The root field "${field}" declares no access.`);
-  return access;
+  return requireAccess(field, root?.getFields()[field]?.extensions);
 }
 
 /** Answers the document, to anybody. It is made when it is first asked for: the address is known only then. */

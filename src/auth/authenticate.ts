@@ -5,8 +5,8 @@ import { InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts
 import { isId } from '../values/text.ts';
 import { fingerprint } from './fingerprint.ts';
 import type { KeySet } from './key-set.ts';
-import { type RememberedTokens, rememberVerified } from './remembered-tokens.ts';
 import { hasRepeatedMembers } from './repeated-members.ts';
+import { createTokenCache, type TokenCache } from './token-cache.ts';
 import { parseScopes, type Viewer } from './viewer.ts';
 
 /** What a token is held against. */
@@ -24,13 +24,13 @@ const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
 const CLOCK_TOLERANCE_SECONDS = 5;
 
 /** Authentication by the `Authorization` header (RFC 6750, section 2.1), and by nothing else. */
-export function createAuthenticate(tokens: RememberedTokens): Authenticate {
+export function createAuthenticate(tokens: TokenCache): Authenticate {
   return async (request) => tokens.verify(bearerToken(request));
 }
 
 /** Tokens that are held against the rules. */
-export function openTokens(rules: TokenRules): RememberedTokens {
-  return rememberVerified((token) => verifyToken(rules, token));
+export function openTokens(rules: TokenRules): TokenCache {
+  return createTokenCache((token) => verifyToken(rules, token));
 }
 
 /**

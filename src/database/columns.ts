@@ -13,9 +13,9 @@ export const timeColumn = () => p.type(TimeType).$type<Time>();
 /** Column of text without a length of its own; the limit is the request's size. */
 export const textColumn = () => p.text();
 
-/** Column of one of a closed list of words, held by a check constraint. */
-export const wordColumn = <const Word extends string>(words: readonly Word[]) =>
-  p.enum([...words]).$type<Word>();
+/** Column of one member of a closed list, enforced by a check constraint. */
+export const enumColumn = <const Member extends string>(members: readonly Member[]) =>
+  p.enum([...members]).$type<Member>();
 
 /** Column of text that must not be printed. */
 export const secretColumn = () => p.type(SecretType).$type<Secret>();

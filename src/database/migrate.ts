@@ -2,10 +2,8 @@ import { readdir } from 'node:fs/promises';
 import pg from 'pg';
 import { OperatorError } from '../errors/operator-error.ts';
 import { errorCode } from '../postgres/embedded-postgres-error.ts';
+import { advisoryLocks } from './advisory-locks.ts';
 import { type Database, migrationsFolder, openDatabase } from './database.ts';
-
-/** Any number, the same in every gateway. */
-const MIGRATION_LOCK = 7_204_982;
 
 /** Migrations may take longer than any request. */
 const TIMEOUT_MS = 600_000;
@@ -21,7 +19,7 @@ export async function migrate(url: string): Promise<string[]> {
   await client.connect();
   const database = await openDatabase({ url, poolSize: 1, timeoutMs: TIMEOUT_MS });
   try {
-    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await client.query('select pg_advisory_lock($1)', [advisoryLocks.migrations]);
     const applied = await database.migrator.up();
     return applied.map(({ name }) => name);
   } finally {

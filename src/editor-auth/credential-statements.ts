@@ -3,7 +3,7 @@ import type { Tables } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { CredentialOwner } from '../encryption/credential-cipher.ts';
 import type { Time } from '../values/time.ts';
-import type { ReportableReason } from './editor-credential.entity.ts';
+import type { FailureReason } from './editor-auth.enums.ts';
 
 /** A pair as it is written. */
 export type Encrypted = CredentialOwner & { ciphertext: string; keyId: string; now: Time };
@@ -69,7 +69,7 @@ export const wipe = statement((db, slots: Slots<{ userId: string; now: Time }>) 
 
 /** Notes why the pair of a version no longer works. */
 export const report = statement(
-  (db, slots: Slots<CredentialOwner & { reason: ReportableReason; now: Time }>) => {
+  (db, slots: Slots<CredentialOwner & { reason: FailureReason; now: Time }>) => {
     const { slot } = slots;
     return db
       .with('current', (db) => current(db, slots).where('version', '=', slot('version')))

@@ -1,29 +1,35 @@
 import { memberRead, memberWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
+import { enumValues } from '../graphql/enum-values.ts';
 import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';
+import { editorAuthTypes, failureReasons, reauthReasons } from './editor-auth.enums.ts';
 import { deleteCredential, type EditorAuth, readEditorAuth, storeSubscription } from './editor-auth.ts';
-import { watchEditorAuth } from './editor-auth-events.ts';
+import { type EditorAuthEvent, watchEditorAuth } from './editor-auth-events.ts';
 
 const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
   description: 'How an editor is connected.',
-  values: {
-    NONE: { value: 'none', description: 'Not at all.' },
-    SUBSCRIPTION: { value: 'subscription', description: 'By a subscription.' },
-  } as const,
+  values: enumValues(editorAuthTypes, { none: 'Not at all.', subscription: 'By a subscription.' }),
+});
+
+const reasons = {
+  token_expired: 'The pair ran out.',
+  token_revoked: 'The provider took the pair back.',
+  refresh_failed: 'The provider gave no new pair.',
+};
+
+/** Why a pair failed, as the platform reports it. */
+export const FailureReasonEnum = builder.enumType('EditorAuthFailureReason', {
+  description: 'Why a pair no longer works for good.',
+  values: enumValues(failureReasons, reasons),
 });
 
 const ReauthReasonEnum = builder.enumType('ReauthReason', {
   description: 'Why the user must connect again.',
-  values: {
-    TOKEN_EXPIRED: { value: 'token_expired', description: 'The pair ran out.' },
-    TOKEN_REVOKED: { value: 'token_revoked', description: 'The provider took the pair back.' },
-    REFRESH_FAILED: { value: 'refresh_failed', description: 'The provider gave no new pair.' },
-    CREDENTIAL_UNREADABLE: {
-      value: 'credential_unreadable',
-      description: 'The key that the pair lies under is not configured.',
-    },
-  } as const,
+  values: enumValues(reauthReasons, {
+    ...reasons,
+    credential_unreadable: 'The key that the pair lies under is not configured.',
+  }),
 });
 
 const EditorAuthMethod = builder.objectRef<EditorAuth>('EditorAuthMethod').implement({
@@ -106,14 +112,21 @@ builder.mutationFields((t) => ({
   }),
 }));
 
-builder.subscriptionField('editorAuthChanged', (t) =>
+const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
+  description: 'A change of an editor credential.',
+  fields: (t) => ({
+    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The current state.' }),
+  }),
+});
+
+builder.subscriptionField('editorAuthEvents', (t) =>
   t.field({
     access: memberRead,
-    type: EditorAuthType,
+    type: EditorAuthEventType,
     description:
       "The state of the caller's editor credential, then each change. It ends when the token expires.",
     subscribe: (_root, _args, context) =>
       openStream(context, watchEditorAuth(context.em, context.cipher, context.viewer.userId)),
-    resolve: (state) => state,
+    resolve: (event) => event,
   }),
 );

@@ -7,20 +7,12 @@ import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 import { type Encrypted, refresh, report, store, wipe } from './credential-statements.ts';
-import type { EditorCredential, ReportableReason } from './editor-credential.entity.ts';
+import type { EditorAuthType, FailureReason, ReauthReason } from './editor-auth.enums.ts';
+import type { EditorCredential } from './editor-credential.entity.ts';
 
-/** Why the user must connect again; closed. */
-export const reauthReasons = [
-  'token_expired',
-  'token_revoked',
-  'refresh_failed',
-  'credential_unreadable',
-] as const;
-export type ReauthReason = (typeof reauthReasons)[number];
-
-/** What the account sees of its credential: never the pair. `reason` is null while none is needed. */
+/** What the account sees of its credential: never the pair. */
 export type EditorAuth = {
-  type: 'none' | 'subscription';
+  type: EditorAuthType;
   needsReauth: boolean;
   reauthReason: ReauthReason | null;
 };
@@ -100,7 +92,7 @@ export async function deleteCredential(
 export async function reportFailure(
   { em, announce }: Writer,
   cipher: CredentialCipher,
-  failure: CredentialOwner & { reason: ReportableReason },
+  failure: CredentialOwner & { reason: FailureReason },
   now: Time,
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
   const { userId, version, reason } = failure;

@@ -1,9 +1,6 @@
 import { defineEntity } from '@mikro-orm/core';
-import { idColumn, textColumn, timeColumn, wordColumn } from '../database/columns.ts';
-
-/** Why a user must connect again. `credential_unreadable` is found out, not stored. */
-export const reportableReasons = ['token_expired', 'token_revoked', 'refresh_failed'] as const;
-export type ReportableReason = (typeof reportableReasons)[number];
+import { enumColumn, idColumn, textColumn, timeColumn } from '../database/columns.ts';
+import { failureReasons } from './editor-auth.enums.ts';
 
 export const EditorCredentialSchema = defineEntity({
   name: 'EditorCredential',
@@ -16,7 +13,7 @@ export const EditorCredentialSchema = defineEntity({
     ciphertext: textColumn().strictNullable(),
     /** The key that `ciphertext` lies under. */
     keyId: textColumn().strictNullable(),
-    reauthReason: wordColumn(reportableReasons).strictNullable(),
+    reauthReason: enumColumn(failureReasons).strictNullable(),
     createdAt: timeColumn(),
     updatedAt: timeColumn(),
   },

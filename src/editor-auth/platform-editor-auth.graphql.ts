@@ -1,7 +1,7 @@
 import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
-import { EditorAuthType } from './editor-auth.graphql.ts';
+import { EditorAuthType, FailureReasonEnum } from './editor-auth.graphql.ts';
 import {
   type EditorAuth,
   readCredential,
@@ -53,21 +53,12 @@ const RefreshEditorCredentialPayload = builder
     fields: (t) => ({ version: t.exposeID('version', { description: 'The version it is stored under.' }) }),
   });
 
-const ReportableReasonEnum = builder.enumType('EditorAuthFailureReason', {
-  description: 'Why a pair no longer works for good.',
-  values: {
-    TOKEN_EXPIRED: { value: 'token_expired', description: 'The pair ran out.' },
-    TOKEN_REVOKED: { value: 'token_revoked', description: 'The provider took the pair back.' },
-    REFRESH_FAILED: { value: 'refresh_failed', description: 'The provider gave no new pair.' },
-  } as const,
-});
-
 const ReportEditorAuthFailureInput = builder.inputType('ReportEditorAuthFailureInput', {
   description: 'A pair that no longer works for good.',
   fields: (t) => ({
     userId: t.id({ required: true, description: 'Whose pair.' }),
     version: t.id({ required: true, description: 'The version of the pair.' }),
-    reason: t.field({ type: ReportableReasonEnum, required: true, description: 'Why.' }),
+    reason: t.field({ type: FailureReasonEnum, required: true, description: 'Why.' }),
   }),
 });
 

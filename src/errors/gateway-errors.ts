@@ -13,21 +13,8 @@ export type ValidationIssue = {
 /** Stands for a credential, and for anything that contains one, wherever a value is shown. */
 export const REDACTED = '[redacted]';
 
-/** The closed list of codes. GraphQL shows them as they are, REST in lower case. */
-export type ErrorCode =
-  | 'BAD_REQUEST'
-  | 'UNAUTHENTICATED'
-  | 'ORG_MEMBERSHIP_REQUIRED'
-  | 'FORBIDDEN'
-  | 'NOT_FOUND'
-  | 'CONFLICT'
-  | 'VALIDATION_FAILED'
-  | 'RATE_LIMITED'
-  | 'INTERNAL_ERROR'
-  | 'GOING_AWAY';
-
-/** The HTTP status of every code. `GOING_AWAY` only ends live streams, and decides no reply. */
-export const httpStatus: Readonly<Record<ErrorCode, number>> = {
+/** The HTTP status of every error code. `GOING_AWAY` only ends live streams, and decides no reply. */
+export const httpStatus = {
   BAD_REQUEST: 400,
   UNAUTHENTICATED: 401,
   ORG_MEMBERSHIP_REQUIRED: 403,
@@ -38,7 +25,10 @@ export const httpStatus: Readonly<Record<ErrorCode, number>> = {
   RATE_LIMITED: 429,
   INTERNAL_ERROR: 500,
   GOING_AWAY: 500,
-};
+} as const satisfies Readonly<Record<string, number>>;
+
+/** The closed list of codes. GraphQL returns them unchanged, REST in lower case. */
+export type ErrorCode = keyof typeof httpStatus;
 
 /** Every error that a caller may see. Its message and issues are safe to show; its `cause` never is. */
 export abstract class GatewayError extends Error {

@@ -21,7 +21,7 @@ export type Announcer = {
   /** Sends a message without changes, to find out whether messages arrive. */
   probe(): void;
   /** Whether the last messages of this gateway's own arrived. */
-  readonly isHeard: boolean;
+  readonly isReceiving: boolean;
   close(): Promise<void>;
 };
 
@@ -31,8 +31,8 @@ const GATHER_MS = 5;
 /** Changes kept while they cannot be sent; more are found by sweeping anyway. */
 const MAX_PENDING = 10_000;
 
-/** A message of one's own that has not arrived after this time does not. */
-const PATIENCE_MS = 2000;
+/** A gateway receives its own messages within this time, unless announcements do not arrive. */
+const RECEIVE_TIMEOUT_MS = 2000;
 
 /**
  * Announcements are hints: the tables hold the truth, and every gateway sweeps. So they are sent beside the changes,
@@ -52,8 +52,8 @@ export function createAnnouncer(
   let sending: Promise<void> = Promise.resolve();
   let isClosing = false;
   let sent = 0;
-  let heard = 0;
-  let isHeard = true;
+  let lastReceived = 0;
+  let isReceiving = true;
   let waiting: NodeJS.Timeout | undefined;
 
   return {
@@ -65,14 +65,14 @@ export function createAnnouncer(
       gather();
     },
     receive(message) {
-      if (message.from === from) return note(message.number);
+      if (message.from === from) return noteReceived(message.number);
       for (const change of message.changes) hub.announce(change);
     },
     probe() {
       if (!isSending && pending.size === 0) sending = send();
     },
-    get isHeard() {
-      return isHeard;
+    get isReceiving() {
+      return isReceiving;
     },
     async close() {
       isClosing = true;
@@ -100,7 +100,7 @@ export function createAnnouncer(
     sent = number;
     try {
       await session.notify(writePayloads({ from, number, changes }));
-      waiting ??= setTimeout(() => doubt(number), PATIENCE_MS).unref();
+      waiting ??= setTimeout(() => checkReceived(number), RECEIVE_TIMEOUT_MS).unref();
     } catch (error) {
       log.warn({ err: error }, 'announcing changes failed; other gateways find them by sweeping');
     } finally {
@@ -109,16 +109,16 @@ export function createAnnouncer(
     }
   }
 
-  function note(number: number): void {
-    heard = Math.max(heard, number);
-    if (!isHeard) log.info('announcements arrive again');
-    isHeard = true;
+  function noteReceived(number: number): void {
+    lastReceived = Math.max(lastReceived, number);
+    if (!isReceiving) log.info('announcements arrive again');
+    isReceiving = true;
   }
 
-  function doubt(number: number): void {
+  function checkReceived(number: number): void {
     waiting = undefined;
-    if (heard >= number || !isHeard) return;
-    isHeard = false;
+    if (lastReceived >= number || !isReceiving) return;
+    isReceiving = false;
     log.warn('announcements do not arrive: events of other gateways wait for the next sweep');
   }
 }

@@ -14,8 +14,8 @@ export type Listener = {
   close(): Promise<void>;
 };
 
-/** What a listener does with what it hears. */
-export type Ears = {
+/** Called by a listener. */
+export type AnnouncementHandlers = {
   receive(message: Message): void;
   /** Called whenever it begins to listen: what was announced before is lost, what was written is not. */
   resume(): void;
@@ -24,7 +24,7 @@ export type Ears = {
 /** Listens until it is closed, on a new connection where one breaks. */
 export function startListener(
   { url, timeoutMs }: { url: string; timeoutMs: number },
-  { receive, resume }: Ears,
+  { receive, resume }: AnnouncementHandlers,
   log: Log,
 ): Listener {
   let isUp = false;

@@ -39,7 +39,7 @@ export function startLiveEvents(
     announce: announcer.announce,
     get state() {
       if (!listener.isUp) return 'are interrupted';
-      return announcer.isHeard ? 'ok' : 'are not announced';
+      return announcer.isReceiving ? 'ok' : 'are not announced';
     },
     async close() {
       // Last the announcer: the others have it probe.

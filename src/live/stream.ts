@@ -20,8 +20,8 @@ export type Source<Event> = {
   ): Promise<{ readonly events: readonly Event[]; readonly seen: number }>;
 };
 
-/** Whose stream it is, and what it lives on. */
-export type Audience = {
+/** The viewer of a stream, and what the stream needs. `Context` is one. */
+export type StreamContext = {
   readonly em: EntityManager;
   readonly viewer: Viewer;
   readonly hub: Hub;
@@ -35,12 +35,12 @@ export type Audience = {
  * @throws {RateLimitedError} where there are too many subscribers
  */
 export async function openStream<Event>(
-  audience: Audience,
+  context: StreamContext,
   source: Source<Event>,
 ): Promise<AsyncIterableIterator<Event>> {
-  const stream = new LiveStream(audience, source);
-  audience.hub.join(stream);
-  audience.onLeave(() => stream.end());
+  const stream = new LiveStream(context, source);
+  context.hub.join(stream);
+  context.onLeave(() => stream.end());
   try {
     await stream.start();
     return stream;
@@ -61,7 +61,7 @@ const RETRY_MS = 1000;
  * An iterator of its own rather than a generator: a generator that waits is not freed when the client leaves.
  */
 class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
-  readonly #audience: Audience;
+  readonly #context: StreamContext;
   readonly #source: Source<Event>;
   /** Names one life of the user's records, if there are any. */
   #epoch: string | undefined;
@@ -77,13 +77,13 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   #proceed: (() => void) | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(audience: Audience, source: Source<Event>) {
-    this.#audience = audience;
+  constructor(context: StreamContext, source: Source<Event>) {
+    this.#context = context;
     this.#source = source;
   }
 
   get viewer(): Viewer {
-    return this.#audience.viewer;
+    return this.#context.viewer;
   }
 
   async start(): Promise<void> {
@@ -131,7 +131,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   end(): void {
     this.#hasEnded = true;
     this.#ready = [];
-    this.#audience.hub.leave(this);
+    this.#context.hub.leave(this);
     this.#proceed?.();
   }
 
@@ -185,13 +185,13 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
       this.#ready = [...events];
       this.#isStale ||= seen < reached;
       if (announcedAt !== undefined && events.length > 0) {
-        this.#audience.hub.delivered((performance.now() - announcedAt) / 1000);
+        this.#context.hub.delivered((performance.now() - announcedAt) / 1000);
       }
     } catch (error) {
       if (this.#hasEnded) return;
       this.#announcedAt = announcedAt;
       // Nothing is lost: it is read again once the database answers.
-      this.#audience.log.warn({ err: error }, 'reading for a subscription failed; trying again');
+      this.#context.log.warn({ err: error }, 'reading for a subscription failed; trying again');
       await this.#retry();
     }
   }
@@ -208,7 +208,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   #state(): Promise<Revisions | undefined> {
-    return findRevision(this.#audience.em, this.viewer.userId);
+    return findRevision(this.#context.em, this.viewer.userId);
   }
 
   #isAnotherLife(state: Revisions | undefined): boolean {

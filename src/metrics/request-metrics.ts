@@ -1,7 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import { Counter, Histogram, type Registry } from 'prom-client';
 import type { AnsweredRequest } from '../http/request-log.ts';
-import { createRouteNames } from './route-names.ts';
 
 /** Methods that are told apart; any other is `_OTHER` (OpenTelemetry, HTTP semantic conventions). */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
@@ -21,11 +20,10 @@ const SEVERAL = 'several';
  */
 export function createRequestMetrics(
   registry: Registry,
-  templates: readonly string[],
+  nameRoute: (path: string) => string,
   schema: GraphQLSchema,
 ): (request: AnsweredRequest) => void {
   const registers = [registry];
-  const nameRoute = createRouteNames(templates);
   const operationTypes = listOperationTypes(schema);
   const requests = new Histogram({
     name: 'http_server_request_duration_seconds',

@@ -9,7 +9,7 @@ export type GatewayState = {
   liveSubscribers: Reading;
   isListening(): boolean;
   pools(): PoolState[];
-  rememberedTokens: Reading;
+  cachedTokens: Reading;
   /** Seconds since the key set was fetched; undefined where it never was, and where it is not fetched at all. */
   keySetAge: Reading;
   /** Undefined where none is configured. */
@@ -26,7 +26,7 @@ export function createStateMetrics(registry: Registry, state: GatewayState): voi
     'Whether announcements of changes arrive, by which live events come at once: 1 or 0.',
     () => Number(state.isListening()),
   );
-  gauge('gateway_remembered_tokens', 'Verified tokens in memory, at most 10,000.', state.rememberedTokens);
+  gauge('gateway_cached_tokens', 'Verified tokens in memory, at most 10,000.', state.cachedTokens);
   gauge('gateway_key_set_age_seconds', 'Time since the key set was fetched.', state.keySetAge);
   const { isRedisUp } = state;
   if (isRedisUp !== undefined) {

@@ -12,7 +12,7 @@ import {
   placesInput,
 } from '../revisions/batch.ts';
 import type { Notification } from './notification.entity.ts';
-import { type NotificationKind, notificationKinds } from './notification-kind.ts';
+import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 
 /** The columns of unlimited length, by property. */
 const texts = {

@@ -1,13 +1,14 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
+import { announceRecords } from '../live/announce-records.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { ChangeCursor } from '../revisions/change-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
-import { changeNumbered } from './change-numbered.ts';
 import type { Notification } from './notification.entity.ts';
-import { type NotificationKind, notificationKinds } from './notification-kind.ts';
+import { type NotificationKind, notificationKinds } from './notification.enums.ts';
+import { updateWithRevisions } from './update-with-revisions.ts';
 
 /** Which notifications to dismiss: by their IDs, or all active ones that the user can have seen. */
 export type DismissFilter =
@@ -34,16 +35,13 @@ export async function dismissNotifications(
     const { kinds, projectId, upTo } = filter;
     return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectId, ...upTo, now });
   });
-  dismissed.sort((a, b) => a.revision - b.revision);
-  const last = dismissed.at(-1);
-  if (last !== undefined) announce({ user: userId, topic: 'notifications', revision: last.revision });
-  return dismissed;
+  return announceRecords(announce, userId, 'notifications', dismissed);
 }
 
 type Chosen = { userId: string; now: Time };
 
 const dismissByIds = statement((db, slots: Slots<Chosen & { ids: readonly string[] }>) =>
-  changeNumbered(
+  updateWithRevisions(
     db,
     slots,
     (eb) => eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', sql<string>`any(${slots.slot('ids')})`)]),
@@ -55,7 +53,7 @@ type Seen = Chosen & ChangeCursor & { kinds: readonly NotificationKind[]; projec
 
 const dismissSeen = statement((db, slots: Slots<Seen>) => {
   const { slot } = slots;
-  return changeNumbered(
+  return updateWithRevisions(
     db,
     slots,
     (eb) =>

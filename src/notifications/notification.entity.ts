@@ -1,14 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { idColumn, textColumn, timeColumn, wordColumn } from '../database/columns.ts';
-import { notificationKinds } from './notification-kind.ts';
+import { enumColumn, idColumn, textColumn, timeColumn } from '../database/columns.ts';
+import { notificationKinds, notificationStatuses, resolutions } from './notification.enums.ts';
 import type { NotificationPayload } from './payload.ts';
-
-export const notificationStatuses = ['active', 'resolved', 'dismissed'] as const;
-export type NotificationStatus = (typeof notificationStatuses)[number];
-
-/** Why a notification was resolved; `superseded` is set by the gateway alone. */
-export const resolutions = ['answered', 'resumed', 'task_deleted', 'superseded'] as const;
-export type Resolution = (typeof resolutions)[number];
 
 export const NotificationSchema = defineEntity({
   name: 'Notification',
@@ -18,9 +11,9 @@ export const NotificationSchema = defineEntity({
     id: idColumn().primary(),
     /** The user's revision at the last change of this notification; no two of a user share one. */
     revision: p.bigint('number'),
-    kind: wordColumn(notificationKinds),
-    status: wordColumn(notificationStatuses),
-    resolvedBy: wordColumn(resolutions).strictNullable(),
+    kind: enumColumn(notificationKinds),
+    status: enumColumn(notificationStatuses),
+    resolvedBy: enumColumn(resolutions).strictNullable(),
     taskId: idColumn(),
     taskName: textColumn().strictNullable(),
     projectId: idColumn(),
@@ -66,10 +59,10 @@ export const TaskResolutionSchema = defineEntity({
   properties: {
     userId: idColumn().primary(),
     taskId: idColumn().primary(),
-    kind: wordColumn(notificationKinds).primary(),
+    kind: enumColumn(notificationKinds).primary(),
     /** Events of the task and kind up to this time are resolved, also those that arrive later. */
     resolvedBefore: timeColumn(),
-    resolvedBy: wordColumn(resolutions),
+    resolvedBy: enumColumn(resolutions),
     updatedAt: timeColumn(),
   },
   indexes: [{ name: 'task_resolution_age', properties: ['updatedAt'] }],

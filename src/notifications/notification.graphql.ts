@@ -1,29 +1,14 @@
 import { builder } from '../graphql/builder.ts';
 import { reads, readsBelow } from '../graphql/reads.ts';
 import type { Notification } from './notification.entity.ts';
-import { NotificationKindEnum } from './notification-kind.graphql.ts';
-import type { NotificationKind } from './notification-kind.ts';
+import type { NotificationKind } from './notification.enums.ts';
+import {
+  NotificationKindEnum,
+  NotificationStatusEnum,
+  ResolutionEnum,
+} from './notification-enums.graphql.ts';
 import { PlanRequested, QuestionRequested, TaskResult } from './payload.graphql.ts';
 import { requirePayload } from './payload.ts';
-
-export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
-  description: 'How a notification stands.',
-  values: {
-    ACTIVE: { value: 'active', description: 'It waits for the user.' },
-    RESOLVED: { value: 'resolved', description: 'The platform no longer waits for it.' },
-    DISMISSED: { value: 'dismissed', description: 'The user has put it away.' },
-  } as const,
-});
-
-const ResolutionEnum = builder.enumType('Resolution', {
-  description: 'Why a notification was resolved.',
-  values: {
-    ANSWERED: { value: 'answered', description: 'Somebody answered it.' },
-    RESUMED: { value: 'resumed', description: 'The task went on without an answer.' },
-    TASK_DELETED: { value: 'task_deleted', description: 'The task is gone.' },
-    SUPERSEDED: { value: 'superseded', description: 'A later one of the same task and kind took its place.' },
-  } as const,
-});
 
 const Task = builder.objectRef<Notification>('NotificationTask').implement({
   description: 'The task that a notification is about.',

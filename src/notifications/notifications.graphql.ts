@@ -6,8 +6,8 @@ import { maxItems } from '../graphql/rules.ts';
 import { entityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
-import { NotificationStatusEnum, NotificationUnion } from './notification.graphql.ts';
-import { NotificationKindEnum } from './notification-kind.graphql.ts';
+import { NotificationUnion } from './notification.graphql.ts';
+import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
 import {
   countNotifications,
   dismissNotification,

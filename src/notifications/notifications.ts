@@ -18,8 +18,13 @@ import type { Writer } from '../live/announcer.ts';
 import { changeAtOnce } from '../revisions/change.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
-import { type Notification, type NotificationStatus, notificationStatuses } from './notification.entity.ts';
-import { type NotificationKind, notificationKinds } from './notification-kind.ts';
+import type { Notification } from './notification.entity.ts';
+import {
+  type NotificationKind,
+  type NotificationStatus,
+  notificationKinds,
+  notificationStatuses,
+} from './notification.enums.ts';
 
 /** Which of a user's notifications; an empty list or none is no filter. */
 export type NotificationFilter = {

@@ -3,7 +3,7 @@ import { ValidationError } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
 import { boundedText, jsonRuleFor } from '../graphql/rules.ts';
 import { MAX_LENGTH } from '../values/text.ts';
-import { TaskStatusEnum } from './payload.graphql.ts';
+import { TaskStatusEnum } from './notification-enums.graphql.ts';
 import type { NotificationContent, TaskResultPayload } from './payload.ts';
 
 const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });
@@ -96,10 +96,10 @@ export function toContent(
   path: readonly (string | number)[],
 ): NotificationContent {
   const { planRequested: plan, questionRequested: question, taskFailed, taskResponseReady } = given;
-  if (plan && holds(PlanInput, plan.input)) {
+  if (plan && matchesShape(PlanInput, plan.input)) {
     return { kind: 'plan_requested', payload: { toolId: plan.toolId, input: plan.input } };
   }
-  if (question && holds(QuestionInput, question.input)) {
+  if (question && matchesShape(QuestionInput, question.input)) {
     return { kind: 'question_requested', payload: { toolId: question.toolId, input: question.input } };
   }
   if (taskFailed) return { kind: 'task_failed', payload: toResult(taskFailed) };
@@ -109,7 +109,7 @@ export function toContent(
   ]);
 }
 
-function holds<Shape extends z.ZodType>(shape: Shape, value: unknown): value is z.output<Shape> {
+function matchesShape<Shape extends z.ZodType>(shape: Shape, value: unknown): value is z.output<Shape> {
   return shape.safeParse(value).success;
 }
 

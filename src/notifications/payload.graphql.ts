@@ -1,4 +1,5 @@
 import { builder } from '../graphql/builder.ts';
+import { TaskStatusEnum } from './notification-enums.graphql.ts';
 import type {
   AskUserQuestion,
   AskUserQuestionOption,
@@ -6,14 +7,6 @@ import type {
   QuestionRequestedPayload,
   TaskResultPayload,
 } from './payload.ts';
-
-export const TaskStatusEnum = builder.enumType('TaskStatus', {
-  description: 'How a task stands after a result.',
-  values: {
-    AWAITING_INPUT: { value: 'awaiting_input', description: 'It waits for the user.' },
-    ERRORED: { value: 'errored', description: 'It stopped with an error.' },
-  } as const,
-});
 
 export const PlanRequested = builder.objectRef<PlanRequestedPayload>('PlanRequestedPayload').implement({
   description: "A plan's approval is asked for.",

@@ -1,4 +1,4 @@
-import type { NotificationKind } from './notification-kind.ts';
+import type { NotificationKind, TaskStatus } from './notification.enums.ts';
 
 /** JSON that came from outside and goes back as it came. */
 export type JsonObject = { readonly [key: string]: unknown };
@@ -28,9 +28,6 @@ export type QuestionRequestedPayload = {
   toolId: string;
   input: JsonObject & { questions: AskUserQuestion[] };
 };
-
-export const taskStatuses = ['awaiting_input', 'errored'] as const;
-export type TaskStatus = (typeof taskStatuses)[number];
 
 /** A task failed or has an answer. */
 export type TaskResultPayload = {

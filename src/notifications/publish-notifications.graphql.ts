@@ -6,6 +6,7 @@ import { MAX_LENGTH } from '../values/text.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import type { NotificationDraft } from './notification-draft.ts';
 import { NotificationPayloadInput, toContent } from './payload-input.graphql.ts';
+import { channels } from './preferences/preferences.ts';
 import { type Publication, publishNotifications } from './publish-notifications.ts';
 
 const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
@@ -42,9 +43,9 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
 const ChannelEnum = builder.enumType('NotificationChannel', {
   description: 'A way to reach a user.',
   values: {
-    EMAIL: { description: 'Electronic mail.' },
-    PUSH: { description: 'Push message to a device.' },
-    CHAT_DM: { description: 'Direct message in the chat.' },
+    EMAIL: { value: 'emailEnabled', description: 'Electronic mail.' },
+    PUSH: { value: 'pushEnabled', description: 'Push message to a device.' },
+    CHAT_DM: { value: 'chatDmEnabled', description: 'Direct message in the chat.' },
   } as const,
 });
 
@@ -56,11 +57,7 @@ const PublishNotificationPayload = builder.objectRef<Publication>('PublishNotifi
     channels: t.field({
       type: [ChannelEnum],
       description: "The channels that the user's preferences leave on for its kind.",
-      resolve: ({ channels: { emailEnabled, pushEnabled, chatDmEnabled } }) => [
-        ...(emailEnabled ? (['EMAIL'] as const) : []),
-        ...(pushEnabled ? (['PUSH'] as const) : []),
-        ...(chatDmEnabled ? (['CHAT_DM'] as const) : []),
-      ],
+      resolve: (publication) => channels.filter((channel) => publication.channels[channel]),
     }),
   }),
 });
@@ -107,8 +104,8 @@ builder.mutationFields((t) => ({
       input: t.arg({ type: PublishNotificationInput, required: true, description: 'The notification.' }),
     },
     resolve: async (_root, { input }, context) => {
-      const post = { userId: input.userId, draft: toDraft(input, ['input']), path: ['input'] };
-      const [publication] = await publishNotifications(context, [post], context.now);
+      const request = { userId: input.userId, draft: toDraft(input, ['input']), path: ['input'] };
+      const [publication] = await publishNotifications(context, [request], context.now);
       return publication;
     },
   }),
@@ -122,11 +119,11 @@ builder.mutationFields((t) => ({
       input: t.arg({ type: PublishNotificationsInput, required: true, description: 'The notifications.' }),
     },
     resolve: async (_root, { input }, context) => {
-      const posts = input.notifications.map((given, index) => {
+      const requests = input.notifications.map((given, index) => {
         const path = ['input', 'notifications', index];
         return { userId: given.userId, draft: toDraft(given, path), path };
       });
-      return { results: await publishNotifications(context, posts, context.now) };
+      return { results: await publishNotifications(context, requests, context.now) };
     },
   }),
 }));

@@ -11,7 +11,7 @@ import type { Channels } from './preferences/preferences.ts';
 import { readPublications } from './read-publications.ts';
 
 /** A draft, whose inbox it goes to, and where it is in the arguments. */
-export type Post = { userId: string; draft: NotificationDraft; path: readonly (string | number)[] };
+export type PublishRequest = { userId: string; draft: NotificationDraft; path: readonly (string | number)[] };
 
 /** `created` is false if the same notification was stored before. */
 export type Publication = { notification: Notification; created: boolean; channels: Channels };
@@ -23,11 +23,11 @@ export type Publication = { notification: Notification; created: boolean; channe
  */
 export async function publishNotifications(
   { em, announce }: Writer,
-  posts: readonly Post[],
+  requests: readonly PublishRequest[],
   now: Time,
 ): Promise<Publication[]> {
-  if (posts.length === 0) return [];
-  const drafts = posts.map(({ userId, draft }) => ({
+  if (requests.length === 0) return [];
+  const drafts = requests.map(({ userId, draft }) => ({
     ...draft,
     userId,
     id: draft.id ?? randomUUID(),
@@ -41,7 +41,7 @@ export async function publishNotifications(
       Promise.all(
         drafts.map((draft, index) =>
           run(insertPublication, draft, (error) =>
-            isTaken(error) ? idTaken(posts[index], draft.id) : error,
+            isTaken(error) ? idTaken(requests[index], draft.id) : error,
           ),
         ),
       ),
@@ -74,8 +74,8 @@ function isTaken(error: Error): boolean {
   return error instanceof DatabaseError && error.constraint === 'notification_pkey';
 }
 
-function idTaken(post: Post | undefined, id: string): ConflictError {
+function idTaken(request: PublishRequest | undefined, id: string): ConflictError {
   const message = 'is taken by a notification with other content';
-  const fault = { path: [...(post?.path ?? []), 'id'], message, value: id };
-  return new ConflictError('The id is taken by a notification with other content.', [fault]);
+  const issue = { path: [...(request?.path ?? []), 'id'], message, value: id };
+  return new ConflictError('The id is taken by a notification with other content.', [issue]);
 }

@@ -13,12 +13,16 @@ export const readPublications = statement(
           .onRef('Notification.userId', '=', 'wanted.user')
           .onRef('Notification.id', '=', 'wanted.notification'),
       )
-      .leftJoin('Preference', (join) =>
+      .leftJoin('NotificationPreference', (join) =>
         join
-          .onRef('Preference.userId', '=', 'Notification.userId')
-          .onRef('Preference.notificationKind', '=', 'Notification.kind'),
+          .onRef('NotificationPreference.userId', '=', 'Notification.userId')
+          .onRef('NotificationPreference.notificationKind', '=', 'Notification.kind'),
       )
       .selectAll('Notification')
-      .select(['Preference.emailEnabled', 'Preference.pushEnabled', 'Preference.chatDmEnabled']);
+      .select([
+        'NotificationPreference.emailEnabled',
+        'NotificationPreference.pushEnabled',
+        'NotificationPreference.chatDmEnabled',
+      ]);
   },
 );

@@ -3,17 +3,8 @@ import { builder } from '../graphql/builder.ts';
 import { maxItems, notAheadRule } from '../graphql/rules.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
-import { NotificationKindEnum } from './notification-kind.graphql.ts';
+import { NotificationKindEnum, ResolveReasonEnum } from './notification-enums.graphql.ts';
 import { resolveNotifications } from './resolve-notifications.ts';
-
-const ResolveReasonEnum = builder.enumType('ResolveReason', {
-  description: 'Why the platform no longer waits for an answer.',
-  values: {
-    ANSWERED: { value: 'answered', description: 'Somebody answered it.' },
-    RESUMED: { value: 'resumed', description: 'The task went on without an answer.' },
-    TASK_DELETED: { value: 'task_deleted', description: 'The task is gone.' },
-  } as const,
-});
 
 const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput', {
   description: 'Which notifications to resolve.',

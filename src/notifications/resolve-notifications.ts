@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
+import { announceRecords } from '../live/announce-records.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
-import { changeNumbered } from './change-numbered.ts';
-import type { Notification, Resolution } from './notification.entity.ts';
-import { type NotificationKind, notificationKinds } from './notification-kind.ts';
+import type { Notification } from './notification.entity.ts';
+import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
+import { updateWithRevisions } from './update-with-revisions.ts';
 
 /** Which notifications of a task: of all kinds unless some are listed, and with `before` only those up to that time. */
 export type TaskFilter = {
@@ -19,7 +20,7 @@ type Input = {
   taskId: string;
   kinds: readonly NotificationKind[];
   before: Time | null;
-  reason: Resolution;
+  reason: ResolveReason;
   now: Time;
 };
 
@@ -31,22 +32,19 @@ export async function resolveNotifications(
   { em, announce }: Writer,
   userId: string,
   { taskId, kinds, before = null }: TaskFilter,
-  reason: Exclude<Resolution, 'superseded'>,
+  reason: ResolveReason,
   now: Time,
 ): Promise<Notification[]> {
   const input: Input = { userId, taskId, kinds: kinds ?? notificationKinds, before, reason, now };
   const [resolved] = await change(em, [userId], (run) =>
     Promise.all([run(resolveActive, input), before === null ? [] : run(keepResolution, input)]),
   );
-  resolved.sort((a, b) => a.revision - b.revision);
-  const last = resolved.at(-1);
-  if (last !== undefined) announce({ user: userId, topic: 'notifications', revision: last.revision });
-  return resolved;
+  return announceRecords(announce, userId, 'notifications', resolved);
 }
 
 const resolveActive = statement((db, slots: Slots<Input>) => {
   const { slot } = slots;
-  return changeNumbered(
+  return updateWithRevisions(
     db,
     slots,
     (eb) =>

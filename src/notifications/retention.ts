@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { advisoryLocks } from '../database/advisory-locks.ts';
 import { type EntityManager, query } from '../database/database.ts';
 import type { Writer } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
@@ -10,9 +11,6 @@ const BATCH = 500;
 const EVERY_MS = 3_600_000;
 
 const DAY_MS = 86_400_000;
-
-/** Any number, the same in every gateway. */
-const RETENTION_LOCK = 7_204_983;
 
 /** Removes old notifications at once and then every hour, until it is stopped; 0 days keep them for ever. */
 export function startRetention(writer: Writer, days: number, log: Log): { stop(): Promise<void> } {
@@ -61,7 +59,7 @@ type Batch = { userId: string; revision: number; removed: number };
 
 async function deleteBatch(em: EntityManager, before: Time): Promise<Batch | undefined> {
   return em.transactional(async (em) => {
-    const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${RETENTION_LOCK}) as free`;
+    const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLocks.retention}) as free`;
     const { rows } = await lock.execute(query(em));
     if (!rows[0]?.free) return undefined;
     // Locked as found: a user who was deleted meanwhile is not brought back.

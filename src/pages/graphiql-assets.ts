@@ -5,8 +5,8 @@
  */
 import * as graphiql from '@graphql-yoga/render-graphiql/graphiql';
 import { readExamples } from './graphiql-examples.ts';
-import { type PageFiles, renderBootScript } from './graphiql-page.ts';
-import { type Assets, addAsset } from './page.ts';
+import { renderBootScript } from './graphiql-page.ts';
+import { type Assets, addAsset, type PageFiles } from './page.ts';
 
 /** What the page loads, and all files by name. */
 export type Prepared = { files: PageFiles; assets: Assets };

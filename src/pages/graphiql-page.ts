@@ -1,7 +1,5 @@
 import type { Example } from './graphiql-examples.ts';
-
-/** The names, below the page's own address, of the files that the page loads. */
-export type PageFiles = { script: string; style: string; icon: string; boot: string };
+import { type PageFiles, renderHtml } from './page.ts';
 
 /** The names of the editors' worker scripts, each relative to the boot script's address. */
 export type WorkerFiles = { editorWorkerService: string; json: string; graphql: string };
@@ -15,28 +13,20 @@ const headersWithoutToken = `{
 }`;
 
 /**
- * The page's HTML, with a token for its header editor or without. It has no inline script, and all its addresses are
- * relative, so that a proxy may add a prefix.
+ * The HTML of GraphiQL, with or without a token for its header editor.
  * @param token a JWT, which needs no escaping: it is letters, digits, `-`, `_` and `.` (RFC 7515, section 7.1)
  */
-export function renderPage(files: PageFiles, token: string | null): string {
-  return `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width">
-    <title>Account gateway: GraphiQL</title>
-    <link rel="icon" href="${files.icon}">
-    <link rel="stylesheet" href="${files.style}">
-    <script src="${files.boot}" defer></script>
-    <script src="${files.script}" defer></script>
-  </head>
-  <body class="no-focus-outline">
+export function renderPage({ script, style, icon, boot }: PageFiles, token: string | null): string {
+  return renderHtml({
+    title: 'GraphiQL',
+    icon,
+    style,
+    scripts: [boot, script],
+    body: `  <body class="no-focus-outline">
     <noscript>GraphiQL needs JavaScript.</noscript>
     <div id="root"${token === null ? '' : ` data-token="${token}"`}></div>
-  </body>
-</html>
-`;
+  </body>`,
+  });
 }
 
 /**

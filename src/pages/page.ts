@@ -12,6 +12,34 @@ export type Asset = { type: string; plain: Uint8Array; gzip: Uint8Array };
 /** Files by names that change with their content, so that they may be cached for good. */
 export type Assets = Map<string, Asset>;
 
+/** The names of the files that a page loads, relative to the page's own address. */
+export type PageFiles = { script: string; style: string; icon: string; boot: string };
+
+/** What an HTML page consists of. */
+type Page = Pick<PageFiles, 'style' | 'icon'> & {
+  title: string;
+  /** Loaded in this order. */
+  scripts: readonly string[];
+  body: string;
+};
+
+/** Renders a page without inline scripts. All its addresses are relative, so that a proxy may add a prefix. */
+export function renderHtml({ title, icon, style, scripts, body }: Page): string {
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width">
+    <title>Account gateway: ${title}</title>
+    <link rel="icon" href="${icon}">
+    <link rel="stylesheet" href="${style}">
+${scripts.map((script) => `    <script src="${script}" defer></script>`).join('\n')}
+  </head>
+${body}
+</html>
+`;
+}
+
 /** The media types of files by their extension. */
 const types = {
   js: 'text/javascript; charset=utf-8',

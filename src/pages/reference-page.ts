@@ -1,25 +1,17 @@
-/** The names, below the page's own address, of the files that the page loads. */
-type PageFiles = { script: string; style: string; icon: string; boot: string };
+import { type PageFiles, renderHtml } from './page.ts';
 
-/** The page's HTML. It has no inline script, and all its addresses are relative, so that a proxy may add a prefix. */
-export function renderPage(files: PageFiles): string {
-  return `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width">
-    <title>Account gateway: REST reference</title>
-    <link rel="icon" href="${files.icon}">
-    <link rel="stylesheet" href="${files.style}">
-    <script src="${files.script}" defer></script>
-    <script src="${files.boot}" defer></script>
-  </head>
-  <body>
+/** The HTML of the REST reference. */
+export function renderPage({ script, style, icon, boot }: PageFiles): string {
+  return renderHtml({
+    title: 'REST reference',
+    icon,
+    style,
+    scripts: [script, boot],
+    body: `  <body>
     <noscript>The reference needs JavaScript. The document itself is <a href="openapi.json">openapi.json</a>.</noscript>
     <div id="root"></div>
-  </body>
-</html>
-`;
+  </body>`,
+  });
 }
 
 /** The script that draws the reference. It runs when Swagger UI's own script has. */

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
+import { advisoryLocks } from '../database/advisory-locks.ts';
 import { type Cluster, DATABASE, openCluster, removeLeftovers, USER } from './embedded-cluster.ts';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
 import { type Postmaster, readPostmaster, startPostmaster, stopPostmaster } from './embedded-postmaster.ts';
@@ -20,7 +21,6 @@ export type EmbeddedPostgresOptions = { dataDir: string; notice(line: string): v
 /** A connection to the server; it owns the server while it holds the lock. */
 type Session = { client: pg.Client; postmaster: Postmaster; owns: boolean };
 
-const OWNERSHIP_LOCK = 7_204_981;
 const PATIENCE_MS = 30_000;
 const POLL_MS = 50;
 const RETAKE_MS = 200;
@@ -151,7 +151,7 @@ async function takeLock(client: pg.Client, timeoutMs: number): Promise<boolean> 
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
-      OWNERSHIP_LOCK,
+      advisoryLocks.embeddedServer,
     ]);
     if (rows[0]?.taken) return true;
     if (Date.now() >= deadline) return false;

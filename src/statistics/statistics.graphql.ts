@@ -1,16 +1,16 @@
 import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import type { NotificationStatus } from '../notifications/notification.entity.ts';
-import { NotificationStatusEnum } from '../notifications/notification.graphql.ts';
-import { NotificationKindEnum } from '../notifications/notification-kind.graphql.ts';
-import type { NotificationKind } from '../notifications/notification-kind.ts';
-import type { WorkspaceStatus } from '../workspaces/workspace.entity.ts';
+import { enumValues } from '../graphql/enum-values.ts';
+import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
+import { NotificationKindEnum, NotificationStatusEnum } from '../notifications/notification-enums.graphql.ts';
+import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
 import { WorkspaceStatusEnum } from '../workspaces/workspaces.graphql.ts';
 import {
   type CredentialState,
   countCredentialsByState,
   countNotificationsByKindAndStatus,
   countWorkspacesByStatus,
+  credentialStates,
 } from './statistics.ts';
 
 const NotificationCount = builder
@@ -36,11 +36,11 @@ const WorkspaceCount = builder
 
 const CredentialStateEnum = builder.enumType('EditorCredentialState', {
   description: 'How a stored credential stands.',
-  values: {
-    CONNECTED: { value: 'connected', description: 'In use.' },
-    NEEDS_REAUTH: { value: 'needs_reauth', description: 'Reported as failed.' },
-    UNREADABLE: { value: 'unreadable', description: 'Its key is not configured.' },
-  } as const,
+  values: enumValues(credentialStates, {
+    connected: 'In use.',
+    needs_reauth: 'Reported as failed.',
+    unreadable: 'Its key is not configured.',
+  }),
 });
 
 const CredentialCount = builder

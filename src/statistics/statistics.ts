@@ -1,8 +1,7 @@
 import { type EntityManager, query } from '../database/database.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
-import type { NotificationStatus } from '../notifications/notification.entity.ts';
-import type { NotificationKind } from '../notifications/notification-kind.ts';
-import type { WorkspaceStatus } from '../workspaces/workspace.entity.ts';
+import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
+import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
 
 /** How the stored credentials of all users stand. */
 export const credentialStates = ['connected', 'needs_reauth', 'unreadable'] as const;

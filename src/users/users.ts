@@ -36,7 +36,13 @@ const removeRevisions = statement((db, { slot }: OfUser) =>
     .returning(sql<number>`notifications + workspaces + editor_auth`.as('sum')),
 );
 
-const tables = ['Notification', 'TaskResolution', 'Preference', 'Workspace', 'WorkspaceDeletion'] as const;
+const tables = [
+  'Notification',
+  'TaskResolution',
+  'NotificationPreference',
+  'Workspace',
+  'WorkspaceDeletion',
+] as const;
 
 /** Each removes the user's rows of one table, and returns one row if there were any. */
 const removals = tables.map((table) =>

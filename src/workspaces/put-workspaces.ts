@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
+import { announceRecords } from '../live/announce-records.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -17,10 +18,7 @@ export async function putWorkspaces(
   states: readonly WorkspaceState[],
 ): Promise<Workspace[]> {
   const stored = await change(em, [userId], (run) => run(storeNewer, { userId, states: toRows(states) }));
-  stored.sort((a, b) => a.revision - b.revision);
-  const last = stored.at(-1);
-  if (last !== undefined) announce({ user: userId, topic: 'workspaces', revision: last.revision });
-  return stored;
+  return announceRecords(announce, userId, 'workspaces', stored);
 }
 
 /** The states with the columns of their table as keys. */

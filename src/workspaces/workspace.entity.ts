@@ -1,8 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { idColumn, secretColumn, textColumn, timeColumn, wordColumn } from '../database/columns.ts';
-
-export const workspaceStatuses = ['creating', 'starting', 'running', 'stopping', 'stopped', 'error'] as const;
-export type WorkspaceStatus = (typeof workspaceStatuses)[number];
+import { enumColumn, idColumn, secretColumn, textColumn, timeColumn } from '../database/columns.ts';
+import { workspaceStatuses } from './workspace.enums.ts';
 
 export const WorkspaceSchema = defineEntity({
   name: 'Workspace',
@@ -13,7 +11,7 @@ export const WorkspaceSchema = defineEntity({
     /** The user's revision of workspaces at the last change of this one; no two of a user share one. */
     revision: p.bigint('number'),
     projectId: idColumn(),
-    status: wordColumn(workspaceStatuses),
+    status: enumColumn(workspaceStatuses),
     cpuKind: textColumn(),
     cpus: p.integer(),
     memoryMb: p.integer(),

@@ -1,26 +1,28 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
+import { enumValues } from '../graphql/enum-values.ts';
 import { reads, readsBelow, selectedProperties } from '../graphql/reads.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
 import { entityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
+import { workspaceStatuses } from './workspace.enums.ts';
 import { type WorkspaceEvent, watchWorkspaces } from './workspace-events.ts';
 import { countWorkspaces, listWorkspaces } from './workspaces.ts';
 
 /** The statuses of a workspace. */
 export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
   description: 'How a workspace stands.',
-  values: {
-    CREATING: { value: 'creating', description: 'Being made.' },
-    STARTING: { value: 'starting', description: 'Being started.' },
-    RUNNING: { value: 'running', description: 'Running.' },
-    STOPPING: { value: 'stopping', description: 'Being stopped.' },
-    STOPPED: { value: 'stopped', description: 'Stopped.' },
-    ERROR: { value: 'error', description: 'Failed; `errorMessage` may say why.' },
-  } as const,
+  values: enumValues(workspaceStatuses, {
+    creating: 'Being made.',
+    starting: 'Being started.',
+    running: 'Running.',
+    stopping: 'Being stopped.',
+    stopped: 'Stopped.',
+    error: 'Failed; `errorMessage` may say why.',
+  }),
 });
 
 const Hardware = builder.objectRef<Workspace>('Hardware').implement({
@@ -119,19 +121,19 @@ builder.queryField('workspaces', (t) =>
 );
 
 const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
-  description: 'A workspace as a change left it.',
+  description: 'A change of a workspace.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'Which workspace.' }),
+    workspaceId: t.exposeID('id', { description: "The workspace's ID." }),
     workspace: t.expose('workspace', {
       type: WorkspaceType,
       nullable: true,
-      description: 'In its newest state; null once it is gone.',
+      description: 'The current state; null if the workspace was deleted.',
       extensions: readsBelow,
     }),
   }),
 });
 
-builder.subscriptionField('workspaceChanged', (t) =>
+builder.subscriptionField('workspaceEvents', (t) =>
   t.field({
     access: accountRead,
     type: WorkspaceEventType,

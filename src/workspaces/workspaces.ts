@@ -13,7 +13,8 @@ import {
 } from '../database/page.ts';
 import { type Inputs, prepared } from '../database/prepared.ts';
 import { selectTag } from '../revisions/revisions.ts';
-import { type Workspace, type WorkspaceStatus, workspaceStatuses } from './workspace.entity.ts';
+import type { Workspace } from './workspace.entity.ts';
+import { type WorkspaceStatus, workspaceStatuses } from './workspace.enums.ts';
 
 /** Which of a user's workspaces; an empty list or none is no filter. */
 export type WorkspaceFilter = {

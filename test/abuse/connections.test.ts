@@ -113,7 +113,7 @@ test('a client that does not read a large list is disconnected, even if it goes 
 
 test('a live stream whose client stopped reading is ended; one without events lives on', async () => {
   const idle = await watchEvents(impatient, 'idle');
-  const body = JSON.stringify({ query: 'subscription { workspaceChanged { workspace { errorMessage } } }' });
+  const body = JSON.stringify({ query: 'subscription { workspaceEvents { workspace { errorMessage } } }' });
   const lines = [
     'Accept: text/event-stream',
     'Content-Type: application/json',
@@ -122,7 +122,7 @@ test('a live stream whose client stopped reading is ended; one without events li
   const head = ['POST /graphql HTTP/1.1', 'Host: a', `Authorization: Bearer ${token}`, ...lines, '', ''];
   const connection = await openUnread(impatient, head.join('\r\n') + body);
 
-  await givenUp({ operation: 'workspaceChanged' });
+  await givenUp({ operation: 'workspaceEvents' });
   connection.close();
   await publish(impatient, 'idle');
   expect(await nextEvent(idle)).toMatchObject({ type: 'CREATED' });

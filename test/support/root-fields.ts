@@ -29,7 +29,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   dismissNotification: () => ({ input: { id: 'unknown' } }),
   dismissNotifications: () => ({ input: { ids: ['unknown'] } }),
   editorAuth: () => ({}),
-  editorAuthChanged: () => ({}),
+  editorAuthEvents: () => ({}),
   editorCredential: (userId) => ({ userId }),
   notification: () => ({ id: 'unknown' }),
   notificationCounts: () => ({}),
@@ -65,7 +65,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   statistics: () => ({}),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),
   updateNotificationPreferences: () => ({ input: { preferences: [] } }),
-  workspaceChanged: () => ({}),
+  workspaceEvents: () => ({}),
   workspaces: () => ({}),
 };
 

@@ -3,7 +3,7 @@ import type { Tables } from '../../database/database.ts';
 import { prepared } from '../../database/prepared.ts';
 import { type Slots, statement } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
-import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
+import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
 
 /** Preferences as a statement takes them, column by column. */
 export type PreferenceColumns = {
@@ -18,7 +18,7 @@ export type PreferenceColumns = {
 function insertion(db: Kysely<Tables>, { slot }: Slots<PreferenceColumns>) {
   const now = slot('now', 'timestamptz');
   return db
-    .insertInto('Preference')
+    .insertInto('NotificationPreference')
     .columns([
       'userId',
       'notificationKind',
@@ -49,9 +49,9 @@ export const storeChanged = statement((db, slots: Slots<PreferenceColumns>) =>
       }))
       .where((eb) =>
         eb.or([
-          eb('excluded.emailEnabled', '<>', eb.ref('Preference.emailEnabled')),
-          eb('excluded.pushEnabled', '<>', eb.ref('Preference.pushEnabled')),
-          eb('excluded.chatDmEnabled', '<>', eb.ref('Preference.chatDmEnabled')),
+          eb('excluded.emailEnabled', '<>', eb.ref('NotificationPreference.emailEnabled')),
+          eb('excluded.pushEnabled', '<>', eb.ref('NotificationPreference.pushEnabled')),
+          eb('excluded.chatDmEnabled', '<>', eb.ref('NotificationPreference.chatDmEnabled')),
         ]),
       ),
   ),
@@ -64,7 +64,7 @@ export const storeMissing = statement((db, slots: Slots<PreferenceColumns>) =>
 
 function storedPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string }>) {
   return db
-    .selectFrom('Preference')
+    .selectFrom('NotificationPreference')
     .selectAll()
     .where('userId', '=', slot('userId'))
     .limit(notificationKinds.length);

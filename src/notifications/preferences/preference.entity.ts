@@ -1,13 +1,13 @@
 import { defineEntity, p } from '@mikro-orm/core';
-import { idColumn, timeColumn, wordColumn } from '../../database/columns.ts';
-import { notificationKinds } from '../notification-kind.ts';
+import { enumColumn, idColumn, timeColumn } from '../../database/columns.ts';
+import { notificationKinds } from '../notification.enums.ts';
 
-export const PreferenceSchema = defineEntity({
-  name: 'Preference',
+export const NotificationPreferenceSchema = defineEntity({
+  name: 'NotificationPreference',
   tableName: 'notification_preference',
   properties: {
     userId: idColumn().primary(),
-    notificationKind: wordColumn(notificationKinds).primary(),
+    notificationKind: enumColumn(notificationKinds).primary(),
     emailEnabled: p.boolean(),
     pushEnabled: p.boolean(),
     chatDmEnabled: p.boolean(),
@@ -16,5 +16,5 @@ export const PreferenceSchema = defineEntity({
   },
 });
 
-export class Preference extends PreferenceSchema.class {}
-PreferenceSchema.setClass(Preference);
+export class NotificationPreference extends NotificationPreferenceSchema.class {}
+NotificationPreferenceSchema.setClass(NotificationPreference);

@@ -1,7 +1,7 @@
 import { memberRead, memberWrite } from '../../auth/access.ts';
 import { builder } from '../../graphql/builder.ts';
 import { maxItems } from '../../graphql/rules.ts';
-import { NotificationKindEnum } from '../notification-kind.graphql.ts';
+import { NotificationKindEnum } from '../notification-enums.graphql.ts';
 import { type EffectivePreference, listPreferences, updatePreferences } from './preferences.ts';
 
 const NotificationPreference = builder.objectRef<EffectivePreference>('NotificationPreference').implement({

@@ -1,8 +1,8 @@
 import type { EntityManager } from '../../database/database.ts';
 import { change } from '../../revisions/change.ts';
 import type { Time } from '../../values/time.ts';
-import { type NotificationKind, notificationKinds } from '../notification-kind.ts';
-import type { Preference } from './preference.entity.ts';
+import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
+import type { NotificationPreference } from './preference.entity.ts';
 import {
   find,
   findStored,
@@ -11,14 +11,17 @@ import {
   storeMissing,
 } from './preference-statements.ts';
 
+/** The channels that notifications may take, by the preference that turns each on. */
+export const channels = ['emailEnabled', 'pushEnabled', 'chatDmEnabled'] as const;
+
 /** The channels that one kind of notification may take. */
-export type Channels = Pick<Preference, 'emailEnabled' | 'pushEnabled' | 'chatDmEnabled'>;
+export type Channels = Pick<NotificationPreference, (typeof channels)[number]>;
 
 /** One item of an update; without a kind it applies to every kind. */
 export type PreferenceChange = Channels & { notificationKind?: NotificationKind | null | undefined };
 
 /** What applies to a kind; one that was never stored has no times yet. */
-export type EffectivePreference = Omit<Preference, 'createdAt' | 'updatedAt'> & {
+export type EffectivePreference = Omit<NotificationPreference, 'createdAt' | 'updatedAt'> & {
   createdAt: Time | null;
   updatedAt: Time | null;
 };
@@ -38,7 +41,7 @@ export async function listPreferences(em: EntityManager, userId: string): Promis
   return everyKind(userId, await find(em, { userId }));
 }
 
-function everyKind(userId: string, stored: readonly Preference[]): EffectivePreference[] {
+function everyKind(userId: string, stored: readonly NotificationPreference[]): EffectivePreference[] {
   return notificationKinds.map(
     (notificationKind) =>
       stored.find((preference) => preference.notificationKind === notificationKind) ?? {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { rememberVerified } from '../src/auth/remembered-tokens.ts';
+import { createTokenCache } from '../src/auth/token-cache.ts';
 import { anonymous, type Viewer } from '../src/auth/viewer.ts';
 
 const start = Date.parse('2026-01-01T00:00:00Z');
@@ -15,7 +15,7 @@ afterEach(() => {
 /** A verification that takes every token as its user's, and counts. */
 function counting(expiresIn = 3600) {
   const verified: string[] = [];
-  const { verify } = rememberVerified(async (token): Promise<Viewer> => {
+  const { verify } = createTokenCache(async (token): Promise<Viewer> => {
     verified.push(token);
     return { ...anonymous, userId: token, expiresAt: start + expiresIn * 1000 };
   });
@@ -61,9 +61,9 @@ test('a token within the clock tolerance after its expiry is verified each time'
   expect(verified).toHaveLength(2);
 });
 
-test('a refused token is not remembered', async () => {
+test('does not cache a rejected token', async () => {
   let isRefused = true;
-  const { verify } = rememberVerified(async (): Promise<Viewer> => {
+  const { verify } = createTokenCache(async (): Promise<Viewer> => {
     if (isRefused) throw new Error('refused');
     return anonymous;
   });
@@ -75,7 +75,7 @@ test('a refused token is not remembered', async () => {
 });
 
 test.each(['alic', 'alice ', 'Alice', 'alice\0', ''])(
-  'another token is not taken for a remembered one: %j',
+  'does not confuse another token with a cached one: %j',
   async (other) => {
     const { verify } = counting();
     await verify('alice');
@@ -84,7 +84,7 @@ test.each(['alic', 'alice ', 'Alice', 'alice\0', ''])(
   },
 );
 
-test('at most 10,000 tokens are remembered; the one that was not used for longest goes first', async () => {
+test('caches at most 10,000 tokens, and evicts the least recently used first', async () => {
   const { verify, verified } = counting();
   for (let index = 0; index < 10_000; index += 1) await verify(String(index));
   await verify('0');

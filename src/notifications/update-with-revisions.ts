@@ -2,7 +2,7 @@ import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql
 import type { Tables } from '../database/database.ts';
 import type { Slots } from '../database/statement.ts';
 import type { Time } from '../values/time.ts';
-import type { Resolution } from './notification.entity.ts';
+import type { Resolution } from './notification.enums.ts';
 
 /** Chooses among a user's notifications. */
 type Choice = (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>;
@@ -14,7 +14,7 @@ type Change = { status: 'dismissed' } | { status: 'resolved'; resolvedBy: Expres
  * Changes the chosen notifications of a user who is locked, and returns them. Each takes a revision of its own, oldest
  * first; its times never go back, though clocks and requests overtake each other.
  */
-export function changeNumbered(
+export function updateWithRevisions(
   db: Kysely<Tables>,
   { slot }: Slots<{ userId: string; now: Time }>,
   choice: Choice,

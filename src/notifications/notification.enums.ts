@@ -1,0 +1,23 @@
+/** Kinds in the specification's order. The kind determines a notification's payload and its channels. */
+export const notificationKinds = [
+  'plan_requested',
+  'question_requested',
+  'task_failed',
+  'task_response_ready',
+] as const;
+export type NotificationKind = (typeof notificationKinds)[number];
+
+export const notificationStatuses = ['active', 'resolved', 'dismissed'] as const;
+export type NotificationStatus = (typeof notificationStatuses)[number];
+
+/** Why the platform resolves a notification. */
+export const resolveReasons = ['answered', 'resumed', 'task_deleted'] as const;
+export type ResolveReason = (typeof resolveReasons)[number];
+
+/** Why a notification was resolved; only the gateway sets `superseded`. */
+export const resolutions = [...resolveReasons, 'superseded'] as const;
+export type Resolution = (typeof resolutions)[number];
+
+/** The status of a task that failed or responded. */
+export const taskStatuses = ['awaiting_input', 'errored'] as const;
+export type TaskStatus = (typeof taskStatuses)[number];
