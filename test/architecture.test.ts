@@ -63,6 +63,7 @@ describe('rest/', () => {
     expect([...new Set(importers.map(({ from }) => from))]).toEqual([
       'src/app.ts',
       'src/commands/openapi.ts',
+      'src/endpoints.ts',
       'src/server.ts',
     ]);
   });
@@ -115,7 +116,7 @@ const layers = [
   features.filter((feature) => feature !== 'statistics').map((feature) => `src/${feature}/`),
   ['src/statistics/'],
   ['src/entities.ts', 'src/schema.ts', 'rest/'],
-  ['src/app.ts', 'src/commands/'],
+  ['src/request-lifecycle.ts', 'src/endpoints.ts', 'src/app.ts', 'src/commands/'],
   ['src/server.ts'],
   ['src/main.ts'],
 ];
@@ -146,6 +147,7 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
   expect(forbidden(isMetrics, (one) => one.typeOnly || !isOurs(one) || isMetrics(one.to))).toEqual([]);
   const mayUse = [
     'src/app.ts',
+    'src/endpoints.ts',
     'src/server.ts',
     'src/admin/admin-server.ts',
     'src/admin/metrics-endpoint.ts',
