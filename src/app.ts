@@ -87,7 +87,7 @@ export async function createApp(
     engine: createEngine(schema, rateLimiter),
     rateLimiter,
     lifecycle,
-    readiness: { database, isStopping, live },
+    readiness: { database, isStopping, live, keySet },
     metrics,
     publicUrl,
   });

@@ -97,7 +97,7 @@ function mountOperators(app: Express, { config, lifecycle, readiness, metrics }:
   app.get(/^\/readyz$/, (_request, response) =>
     serveReadiness(response, readiness, lifecycle.logOf(response)),
   );
-  if (config.metrics.kind === 'off') return;
+  if (config.admin !== null || config.metrics.kind === 'off') return;
   const token = config.metrics.kind === 'token' ? config.metrics.token : undefined;
   app.get(/^\/metrics$/, (request, response) => serveMetrics(request, response, metrics, token));
 }

@@ -97,7 +97,7 @@ test('every script and file that CONTRIBUTING.md names is there', async () => {
   const { scripts } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8'));
   for (const [, name = ''] of guide.matchAll(/npm run (?:-s )?([\w:]+)/g))
     expect(scripts).toHaveProperty(name);
-  const [, map = ''] = /^## The way of a request$.*?^```\n(.*?)^```$/ms.exec(guide) ?? [];
+  const [, map = ''] = /^## Request lifecycle$.*?^```\n(.*?)^```$/ms.exec(guide) ?? [];
   for (const [path] of map.matchAll(/\b(?:src|rest)\/[\w./-]+\.ts/g)) {
     await expect(readFile(join(repository, path)), path).resolves.toBeDefined();
   }

@@ -1,8 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { getIntrospectionQuery } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseDocument, validateDocument } from '../src/graphql/execution/documents.ts';
-import { assembleSchema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { publish } from './support/records.ts';
@@ -156,15 +153,4 @@ test.each([
   const { status, errors } = await graphql(gateway, getIntrospectionQuery(options));
 
   expect([status, errors]).toEqual([200, []]);
-});
-
-test('every query of the README passes', async () => {
-  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8');
-  const queries = [...readme.matchAll(/"query":\s*("(?:[^"\\]|\\.)*")/g)].map(([, text = '']): string =>
-    JSON.parse(text),
-  );
-
-  expect(queries.length).toBeGreaterThan(2);
-  const schema = assembleSchema();
-  for (const query of queries) expect(validateDocument(schema, parseDocument(query)), query).toEqual([]);
 });

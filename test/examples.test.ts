@@ -1,11 +1,14 @@
 import { readdirSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { Kind, OperationTypeNode, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { signDevelopmentToken } from '../src/auth/development-key.ts';
 import { readExamples } from '../src/pages/graphiql-examples.ts';
 import { graphql } from './support/client.ts';
-import { type DevelopmentGateway, seed, startDevelopmentGateway } from './support/development.ts';
+import {
+  type DevelopmentGateway,
+  seed,
+  signTokenFor,
+  startDevelopmentGateway,
+} from './support/development.ts';
 import { openStream, subscribe } from './support/sse.ts';
 
 const examples = readExamples();
@@ -19,17 +22,8 @@ afterAll(() => gateway.close());
 
 /** A token as the comment of an example says how to get it, with another scope where one is given. */
 function tokenFor(query: string, otherScope?: string): Promise<string> {
-  const [, line = ''] = /^# {3}npm run -s token -- (.+)$/m.exec(query) ?? [];
-  const { sub, org, scope } = parseArgs({
-    args: line.split(' '),
-    options: { sub: { type: 'string' }, org: { type: 'string' }, scope: { type: 'string' } },
-  }).values;
-  const claims = { sub, ...(org !== undefined && { org_id: org }), scope: otherScope ?? scope };
-  return signDevelopmentToken(
-    { dataDir: gateway.settings.DATA_DIR ?? '', issuer: null, audience: null },
-    claims,
-    60,
-  );
+  const [, options = ''] = /^# {3}npm run -s token -- (.+)$/m.exec(query) ?? [];
+  return signTokenFor(gateway, options, otherScope);
 }
 
 /** The operations of an example, each as a document of its own. */

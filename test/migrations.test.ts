@@ -33,7 +33,7 @@ test('migrating names what it applied; of two at once one applies and the other 
 });
 
 test('the migrated schema is the one that the entities describe', async () => {
-  expect(await database.schema.getUpdateSchemaSQL({ wrap: false })).toBe('');
+  expect(await database.orm.schema.getUpdateSchemaSQL({ wrap: false })).toBe('');
 });
 
 test('every table of records has a primary key that begins with the user', async () => {
@@ -66,7 +66,7 @@ test('ids are compared by code point, whatever the collation of the database is'
 });
 
 test('every column of a closed list of words refuses any other word', async () => {
-  const columns = [...database.getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
+  const columns = [...database.em.getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
     props.flatMap(({ enum: isList, fieldNames }) => (isList ? [{ tableName, column: fieldNames[0] }] : [])),
   );
   expect(columns.map(({ tableName, column }) => `${tableName}.${column}`).sort()).toEqual([
@@ -98,7 +98,7 @@ test('a pair stored before versions were opaque can still be read, and refreshed
   const older = await createEmptyDatabase();
   const opened = await openDatabase({ url: older.url, poolSize: 1, timeoutMs: 5000 });
   try {
-    await opened.migrator.up({ to: 'Migration20261121212542_initial' });
+    await opened.orm.migrator.up({ to: 'Migration20261121212542_initial' });
     const key = createSecretKey(randomBytes(32));
     const pair = { accessToken: 'access', refreshToken: 'refresh' };
     const ciphertext = await new CompactEncrypt(new TextEncoder().encode(JSON.stringify(pair)))

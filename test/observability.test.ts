@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { httpStatus } from '../src/errors/gateway-errors.ts';
 import { graphql, rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { readPage, tableBelow } from './support/documentation.ts';
 import { eventually } from './support/eventually.ts';
 import { settingsFor } from './support/gateway.ts';
 import { nextEvent, watchEvents } from './support/inbox.ts';
@@ -147,6 +148,12 @@ test('the dashboard asks only for what a gateway tells, and shows all that is it
   const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
   expect(own.length).toBeGreaterThan(14);
   expect(own.filter((name) => !queries.some((query) => query.includes(name)))).toEqual([]);
+});
+
+test('the documentation lists every metric', () => {
+  const documented = tableBelow(readPage('docs/observability.md'), 'Metrics').map(([name]) => name);
+  const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
+  expect(documented.sort()).toEqual([...own, 'process_*, nodejs_*'].sort());
 });
 
 test('the panels of the dashboard have numbers of their own and lie beside each other', async () => {

@@ -122,6 +122,24 @@ test('while one user’s records are locked the gateway waits for them no longer
   expect(await remove()).toBe(1);
 });
 
+test('a removal whose connection is lost fails, and the next one gets another connection', async () => {
+  await store('lost', 'resolved', 1, 200);
+  const single = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 5000 });
+  const removeAlone = () => removeBatch({ em: single.em.fork(), announce }, before());
+  await whileLocked(`select from user_revision where user_id = 'lost' for update`, async (locker) => {
+    const failed = expect(removeAlone()).rejects.toThrow(/terminat/);
+    await eventually(async () => expect(await waitingSessions(database)).toBe(1));
+    await locker.query(
+      `select pg_terminate_backend(pid, 5000) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    await failed;
+  });
+
+  expect(await removeAlone()).toBe(1);
+  await single.close();
+});
+
 test('a user who is deleted meanwhile is not brought back', async () => {
   await store('leaving', 'resolved', 1, 200);
   let batch: Promise<number | undefined> | undefined;

@@ -26,7 +26,8 @@ export async function inTransaction<Result>(
 ): Promise<Result> {
   const client = await pool.connect();
   try {
-    const send: Send = async ({ config }) => (await client.query(config)).rows;
+    const send: Send = async <Row extends QueryResultRow>({ config, read }: Bound<Row>) =>
+      read((await client.query<Row>(config)).rows);
     const { stream } = client.connection;
     stream.cork();
     const before = [client.query('begin'), send(lockUsers(em, { users }))];

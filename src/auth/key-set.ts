@@ -1,4 +1,5 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import { z } from 'zod';
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
 import { developmentPublicKeys } from './development-key.ts';
@@ -8,6 +9,8 @@ import { fingerprintsIn } from './fingerprint.ts';
 export type KeySet = JWTVerifyGetKey<CryptoKey> & {
   /** Seconds since the keys were fetched; undefined where they never were, and for keys that are not fetched. */
   age?(): number | undefined;
+  /** Fetches the keys unless that was tried just now, and returns the last failure. Never rejects. */
+  fetch?(): Promise<unknown>;
   /** Fingerprints of the keys of the set, fetched again if they are old; undefined for keys that are not fetched. */
   fingerprints?(): Promise<ReadonlySet<string>>;
 };
@@ -31,7 +34,7 @@ const REFRESH_MS = 30_000;
 export const STALE_MS = 50_000;
 
 /** Between two fetches, whatever tokens ask for: nobody can make the gateway fetch at will. */
-const COOLDOWN_MS = 5000;
+export const COOLDOWN_MS = 5000;
 
 const FETCH_TIMEOUT_MS = 5000;
 
@@ -64,6 +67,10 @@ function remoteKeySet(url: URL): KeySet {
   };
   return Object.assign(find, {
     age: () => (keys === undefined ? undefined : (Date.now() - fetchedAt) / 1000),
+    async fetch() {
+      await refresh();
+      return failure;
+    },
     async fingerprints() {
       if (Date.now() - fetchedAt > REFRESH_MS) await refresh();
       return fingerprints;
@@ -99,7 +106,10 @@ function remoteKeySet(url: URL): KeySet {
   }
 }
 
-/** @throws {Error} for anything but a reply of 200 with JSON of a bounded size, in bounded time */
+/** Keys of a kind that nobody can use are skipped when one is looked for (RFC 7517, section 5). */
+const FetchedKeys = z.looseObject({ keys: z.array(z.looseObject({})) });
+
+/** @throws {Error} for anything but a reply of 200 with a key set of a bounded size, in bounded time */
 async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
   const response = await fetch(url, {
     headers: { Accept: 'application/json, application/jwk-set+json' },
@@ -117,5 +127,5 @@ async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
     if (size > MAX_BYTES) throw new Error(`The key set is larger than ${MAX_BYTES} bytes.`);
     chunks.push(chunk);
   }
-  return JSON.parse(Buffer.concat(chunks).toString());
+  return FetchedKeys.parse(JSON.parse(Buffer.concat(chunks).toString()));
 }

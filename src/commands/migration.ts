@@ -26,7 +26,7 @@ runCommand('npm run -s migration -- NAME', async () => {
 
 async function write(database: Database, name: string): Promise<void> {
   await requireMigrations(database);
-  const { fileName, diff } = await database.migrator.create(undefined, false, false, name);
+  const { fileName, diff } = await database.orm.migrator.create(undefined, false, false, name);
   if (diff.up.length === 0) throw new OperatorError('The database is what the entities describe already.');
   say(`Wrote ${relative('.', migrationsFolder)}/${fileName}. Read it, then run: npm run migrate`);
 }

@@ -1,35 +1,35 @@
 import type { EntityManager } from './database.ts';
 
-/** Calls that run together at most. */
-const TOGETHER = 100;
+/** The maximum number of calls in one statement. */
+const MAX_CALLS = 100;
 
-/** Batches of one kind that run at once: the second is sent while PostgreSQL works on the first. */
-const AT_ONCE = 2;
+/** Two batches of one kind may run at the same time: the second is sent while PostgreSQL runs the first. */
+const MAX_RUNNING = 2;
 
-/** Reads for all calls together; the results are in the order of the items. */
+/** Reads for all calls at once. The results are in the order of the items. */
 type ReadAll<Item, Result> = (
   em: EntityManager,
   items: readonly Item[],
-  reads: ReadonlySet<string> | undefined,
+  selected: ReadonlySet<string> | undefined,
 ) => Promise<readonly Result[]>;
 
 /**
- * Runs calls together that come in one turn of the event loop, or while earlier ones run: one statement for many
- * subscribers. Calls that read other properties are another statement.
+ * Combines calls of one turn of the event loop, and calls that arrive while earlier ones run, into one statement. Calls
+ * that select different properties are not combined.
  */
 export function batched<Item, Result>(
   readAll: ReadAll<Item, Result>,
-): (em: EntityManager, item: Item, reads?: ReadonlySet<string>) => Promise<Result> {
+): (em: EntityManager, item: Item, selected?: ReadonlySet<string>) => Promise<Result> {
   const batches = new WeakMap<EntityManager, Map<string, Batch<Item, Result>>>();
 
-  return (em, item, reads) => {
+  return (em, item, selected) => {
     const own = batches.get(em) ?? new Map<string, Batch<Item, Result>>();
     batches.set(em, own);
-    const key = reads === undefined ? 'all' : [...reads].join(' ');
+    const key = selected === undefined ? 'all' : [...selected].join(' ');
     const batch =
       own.get(key) ??
       new Batch(
-        (items) => readAll(em, items, reads),
+        (items) => readAll(em, items, selected),
         () => void own.delete(key),
       );
     own.set(key, batch);
@@ -54,7 +54,7 @@ class Batch<Item, Result> {
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      if (this.#isDue || this.#running === AT_ONCE) return;
+      if (this.#isDue || this.#running === MAX_RUNNING) return;
       this.#isDue = true;
       setImmediate(() => {
         this.#isDue = false;
@@ -64,9 +64,9 @@ class Batch<Item, Result> {
   }
 
   #run(): void {
-    while (this.#waiting.length > 0 && this.#running < AT_ONCE) {
+    while (this.#waiting.length > 0 && this.#running < MAX_RUNNING) {
       this.#running += 1;
-      void this.#read(this.#waiting.splice(0, TOGETHER)).finally(() => {
+      void this.#read(this.#waiting.splice(0, MAX_CALLS)).finally(() => {
         this.#running -= 1;
         if (this.#waiting.length > 0) this.#run();
         else if (this.#running === 0 && !this.#isDue) this.#onIdle();

@@ -8,10 +8,10 @@ import { NamedColumns } from './named-columns.ts';
 import { Pipeline } from './pipeline.ts';
 import { openPipelinedPool, type PoolOptions, poolOptions, readPoolOptions, watchPools } from './pool.ts';
 
-/** Where the migrations lie, each file named as its class. */
+/** The folder of the migrations. Each file is named after its class. */
 export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.url));
 
-/** Opens the pools. Connections are made when they are needed, so a database that is away does not throw here. */
+/** Opens the pools. Connections are opened on demand, so this does not throw while PostgreSQL is unreachable. */
 export async function openDatabase(options: PoolOptions) {
   const pools = watchPools();
   const settings = poolOptions(options);
@@ -32,7 +32,7 @@ export async function openDatabase(options: PoolOptions) {
       snapshot: false,
       glob: '!(*.d).ts',
     },
-    // Without a logger of its own the library prints.
+    // The default logger writes to standard output.
     logger: () => undefined,
   });
   const readSettings = readPoolOptions(options);
@@ -43,27 +43,25 @@ export async function openDatabase(options: PoolOptions) {
   const forChanges = openPipelinedPool(options);
   pools.begin('changes', forChanges);
   changes.set(orm.getMetadata(), forChanges);
-  const closePool = orm.close.bind(orm);
-  return Object.assign(orm, {
+  return {
+    orm,
+    em: orm.em,
+    /** The URL that the database was opened with. */
+    url: options.url,
     /** The connections of each pool by state. */
     pools: pools.states,
-    /** Gives up what still runs, so that closing does not wait for it. */
+    /** Breaks the connections that run queries, so that closing does not wait for them. */
     abandonQueries: pools.breakUsed,
-    /** Ends the connections once nothing runs on them. */
+    /** Closes each connection once no query runs on it. */
     async close() {
-      await Promise.all([closePool(), forChanges.end(), reads.short.pool.end(), reads.long.pool.end()]);
+      await Promise.all([orm.close(), forChanges.end(), reads.short.pool.end(), reads.long.pool.end()]);
     },
-  });
+  };
 }
 
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
-/** The address that a database was opened with. */
-export function databaseUrl({ config }: Database): string {
-  return config.get('clientUrl') ?? '';
-}
-
-/** What queries and transactions go through. */
+/** What queries and changes go through. */
 export type EntityManager = Database['em'];
 
 const naming = {
@@ -75,14 +73,17 @@ const naming = {
 /** The entities as tables and their properties as columns. */
 export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
 
-/** Queries with entities as tables and their properties as columns, inside the manager's transaction if it has one. */
+/**
+ * Queries with entities as tables and their properties as columns. Transactions are Kysely's: MikroORM's do not release
+ * a connection that breaks before they can begin or be rolled back.
+ */
 export function query(em: EntityManager): Kysely<Tables> {
   return em.getKysely<Tables>().withPlugin(getColumns(em));
 }
 
 /**
- * Where statements run that only read, the same for all managers of a database. A short one waits neither for changes
- * nor for long lists; and as few long lists as there are connections for them are in memory at once.
+ * The pipelines for reads, shared by all entity managers of a database. Short reads wait neither for changes nor for
+ * long reads. The connections for long reads limit how many long lists are in memory at once.
  */
 export function getPipelines(em: EntityManager): Pipelines {
   const found = pipelines.get(em.getMetadata());
@@ -90,7 +91,7 @@ export function getPipelines(em: EntityManager): Pipelines {
   return found;
 }
 
-/** The pool of connections that changes run on, the same for all managers of a database. */
+/** The pool for changes, shared by all entity managers of a database. */
 export function getChangePool(em: EntityManager): Pool {
   const found = changes.get(em.getMetadata());
   if (found === undefined) throw new Error('The database was not opened by `openDatabase`.');
@@ -103,7 +104,7 @@ type Pipelines = { short: Pipeline; long: Pipeline };
 
 const pipelines = new WeakMap<object, Pipelines>();
 
-/** How the columns of the entities are named; it is the same for all managers of a database. */
+/** The names of the entities' columns, shared by all entity managers of a database. */
 export function getColumns(em: EntityManager): NamedColumns {
   const metadata = em.getMetadata();
   const columns = namedColumns.get(metadata) ?? new NamedColumns(em, naming);

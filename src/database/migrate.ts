@@ -20,7 +20,7 @@ export async function migrate(url: string): Promise<string[]> {
   const database = await openDatabase({ url, poolSize: 1, timeoutMs: TIMEOUT_MS });
   try {
     await client.query('select pg_advisory_lock($1)', [advisoryLocks.migrations]);
-    const applied = await database.migrator.up();
+    const applied = await database.orm.migrator.up();
     return applied.map(({ name }) => name);
   } finally {
     await database.close();

@@ -1,11 +1,11 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
-import type { Inputs } from './prepared.ts';
+import type { Inputs } from './read.ts';
 
 /**
- * Which part of a list; without `limit` all of it. `backwards` takes the last records instead of the first. `tagged`
- * has every record carry the entity tag of the list.
+ * A part of a list. `limit` defaults to the whole list. `backwards` takes the last records instead of the first.
+ * `tagged` adds the entity tag of the list to every record.
  */
 export type Page = {
   after?: Position | undefined;
@@ -16,10 +16,10 @@ export type Page = {
   tagged?: boolean | undefined;
 };
 
-/** A record of a list, with the list's entity tag where the page was asked for with tags. */
-export type Tagged<Row> = Row & { tag?: string };
+/** A record of a list, with the list's entity tag if the page is `tagged`. */
+export type Tagged<Row> = Row & { tag?: string | null };
 
-/** A page as a prepared statement takes it. */
+/** A page as inputs of a read. */
 export type PageInput = {
   afterTime: Time | undefined;
   afterId: string | undefined;
@@ -31,7 +31,7 @@ export type PageInput = {
   tagged: true | undefined;
 };
 
-/** A page's inputs. */
+/** Converts a page to inputs. */
 export function pageInput({ after, before, limit, offset, backwards, tagged }: Page): PageInput {
   return {
     afterTime: after?.createdAt,
@@ -45,7 +45,7 @@ export function pageInput({ after, before, limit, offset, backwards, tagged }: P
   };
 }
 
-/** Puts a query of records in the list's order and cuts the page out of it; for the index on (…, created_at, id). */
+/** Sorts records in the list's order and limits them to the page, by an index on (…, created_at, id). */
 export function cutPage<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   inputs: Inputs<PageInput>,
@@ -57,7 +57,7 @@ export function cutPage<Tables, Table extends keyof Tables, Row>(
     .$if(has('offset'), (all) => all.offset(slot('offset')));
 }
 
-/** Puts a query of records in the list's order. */
+/** Sorts records in the list's order. */
 export function inOrder<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   isBackwards: boolean,
@@ -66,19 +66,19 @@ export function inOrder<Tables, Table extends keyof Tables, Row>(
   return query.orderBy(sql`created_at`, direction).orderBy(sql`id`, direction);
 }
 
-/** Where the records of a filtered list are: the combinations of values that match, and the index's columns. */
+/** The combinations of column values that match a filter. */
 export type Combinations = {
-  /** A row for each combination: `unnest(...) as wanted (kind, status)`. */
+  /** A row per combination: `unnest(...) as wanted (kind, status)`. */
   from: RawBuilder<unknown>;
   table: string;
-  /** Whether a record belongs to a combination, by the first columns of an index on (…, created_at, id). */
+  /** Whether a record matches a combination, by the first columns of an index on (…, created_at, id). */
   matches: RawBuilder<unknown>;
 };
 
 /**
- * The IDs of a filtered page, as an array. An index has the list's order within one combination of values, so that
- * each is read by itself, no further than the page reaches: a filter that matches nothing reads nothing. `limit` and
- * `offset 0` keep PostgreSQL from joining the other way round, which would read all records of the user.
+ * The IDs of a filtered page, as an array. An index has the list's order only within one combination, so each
+ * combination is read separately, up to the end of the page. `limit` and `offset 0` keep PostgreSQL from joining in the
+ * other direction, which would read all records of the user.
  */
 export function idsOfPage(
   { from, table, matches }: Combinations,
@@ -96,7 +96,7 @@ export function idsOfPage(
     ) matching ${order} ${limit} ${offset})`;
 }
 
-/** How many records match a filter; from the index alone where it can be. */
+/** The number of records that match a filter, by an index-only scan if possible. */
 export function countMatching({ from, table, matches }: Combinations): RawBuilder<number> {
   return sql`(select count(*) from ${from} cross join lateral (
     select from ${sql.table(table)} where ${matches} offset 0) matching)`;

@@ -2,24 +2,24 @@ import { Socket } from 'node:net';
 import { Pool, type PoolClient, type PoolConfig, types } from 'pg';
 import { timeFromPostgres } from '../values/time.ts';
 
-/** How to reach the database: an address, connections at most, and milliseconds for each wait. */
+/** How to reach the database: its URL, the maximum number of connections, and the timeout of each wait. */
 export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 
-/** A server that no longer answers at all is given up so much later than one that does. */
+/** PostgreSQL's own timeouts apply first; a connection that is silent this much longer is considered dead. */
 const SILENCE_MS = 1000;
 
 /**
- * Lists are read by indexes in their order. Where a user has most of a table's records, PostgreSQL would rather read
- * the whole table, also for a filter that matches none of them. No read is worth compiling either.
+ * Lists are read by indexes. Without these settings PostgreSQL scans the whole table if one user has most of its
+ * records, even for a filter that matches none of them. No read is long enough for JIT compilation to pay.
  */
 const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];
 
-/** Settings of connections that read lists. */
+/** Options of the pools for reads. */
 export function readPoolOptions(options: PoolOptions): PoolConfig {
   return poolOptions({ ...options, url: withSettings(options.url, ...BY_INDEX) });
 }
 
-/** Settings of the connections, so that no wait is without end and a pool recovers from any outage by itself. */
+/** Options of every pool. Each wait has a timeout, so that a pool recovers from an outage by itself. */
 export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConfig {
   return {
     connectionString: withSettings(url, 'TimeZone=UTC'),
@@ -30,11 +30,11 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConf
     idle_in_transaction_session_timeout: timeoutMs,
     keepAlive: true,
     types: { getTypeParser },
-    stream: () => impatientSocket(timeoutMs + SILENCE_MS),
+    stream: () => socketWithIdleTimeout(timeoutMs + SILENCE_MS),
   };
 }
 
-/** Timestamps come in the connection's time zone, and are read as UTC. */
+/** Adds settings to a URL. PostgreSQL writes timestamps in the session's time zone; they are parsed as UTC. */
 function withSettings(url: string, ...settings: string[]): string {
   const address = new URL(url);
   const given = address.searchParams.get('options');
@@ -44,19 +44,19 @@ function withSettings(url: string, ...settings: string[]): string {
 }
 
 /**
- * A pool for statements that are sent one behind another, all of them prepared. They find their rows by keys, so
- * PostgreSQL need not plan them for their values again and again.
+ * A pool for pipelined, prepared statements. They find their rows by keys, so a generic plan is as good as one for the
+ * values.
  */
 export function openPipelinedPool(options: PoolOptions): Pool {
   const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan');
   const pool = new Pool({ ...poolOptions({ ...options, url }), pipeline: true });
-  // Statements under way fail by themselves; unheard, the events would end the process.
+  // Running statements are rejected as well. Without a listener, the event would end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }
 
-/** How the values of a type are read, by the type's number in PostgreSQL, where not as pg does. */
+/** Parsers that differ from pg's, by the OID of the type. */
 const parsers = new Map<number, (text: string) => unknown>([
   [types.builtins.INT8, Number],
   [types.builtins.TIMESTAMPTZ, timeFromPostgres],
@@ -67,46 +67,36 @@ function getTypeParser(type: number, format?: 'text' | 'binary') {
 }
 
 /**
- * A socket that breaks when nothing has come or gone for so long. A query's own timeout would give a dead connection
- * back to the pool, where the next query would wait on it in vain.
+ * A socket that is destroyed when nothing was read or written for some time. A query's own timeout would return a dead
+ * connection to the pool, where the next query would wait on it.
  */
-function impatientSocket(silenceMs: number): Socket {
+function socketWithIdleTimeout(silenceMs: number): Socket {
   const socket = new Socket();
   const giveUp = () => socket.destroy(new Error(`The database was silent for ${silenceMs} ms.`));
   return socket.setTimeout(silenceMs, giveUp);
 }
 
-/** A pool's connections that are in use or idle, how many there can be, and requests that wait for one. */
+/** The number of a pool's connections by state, their maximum, and the number of requests that wait for one. */
 export type PoolState = { name: string; used: number; idle: number; max: number; pending: number };
 
-/** Watches the connections of pools. */
+/** The connections of all pools. */
 export type PoolWatch = {
   begin(name: string, pool: Pool): void;
   states(): PoolState[];
-  /** Breaks the connections that are in use, with whatever runs on them. */
+  /** Breaks the connections that are in use. */
   breakUsed(): void;
 };
 
-/**
- * Takes connections that break while they are in use out of their pool. Kysely gives none back whose transaction can
- * neither begin nor be rolled back: a restart of the database would use up the pool for good.
- */
+/** Watches pools from the moment they are opened. */
 export function watchPools(): PoolWatch {
   const inUse = new Set<PoolClient>();
   const pools = new Map<string, Pool>();
 
-  const drop = (client: PoolClient) => {
-    if (!inUse.has(client)) return;
-    client.release(true);
-    // Whoever still holds it may give it back later.
-    client.release = () => undefined;
-  };
   return {
     begin(name, pool) {
       pools.set(name, pool);
       pool.on('acquire', (client) => inUse.add(client));
       pool.on('release', (_error, client) => inUse.delete(client));
-      pool.on('connect', (client) => client.once('end', () => drop(client)));
     },
     states() {
       return Array.from(pools, ([name, { totalCount, idleCount, waitingCount, options }]) => ({

@@ -3,19 +3,19 @@ import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql 
 import type { QueryConfig, QueryResultRow } from 'pg';
 import { type EntityManager, getColumns, query, type Tables } from './database.ts';
 
-/** What a statement is built of instead of values. */
+/** Placeholders for the inputs of a statement. */
 export type Slots<Input> = {
-  /** The place of an input's value, as a type of PostgreSQL where the statement does not imply one. */
+  /** The placeholder of an input, cast to a PostgreSQL type if the statement does not imply one. */
   slot<Name extends string & keyof Input>(name: Name, type?: string): RawBuilder<NonNullable<Input[Name]>>;
 };
 
-/** A statement as it is sent, and what its rows are. */
+/** A statement with its values, and the conversion of its rows. */
 export type Bound<Row> = { config: QueryConfig; read(rows: Row[]): Row[] };
 
-/** A statement that is built once and bound to its inputs at every call. */
+/** A statement of a change. It is built once and bound to its inputs at every call. */
 export type Statement<Input, Row> = (em: EntityManager, input: Input) => Bound<Row>;
 
-/** Builds a statement when it is first used; PostgreSQL parses it once on each connection. */
+/** Builds a statement on first use. PostgreSQL parses it once per connection. */
 export function statement<Input extends object, Row extends QueryResultRow>(
   build: (db: Kysely<Tables>, slots: Slots<Input>) => Compilable<Row>,
 ): Statement<Input, Row> {
@@ -30,7 +30,7 @@ export function statement<Input extends object, Row extends QueryResultRow>(
   };
 }
 
-/** A compiled statement, named by its text, so that PostgreSQL knows it again. */
+/** A compiled statement. Its name is a hash of its text, so PostgreSQL reuses it. */
 export type Template = {
   readonly name: string;
   readonly text: string;
@@ -41,7 +41,7 @@ export function toTemplate({ sql: text, parameters }: CompiledQuery): Template {
   return { name: hash('sha256', text, 'base64url'), text, parameters };
 }
 
-/** Puts an input's values in their places. */
+/** Replaces the placeholders of a statement with the values of an input. */
 export function bind({ name, text, parameters }: Template, input: object): QueryConfig {
   const values = parameters.map((value): unknown =>
     value instanceof Slot ? Reflect.get(input, value.name) : value,
@@ -49,13 +49,13 @@ export function bind({ name, text, parameters }: Template, input: object): Query
   return { name, text, values };
 }
 
-/** The place of an input's value. */
+/** The placeholder of an input. */
 export function slot<Value>(name: string, type?: string): RawBuilder<Value> {
   const place = sql<Value>`${new Slot(name)}`;
   return type === undefined ? place : sql<Value>`${place}::${sql.raw(type)}`;
 }
 
-/** A parameter whose value is given at every call. */
+/** A parameter that is bound at every call. */
 class Slot {
   readonly name: string;
 

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '../database/database.ts';
-import { prepared } from '../database/prepared.ts';
+import { type Inputs, readOne } from '../database/read.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { ConflictError, InternalError, REDACTED } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
@@ -26,7 +26,7 @@ export async function readEditorAuth(
   cipher: CredentialCipher,
   userId: string,
 ): Promise<EditorAuth> {
-  return describeStatus(cipher, await find(em, userId));
+  return describeStatus(cipher, await find(em, { userId }));
 }
 
 const none: EditorAuth = { type: 'none', needsReauth: false, reauthReason: null };
@@ -72,7 +72,7 @@ export async function refreshCredential(
     announce({ user: userId, topic: 'editorAuth', revision: stored.reached });
     return stored.version;
   }
-  const current = await find(em, userId);
+  const current = await find(em, { userId });
   if (current !== undefined && (await holds(cipher, current, pair))) return current.version;
   throw staleVersion(refreshed);
 }
@@ -98,7 +98,7 @@ export async function reportFailure(
   const { userId, version, reason } = failure;
   const [changed] = await change(em, [userId], (run) => run(report, { userId, version, reason, now }));
   if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.reached });
-  const current = changed ?? (await find(em, userId));
+  const current = changed ?? (await find(em, { userId }));
   return { applied: changed !== undefined, editorAuth: describeStatus(cipher, current) };
 }
 
@@ -111,7 +111,7 @@ export async function readCredential(
   cipher: CredentialCipher,
   userId: string,
 ): Promise<VersionedPair | null> {
-  const stored = await find(em, userId);
+  const stored = await find(em, { userId });
   if (stored === undefined || stored.ciphertext === null) return null;
   try {
     return { ...(await cipher.decrypt(stored.ciphertext, stored)), version: stored.version };
@@ -120,14 +120,9 @@ export async function readCredential(
   }
 }
 
-const read = prepared<{ userId: string }, EditorCredential>((db, { slot }) =>
-  db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')).limit(1),
+const find = readOne((db, { slot }: Inputs<{ userId: string }>) =>
+  db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')),
 );
-
-async function find(em: EntityManager, userId: string): Promise<EditorCredential | undefined> {
-  const [credential] = await read(em, { userId });
-  return credential;
-}
 
 /** The version is part of what is encrypted, so it is known before. */
 async function encryptNew(

@@ -1,4 +1,5 @@
-import { type EntityManager, query } from '../database/database.ts';
+import type { Kysely } from 'kysely';
+import { type EntityManager, query, type Tables } from '../database/database.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
@@ -9,12 +10,12 @@ export type KeyUse = { keyId: string; count: number };
 export async function olderKeys(em: EntityManager, cipher: CredentialCipher): Promise<KeyUse[]> {
   const rows = await query(em)
     .selectFrom('EditorCredential')
-    .select(['keyId', (eb) => eb.fn.countAll<string>().as('count')])
+    .select(['keyId', (eb) => eb.fn.countAll<number>().as('count')])
     .where('keyId', '<>', cipher.currentKeyId)
     .groupBy('keyId')
     .orderBy('keyId')
     .execute();
-  return rows.map(({ keyId, count }) => ({ keyId: keyId ?? '', count: Number(count) }));
+  return rows.map(({ keyId, count }) => ({ keyId: keyId ?? '', count }));
 }
 
 /** What became of one batch. */
@@ -39,30 +40,39 @@ export async function rotateBatch(
 ): Promise<RotatedBatch> {
   const users = await usersAfter(em, cipher, after, size);
   if (users.length === 0) return { renewed: 0, damaged: [], next: null };
-  return em.transactional(async (em) => {
-    // Those that were stored anew, or rotated by another run, while this one waited for their lock are no longer found.
-    const rows = await query(em)
-      .selectFrom('EditorCredential')
-      .selectAll()
-      .where('userId', 'in', users)
-      .where('keyId', '<>', cipher.currentKeyId)
-      .orderBy('userId')
-      .forUpdate()
-      .execute();
-    const damaged: string[] = [];
-    let renewed = 0;
-    for (const row of rows) {
-      if (row.ciphertext === null || row.keyId === null || !cipher.canRead(row.keyId)) continue;
-      const ciphertext = await encryptAnew(cipher, row.ciphertext, row);
-      if (ciphertext === undefined) {
-        damaged.push(row.userId);
-        continue;
-      }
-      await replaceCiphertext(em, row.userId, { ciphertext, keyId: cipher.currentKeyId });
-      renewed += 1;
+  const { renewed, damaged } = await query(em)
+    .transaction()
+    .execute((db) => encryptAgain(db, cipher, users));
+  return { renewed, damaged, next: users.at(-1) ?? null };
+}
+
+async function encryptAgain(
+  db: Kysely<Tables>,
+  cipher: CredentialCipher,
+  users: readonly string[],
+): Promise<Pick<RotatedBatch, 'renewed' | 'damaged'>> {
+  // Those that were stored anew, or rotated by another run, while this one waited for their lock are no longer found.
+  const rows = await db
+    .selectFrom('EditorCredential')
+    .selectAll()
+    .where('userId', 'in', users)
+    .where('keyId', '<>', cipher.currentKeyId)
+    .orderBy('userId')
+    .forUpdate()
+    .execute();
+  const damaged: string[] = [];
+  let renewed = 0;
+  for (const row of rows) {
+    if (row.ciphertext === null || row.keyId === null || !cipher.canRead(row.keyId)) continue;
+    const ciphertext = await encryptAnew(cipher, row.ciphertext, row);
+    if (ciphertext === undefined) {
+      damaged.push(row.userId);
+      continue;
     }
-    return { renewed, damaged, next: users.at(-1) ?? null };
-  });
+    await replaceCiphertext(db, row.userId, { ciphertext, keyId: cipher.currentKeyId });
+    renewed += 1;
+  }
+  return { renewed, damaged };
 }
 
 async function usersAfter(
@@ -92,9 +102,9 @@ async function encryptAnew(
 }
 
 async function replaceCiphertext(
-  em: EntityManager,
+  db: Kysely<Tables>,
   userId: string,
   written: Pick<EditorCredential, 'ciphertext' | 'keyId'>,
 ): Promise<void> {
-  await query(em).updateTable('EditorCredential').set(written).where('userId', '=', userId).execute();
+  await db.updateTable('EditorCredential').set(written).where('userId', '=', userId).execute();
 }

@@ -1,12 +1,13 @@
 import type { InputShapeFromFields, OutputRef } from '@pothos/core';
 import type { Listing } from '../context.ts';
 import type { Page } from '../database/page.ts';
+import type { Selected } from '../database/selected.ts';
 import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.ts';
 import type { Position } from '../values/cursor.ts';
 import { formatPosition, parsePosition } from '../values/cursor.ts';
 import { builder } from './builder.ts';
 import { type List, readPage } from './listing.ts';
-import { reads, readsBelow } from './reads.ts';
+import { reads, readsBelow, resolveFrom } from './reads.ts';
 import { wholeNumberRule } from './rules.ts';
 
 /** The default page size. */
@@ -75,7 +76,10 @@ function toPage(
   return page;
 }
 
-const PageInfo = builder.objectRef<Connection<Position>>('PageInfo').implement({
+/** A record of a list, with the selected properties. */
+type ListedRecord = Selected<Position, 'id'>;
+
+const PageInfo = builder.objectRef<Connection<ListedRecord>>('PageInfo').implement({
   description: 'Where a page lies in its list.',
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether records follow this page.' }),
@@ -93,20 +97,22 @@ const PageInfo = builder.objectRef<Connection<Position>>('PageInfo').implement({
   }),
 });
 
-function cursorAt(nodes: readonly Position[], index: number): string | undefined {
+function cursorAt(nodes: readonly ListedRecord[], index: number): string | undefined {
   const node = nodes.at(index);
-  return node && formatPosition(node);
+  if (node === undefined) return undefined;
+  const { id, createdAt } = node;
+  if (createdAt === undefined) throw new Error('The position of a record was not selected.');
+  return formatPosition({ id, createdAt });
 }
 
 /** The field `cursor` of every edge. */
 export const cursorField = {
   description: 'Where it stands, for `after` and `before`.',
-  extensions: reads<Position>('id', 'createdAt'),
-  resolve: formatPosition,
+  ...resolveFrom<Position>()(['id', 'createdAt'], formatPosition),
 };
 
 /** Defines the connection type of a list, of the record's type and its edge's. */
-export function connectionType<Node extends Position>(
+export function connectionType<Node extends ListedRecord>(
   name: string,
   { node, edge }: { node: OutputRef<Node>; edge: OutputRef<Node> },
 ) {

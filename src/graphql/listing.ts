@@ -26,7 +26,7 @@ export async function readPage<Node>(list: List<Node>, { page, isKnown }: Listin
     const nodes = await list.page({ ...page, tagged: true });
     // An empty page carries no tag.
     const tag = nodes[0]?.tag;
-    if (tag !== undefined) return { nodes, etag: async () => tag };
+    if (typeof tag === 'string') return { nodes, etag: async () => tag };
   }
   // The tag is read first: after a change in between, the client must not keep old records with the new tag.
   const tag = await list.etag();

@@ -17,13 +17,27 @@ declare module 'graphql' {
   }
 }
 
-/** Declares, as a field's `extensions`, which properties its resolver reads. Without it, a field may read any. */
+/** Declares in a field's `extensions` which properties of records it reads. Defaults to all properties. */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
   return { reads: properties };
 }
 
-/** Declares that a field's resolver returns the record itself. */
+/** Declares that a field returns records, and that its subfields declare what they read. */
 export const readsBelow: { reads: Reads } = { reads: 'below' };
+
+/** Resolves a field from some properties of its record; the resolver sees no others. */
+export function resolveFrom<Item>() {
+  return <Name extends string & keyof Item, Value>(
+    properties: readonly Name[],
+    resolve: (record: Pick<Item, Name>) => Value,
+  ) => ({ extensions: reads<Item>(...properties), resolve });
+}
+
+/** Resolves a field to its own record, as another type. */
+export const resolveRecord = {
+  extensions: readsBelow,
+  resolve: <Item>(record: Item) => record,
+};
 
 const ANYTHING = '*';
 

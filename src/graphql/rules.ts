@@ -4,8 +4,10 @@ import { toIssues } from '../errors/validation-issues.ts';
 import { unstorableParts } from '../values/json.ts';
 import { Secret } from '../values/secret.ts';
 import {
+  type CharacterRule,
+  CREDENTIAL_RULE,
+  createCharacterCheck,
   ID_RULE,
-  isId,
   isLinkUrl,
   isStorableText,
   isWithinLength,
@@ -16,10 +18,22 @@ import { type Time, toMilliseconds } from '../values/time.ts';
 
 /* Rules of arguments, for `validate`. A broken rule becomes an error item with the argument's path and this message. */
 
+/** The maximum of an `Int` of GraphQL. */
+const MAX_INT = 2_147_483_647;
+
 const numberFormat = new Intl.NumberFormat('en');
 
+/** A string by a rule; its JSON Schema states the rule. */
+function characterSchema(rule: CharacterRule) {
+  const { minLength, maxLength, characters, message } = rule;
+  return z
+    .string()
+    .refine(createCharacterCheck(rule), message)
+    .meta({ minLength, maxLength, pattern: `^${characters}*$` });
+}
+
 /** An opaque ID. The default of every `ID` argument. */
-export const idRule = { schema: z.string().refine(isId, ID_RULE) };
+export const idRule = { schema: characterSchema(ID_RULE) };
 
 /** Text that can be stored. The default of every `String` argument. */
 export const textRule = { schema: z.string().refine(isStorableText, { error: TEXT_RULE, abort: true }) };
@@ -41,15 +55,18 @@ export function linkUrl(description: string) {
   return { ...field, validate: { schema } };
 }
 
-/** A credential: 1 to 16,384 printable ASCII characters without spaces. The default of every `Secret` argument. */
+/** A credential as callers send it. */
+export const credentialSchema = characterSchema(CREDENTIAL_RULE);
+
+/** A credential. The default of every `Secret` argument. */
 export const secretRule = {
-  schema: z.instanceof(Secret).refine((secret) => /^[\x21-\x7e]{1,16384}$/.test(secret.reveal()), {
-    message: 'must be 1 to 16384 printable ASCII characters without spaces',
+  schema: z.instanceof(Secret).refine((secret) => credentialSchema.safeParse(secret.reveal()).success, {
+    message: CREDENTIAL_RULE.message,
   }),
 };
 
 /** A whole number in a range. */
-export function wholeNumberRule(least: number, most = 2_147_483_647) {
+export function wholeNumberRule(least: number, most = MAX_INT) {
   return { schema: z.int().min(least).max(most) };
 }
 

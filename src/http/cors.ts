@@ -2,7 +2,14 @@ import cors from 'cors';
 import type { Step } from './steps.ts';
 
 /** What a page of another origin may read beside the body. */
-const EXPOSED = ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'X-Request-Id'];
+const EXPOSED = [
+  'ETag',
+  'Retry-After',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'X-Request-Id',
+];
 
 /** A browser may remember the answer to its question for so long. */
 const MAX_AGE_SECONDS = 600;

@@ -1,4 +1,4 @@
-import { type Database, databaseUrl } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { Log } from '../log.ts';
 import { type Announce, createAnnouncer } from './announcer.ts';
 import type { Hub } from './hub.ts';
@@ -26,7 +26,7 @@ export function startLiveEvents(
   { timeoutMs, sweepMs }: LiveEventsOptions,
   log: Log,
 ): LiveEvents {
-  const connection = { url: databaseUrl(database), timeoutMs };
+  const connection = { url: database.url, timeoutMs };
   const announcer = createAnnouncer(connection, hub, log);
   const sweep = startSweep(database.em.fork(), hub, sweepMs, log, announcer.probe);
   const { receive, probe } = announcer;

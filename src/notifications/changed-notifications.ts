@@ -1,13 +1,12 @@
 import { sql } from 'kysely';
 import { batched } from '../database/batched.ts';
-import { prepared } from '../database/prepared.ts';
+import { type Inputs, readList } from '../database/read.ts';
+import type { Selected } from '../database/selected.ts';
 import {
   batches,
   byPlace,
   isInBatch,
-  MAX_CHANGES,
   type Place,
-  type Placed,
   type PlacesInput,
   placesInput,
 } from '../revisions/batch.ts';
@@ -26,8 +25,10 @@ const texts = {
   payload: 'payload',
 } as const satisfies Partial<Record<keyof Notification, string>>;
 
-const changed = prepared<PlacesInput, Placed<Notification>>((db, { slot, read }) => {
-  const properties = read('Notification', 'id', 'kind', 'status', 'revision');
+const always = ['id', 'kind', 'status', 'revision'] as const;
+
+const changed = readList((db, { slot, chosen }: Inputs<PlacesInput>) => {
+  const properties = chosen('Notification', always);
   const columns = Object.entries(texts).flatMap(([name, column]) =>
     properties.some((property) => property === name) ? [column] : [],
   );
@@ -35,39 +36,38 @@ const changed = prepared<PlacesInput, Placed<Notification>>((db, { slot, read })
   return db
     .selectFrom('Notification')
     .innerJoin(batch.as('batch'), (join) => join.onTrue())
-    .select(properties)
+    .select(always)
+    .$if(true, (all) => all.select(properties))
     .select('batch.place')
     .where(isInBatch)
     .orderBy('batch.place')
-    .orderBy('revision')
-    .limit(MAX_CHANGES);
+    .orderBy('revision');
 });
 
+/** A notification with the selected properties. */
+export type ChangedNotification = Selected<Notification, (typeof always)[number]>;
+
 /**
- * A batch of a user's notifications that changed after a revision, in their newest state and the order of their
- * changes; beside those that tell them apart only with the properties that are told to be read.
+ * Reads a batch of a user's notifications that changed after a revision, in their newest state and in the order of their
+ * changes.
  */
-export const changedNotifications = batched<Place, Notification[]>(async (em, places, reads) =>
-  byPlace(await changed(em, placesInput(places), reads), places),
+export const changedNotifications = batched<Place, ChangedNotification[]>(async (em, places, selected) =>
+  byPlace(await changed(em, placesInput(places), selected), places),
 );
 
-/** How many of a user's notifications wait for them. */
+/** The number of a user's active notifications. */
 export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; count: number }[] };
 
-const active = prepared<
-  { users: readonly string[] },
-  { userId: string; kind: NotificationKind; count: number }
->((db, { slot }) =>
+const active = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('Notification')
     .select(['userId', 'kind', (eb) => eb.fn.countAll<number>().as('count')])
     .where('userId', '=', sql<string>`any(${slot('users')}::text[])`)
     .where('status', '=', sql.lit('active' as const))
-    .groupBy(['userId', 'kind'])
-    .limit(MAX_CHANGES),
+    .groupBy(['userId', 'kind']),
 );
 
-/** Counts a user's active notifications, every kind in the specification's order; from the index of active ones. */
+/** Counts a user's active notifications, by the index of active ones. Kinds are in the specification's order. */
 export const countActive = batched<string, ActiveCounts>(async (em, users) => {
   const counts = new Map(
     (await active(em, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),

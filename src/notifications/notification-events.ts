@@ -1,12 +1,16 @@
 import type { EntityManager } from '../database/database.ts';
 import type { Source } from '../live/stream.ts';
 import { type ChangeCursor, latestCursor, resolveRevision, writeCursor } from '../revisions/change-cursor.ts';
-import { type ActiveCounts, changedNotifications, countActive } from './changed-notifications.ts';
-import type { Notification } from './notification.entity.ts';
+import {
+  type ActiveCounts,
+  type ChangedNotification,
+  changedNotifications,
+  countActive,
+} from './changed-notifications.ts';
 
 /** A notification as a change left it. */
 export type NotificationEvent = {
-  notification: Notification;
+  notification: ChangedNotification;
   /** How many wait for the user, read after the change if it is to be read. */
   counts: ActiveCounts | undefined;
   /** Goes on after this event. */
@@ -18,16 +22,16 @@ export function watchNotifications(
   em: EntityManager,
   userId: string,
   after: ChangeCursor | undefined,
-  reads?: ReadonlySet<string>,
+  selected?: ReadonlySet<string>,
 ): Source<NotificationEvent> {
-  const readsCounts = reads?.has('counts') ?? true;
+  const readsCounts = selected?.has('counts') ?? true;
   return {
     topic: 'notifications',
     startsAt: (state) => (after === undefined ? latestCursor(state).revision : resolveRevision(after, state)),
     async read(seen, state) {
       const { epoch, revision: reached } = latestCursor(state);
       const [changed, counts] = await Promise.all([
-        changedNotifications(em, { userId, after: seen }, reads),
+        changedNotifications(em, { userId, after: seen }, selected),
         readsCounts ? countActive(em, userId) : undefined,
       ]);
       const events = changed.map((notification) => {

@@ -1,5 +1,6 @@
 import { builder } from '../graphql/builder.ts';
-import { reads, readsBelow } from '../graphql/reads.ts';
+import { resolveFrom, resolveRecord } from '../graphql/reads.ts';
+import { recordInterfaceRef, recordRef } from '../graphql/records.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import {
@@ -7,10 +8,11 @@ import {
   NotificationStatusEnum,
   ResolutionEnum,
 } from './notification-enums.graphql.ts';
+import type { SelectedNotification } from './notifications.ts';
 import { PlanRequested, QuestionRequested, TaskResult } from './payload.graphql.ts';
 import { requirePayload } from './payload.ts';
 
-const Task = builder.objectRef<Notification>('NotificationTask').implement({
+const Task = recordRef<Notification, SelectedNotification>('NotificationTask').implement({
   description: 'The task that a notification is about.',
   fields: (t) => ({
     id: t.exposeID('taskId', { description: "The task's id." }),
@@ -20,104 +22,110 @@ const Task = builder.objectRef<Notification>('NotificationTask').implement({
   }),
 });
 
-const UserNotification = builder.interfaceRef<Notification>('UserNotification').implement({
-  description: 'What every kind of notification has.',
-  fields: (t) => ({
-    id: t.exposeID('id', { description: 'Unique within the user.' }),
-    kind: t.expose('kind', { type: NotificationKindEnum, description: 'What it is about.' }),
-    status: t.expose('status', { type: NotificationStatusEnum, description: 'How it stands.' }),
-    task: t.field({
-      type: Task,
-      description: 'The task it is about.',
-      extensions: readsBelow,
-      resolve: (row) => row,
+const UserNotification = recordInterfaceRef<Notification, SelectedNotification>('UserNotification').implement(
+  {
+    description: 'What every kind of notification has.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'Unique within the user.' }),
+      kind: t.expose('kind', { type: NotificationKindEnum, description: 'What it is about.' }),
+      status: t.expose('status', { type: NotificationStatusEnum, description: 'How it stands.' }),
+      task: t.field({
+        type: Task,
+        description: 'The task it is about.',
+        ...resolveRecord,
+      }),
+      title: t.exposeString('title', { description: 'One line for people.' }),
+      previewText: t.exposeString('previewText', {
+        nullable: true,
+        description: 'The beginning of its text.',
+      }),
+      prUrl: t.exposeString('prUrl', { nullable: true, description: "The task's pull request." }),
+      projectName: t.exposeString('projectName', { nullable: true, description: "The project's name." }),
+      projectRepoUrl: t.exposeString('projectRepoUrl', {
+        nullable: true,
+        description: "The project's repository.",
+      }),
+      resolvedBy: t.expose('resolvedBy', {
+        type: ResolutionEnum,
+        nullable: true,
+        description: 'Why it was resolved; null while it never was.',
+      }),
+      occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened in the task.' }),
+      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it reached the gateway.' }),
+      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
+      resolvedAt: t.expose('resolvedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it was resolved.',
+      }),
+      dismissedAt: t.expose('dismissedAt', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it was dismissed.',
+      }),
     }),
-    title: t.exposeString('title', { description: 'One line for people.' }),
-    previewText: t.exposeString('previewText', { nullable: true, description: 'The beginning of its text.' }),
-    prUrl: t.exposeString('prUrl', { nullable: true, description: "The task's pull request." }),
-    projectName: t.exposeString('projectName', { nullable: true, description: "The project's name." }),
-    projectRepoUrl: t.exposeString('projectRepoUrl', {
-      nullable: true,
-      description: "The project's repository.",
-    }),
-    resolvedBy: t.expose('resolvedBy', {
-      type: ResolutionEnum,
-      nullable: true,
-      description: 'Why it was resolved; null while it never was.',
-    }),
-    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened in the task.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it reached the gateway.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
-    resolvedAt: t.expose('resolvedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When it was resolved.',
-    }),
-    dismissedAt: t.expose('dismissedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When it was dismissed.',
-    }),
-  }),
-});
+  },
+);
 
-const readsPayload = reads<Notification>('kind', 'payload');
+function resolvePayload<Kind extends NotificationKind>(kind: Kind) {
+  return resolveFrom<Notification>()(['kind', 'payload'], (row) => requirePayload(row, kind));
+}
 
-const PlanRequestedNotification = builder.objectRef<Notification>('PlanRequestedNotification').implement({
+const PlanRequestedNotification = recordRef<Notification, SelectedNotification>(
+  'PlanRequestedNotification',
+).implement({
   description: "The task asks for a plan's approval.",
   interfaces: [UserNotification],
   fields: (t) => ({
     payload: t.field({
       type: PlanRequested,
       description: 'The plan.',
-      extensions: readsPayload,
-      resolve: (row) => requirePayload(row, 'plan_requested'),
+      ...resolvePayload('plan_requested'),
     }),
   }),
 });
 
-const QuestionRequestedNotification = builder
-  .objectRef<Notification>('QuestionRequestedNotification')
-  .implement({
-    description: 'The task asks questions.',
-    interfaces: [UserNotification],
-    fields: (t) => ({
-      payload: t.field({
-        type: QuestionRequested,
-        description: 'The questions.',
-        extensions: readsPayload,
-        resolve: (row) => requirePayload(row, 'question_requested'),
-      }),
+const QuestionRequestedNotification = recordRef<Notification, SelectedNotification>(
+  'QuestionRequestedNotification',
+).implement({
+  description: 'The task asks questions.',
+  interfaces: [UserNotification],
+  fields: (t) => ({
+    payload: t.field({
+      type: QuestionRequested,
+      description: 'The questions.',
+      ...resolvePayload('question_requested'),
     }),
-  });
+  }),
+});
 
-const TaskFailedNotification = builder.objectRef<Notification>('TaskFailedNotification').implement({
+const TaskFailedNotification = recordRef<Notification, SelectedNotification>(
+  'TaskFailedNotification',
+).implement({
   description: 'The task failed.',
   interfaces: [UserNotification],
   fields: (t) => ({
     payload: t.field({
       type: TaskResult,
       description: 'How it failed.',
-      extensions: readsPayload,
-      resolve: (row) => requirePayload(row, 'task_failed'),
+      ...resolvePayload('task_failed'),
     }),
   }),
 });
 
-const TaskResponseReadyNotification = builder
-  .objectRef<Notification>('TaskResponseReadyNotification')
-  .implement({
-    description: 'The task has an answer.',
-    interfaces: [UserNotification],
-    fields: (t) => ({
-      payload: t.field({
-        type: TaskResult,
-        description: 'The answer.',
-        extensions: readsPayload,
-        resolve: (row) => requirePayload(row, 'task_response_ready'),
-      }),
+const TaskResponseReadyNotification = recordRef<Notification, SelectedNotification>(
+  'TaskResponseReadyNotification',
+).implement({
+  description: 'The task has an answer.',
+  interfaces: [UserNotification],
+  fields: (t) => ({
+    payload: t.field({
+      type: TaskResult,
+      description: 'The answer.',
+      ...resolvePayload('task_response_ready'),
     }),
-  });
+  }),
+});
 
 const typeNames = {
   plan_requested: 'PlanRequestedNotification',
@@ -135,5 +143,5 @@ export const NotificationUnion = builder.unionType('Notification', {
     TaskFailedNotification,
     TaskResponseReadyNotification,
   ],
-  resolveType: ({ kind }) => typeNames[kind],
+  resolveType: ({ kind }: SelectedNotification) => typeNames[kind],
 });

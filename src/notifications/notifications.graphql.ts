@@ -1,7 +1,8 @@
 import { accountRead, accountWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
-import { readsBelow, selectedProperties } from '../graphql/reads.ts';
+import { resolveRecord, selectedProperties } from '../graphql/reads.ts';
+import { recordRef } from '../graphql/records.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { entityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
@@ -13,16 +14,16 @@ import {
   dismissNotification,
   findNotification,
   listNotifications,
+  type SelectedNotification,
 } from './notifications.ts';
 
-const NotificationEdge = builder.objectRef<Notification>('NotificationEdge').implement({
+const NotificationEdge = recordRef<Notification, SelectedNotification>('NotificationEdge').implement({
   description: 'A notification in a list.',
   fields: (t) => ({
     node: t.field({
       type: NotificationUnion,
       description: 'The notification.',
-      extensions: readsBelow,
-      resolve: (row) => row,
+      ...resolveRecord,
     }),
     cursor: t.string(cursorField),
   }),

@@ -11,7 +11,8 @@ import {
   pageInput,
   type Tagged,
 } from '../database/page.ts';
-import { type Inputs, prepared } from '../database/prepared.ts';
+import { type Inputs, readCount, readOne, readPage } from '../database/read.ts';
+import type { Selected } from '../database/selected.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
@@ -60,11 +61,17 @@ function combinations({ slot }: Inputs<FilterInput>): Combinations {
   };
 }
 
-const list = prepared<FilterInput & PageInput, Tagged<Notification>>((db, inputs) => {
-  const { slot, has, read } = inputs;
+const always = ['id', 'kind'] as const;
+
+/** A notification with the selected properties. */
+export type SelectedNotification = Selected<Notification, (typeof always)[number]>;
+
+const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
+  const { slot, has, chosen } = inputs;
   const all = db
     .selectFrom('Notification')
-    .select(read('Notification', 'id', 'kind'))
+    .select(always)
+    .$if(true, (all) => all.select(chosen('Notification', always)))
     .where('userId', '=', slot('userId'))
     .$if(has('tagged'), (all) => all.select(selectTag(db, 'notifications', slot('userId')).as('tag')));
   if (!has('kinds')) return cutPage(all, inputs);
@@ -72,18 +79,18 @@ const list = prepared<FilterInput & PageInput, Tagged<Notification>>((db, inputs
   return inOrder(all.where('id', '=', sql<string>`any(${ids})`), has('backwards'));
 });
 
-/** A user's notifications, newest first; beside `id` and `kind` only with the properties that are told to be read. */
+/** Lists a user's notifications, newest first, with the selected properties. */
 export async function listNotifications(
   em: EntityManager,
   userId: string,
   filter: NotificationFilter,
   page: Page,
-  reads?: ReadonlySet<string>,
-): Promise<Tagged<Notification>[]> {
-  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, reads);
+  selected?: ReadonlySet<string>,
+): Promise<Tagged<SelectedNotification>[]> {
+  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, selected);
 }
 
-const count = prepared<FilterInput, { count: number }>((db, inputs) =>
+const count = readCount((db, inputs: Inputs<FilterInput>) =>
   inputs.has('kinds')
     ? db.selectNoFrom(countMatching(combinations(inputs)).as('count'))
     : db
@@ -92,28 +99,22 @@ const count = prepared<FilterInput, { count: number }>((db, inputs) =>
         .select((eb) => eb.fn.countAll<number>().as('count')),
 );
 
-/** How many there are without paging. */
+/** Counts the whole list. */
 export async function countNotifications(
   em: EntityManager,
   userId: string,
   filter: NotificationFilter,
 ): Promise<number> {
-  const [row] = await count(em, filterInput(userId, filter));
-  return row?.count ?? 0;
+  return count(em, filterInput(userId, filter));
 }
 
-const find = prepared<{ userId: string; id: string }, Notification>((db, { slot }) =>
-  db
-    .selectFrom('Notification')
-    .selectAll()
-    .where('userId', '=', slot('userId'))
-    .where('id', '=', slot('id'))
-    .limit(1),
+const find = readOne((db, { slot }: Inputs<{ userId: string; id: string }>) =>
+  db.selectFrom('Notification').selectAll().where('userId', '=', slot('userId')).where('id', '=', slot('id')),
 );
 
 /** @throws {NotFoundError} where the user has no such notification */
 export async function findNotification(em: EntityManager, userId: string, id: string): Promise<Notification> {
-  const [notification] = await find(em, { userId, id });
+  const notification = await find(em, { userId, id });
   if (notification === undefined) throw new NotFoundError();
   return notification;
 }

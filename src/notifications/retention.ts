@@ -1,6 +1,6 @@
-import { sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { advisoryLocks } from '../database/advisory-locks.ts';
-import { type EntityManager, query } from '../database/database.ts';
+import { type EntityManager, query, type Tables } from '../database/database.ts';
 import type { Writer } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
 import { type Time, toTime } from '../values/time.ts';
@@ -49,7 +49,9 @@ export function startRetention(writer: Writer, days: number, log: Log): { stop()
  * undefined where there are none left, or another gateway is removing them: one does it at a time.
  */
 export async function removeBatch({ em, announce }: Writer, before: Time): Promise<number | undefined> {
-  const batch = await deleteBatch(em, before);
+  const batch = await query(em)
+    .transaction()
+    .execute((db) => deleteBatch(db, before));
   if (batch === undefined) return undefined;
   announce({ user: batch.userId, topic: 'notifications', revision: batch.revision });
   return batch.removed;
@@ -57,35 +59,33 @@ export async function removeBatch({ em, announce }: Writer, before: Time): Promi
 
 type Batch = { userId: string; revision: number; removed: number };
 
-async function deleteBatch(em: EntityManager, before: Time): Promise<Batch | undefined> {
-  return em.transactional(async (em) => {
-    const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLocks.retention}) as free`;
-    const { rows } = await lock.execute(query(em));
-    if (!rows[0]?.free) return undefined;
-    // Locked as found: a user who was deleted meanwhile is not brought back.
-    const owner = await retired(em, before)
-      .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
-      .select('UserRevision.userId')
-      .orderBy('updatedAt')
-      .limit(1)
-      .forUpdate('UserRevision')
-      .executeTakeFirst();
-    if (owner === undefined) return undefined;
-    const { userId } = owner;
-    const { numDeletedRows } = await query(em)
-      .deleteFrom('Notification')
-      .where('userId', '=', userId)
-      .where('id', 'in', retired(em, before).select('id').where('userId', '=', userId).limit(BATCH))
-      .executeTakeFirstOrThrow();
-    // Whoever holds the list by its revision must see that it changed.
-    const { notifications } = await query(em)
-      .updateTable('UserRevision')
-      .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
-      .where('userId', '=', userId)
-      .returning('notifications')
-      .executeTakeFirstOrThrow();
-    return { userId, revision: notifications, removed: Number(numDeletedRows) };
-  });
+async function deleteBatch(db: Kysely<Tables>, before: Time): Promise<Batch | undefined> {
+  const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLocks.retention}) as free`;
+  const { rows } = await lock.execute(db);
+  if (!rows[0]?.free) return undefined;
+  // Locked as found: a user who was deleted meanwhile is not brought back.
+  const owner = await retired(db, before)
+    .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
+    .select('UserRevision.userId')
+    .orderBy('updatedAt')
+    .limit(1)
+    .forUpdate('UserRevision')
+    .executeTakeFirst();
+  if (owner === undefined) return undefined;
+  const { userId } = owner;
+  const { numDeletedRows } = await db
+    .deleteFrom('Notification')
+    .where('userId', '=', userId)
+    .where('id', 'in', retired(db, before).select('id').where('userId', '=', userId).limit(BATCH))
+    .executeTakeFirstOrThrow();
+  // Whoever holds the list by its revision must see that it changed.
+  const { notifications } = await db
+    .updateTable('UserRevision')
+    .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
+    .where('userId', '=', userId)
+    .returning('notifications')
+    .executeTakeFirstOrThrow();
+  return { userId, revision: notifications, removed: Number(numDeletedRows) };
 }
 
 /** Forgets up to when tasks were resolved if that was reported as long ago. */
@@ -93,6 +93,6 @@ async function removeResolutions(em: EntityManager, before: Time): Promise<void>
   await query(em).deleteFrom('TaskResolution').where('updatedAt', '<', before).execute();
 }
 
-function retired(em: EntityManager, before: Time) {
-  return query(em).selectFrom('Notification').where('status', '<>', 'active').where('updatedAt', '<', before);
+function retired(db: Kysely<Tables>, before: Time) {
+  return db.selectFrom('Notification').where('status', '<>', 'active').where('updatedAt', '<', before);
 }

@@ -1,38 +1,35 @@
 import { type RawBuilder, sql } from 'kysely';
 
-/** Records of a batch at most. */
+/** The maximum number of records in a batch. */
 export const BATCH_RECORDS = 100;
 
-/** Records of all batches that are read together at most: a hundred full ones. */
-export const MAX_CHANGES = 10_000;
-
-/** A batch ends with the record that brings it to so many bytes of text. */
+/** A batch ends with the record that exceeds this size of text. */
 const BATCH_BYTES = 65_536;
 
-/** Behind which revision of which user a stream reads on. */
+/** The position of a stream: a user, and the revision after which it continues. */
 export type Place = { userId: string; after: number };
 
-/** Places as a prepared statement takes them. */
+/** Places as the inputs of a statement. */
 export type PlacesInput = { users: readonly string[]; afters: readonly number[] };
 
 export function placesInput(places: readonly Place[]): PlacesInput {
   return { users: places.map(({ userId }) => userId), afters: places.map(({ after }) => after) };
 }
 
-/** Records that belong to a place, by the place's number from 1. */
-export type Placed<Row> = Row & { place: number };
-
-/** The records of each place, in the order in which they come. */
-export function byPlace<Row>(rows: readonly Placed<Row>[], places: readonly Place[]): Row[][] {
+/** Groups records by their place's number, which counts from 1; keeps their order. */
+export function byPlace<Row extends { place: number }>(
+  rows: readonly Row[],
+  places: readonly Place[],
+): Row[][] {
   const found: Row[][] = places.map(() => []);
   for (const row of rows) found[row.place - 1]?.push(row);
   return found;
 }
 
 /**
- * The part of a table's changes that each place reads next, as a row source with the columns `place`, `owner`, `after`
- * and `last`, the revision that the batch ends with. A stream holds a batch until its client has taken it, so that what
- * clients that do not read cost is bounded by bytes. `texts` are the columns of unlimited length that are read.
+ * The next batch of a table's changes for each place, as a row source with the columns `place`, `owner`, `after` and
+ * `last`, the revision that the batch ends with. A stream keeps a batch until its client has read it, so a batch is
+ * limited in bytes. `texts` are the selected columns of unlimited length.
  */
 export function batches(
   table: string,
@@ -53,5 +50,5 @@ export function batches(
     offset 0)`;
 }
 
-/** Whether a record belongs to a batch of {@link batches}, which is joined as `batch`. */
+/** Whether a record belongs to a batch of {@link batches}, joined as `batch`. */
 export const isInBatch = sql<boolean>`user_id = batch.owner and revision > batch.after and revision <= batch.last`;

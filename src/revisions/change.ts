@@ -3,10 +3,10 @@ import type { PoolClient, QueryResultRow } from 'pg';
 import { type EntityManager, getChangePool } from '../database/database.ts';
 import { type Bound, type Slots, type Statement, statement } from '../database/statement.ts';
 
-/** Turns the failure of a statement into the error that the caller of the change gets. */
+/** Converts the error of a statement into the error of the change. */
 export type Explain = (error: Error) => Error;
 
-/** Sends a statement of a change, and resolves with its rows. */
+/** Sends a statement of a change and returns its rows. */
 export type Run = <Input, Row extends QueryResultRow>(
   statement: Statement<Input, Row>,
   input: Input,
@@ -14,9 +14,9 @@ export type Run = <Input, Row extends QueryResultRow>(
 ) => Promise<Row[]>;
 
 /**
- * Changes records of users in one transaction that is written at once. The users' rows of revisions are locked first,
- * so that changes of one user happen one after another, and every statement of `work` sees what was committed before.
- * `work` must send all its statements before it waits for one.
+ * Changes records of users in one transaction that is sent in one write. It locks the users' revisions first, so changes
+ * of one user are serialized, and every statement of `work` sees what was committed before. `work` must send all its
+ * statements before it awaits one.
  */
 export async function change<Result>(
   em: EntityManager,
@@ -32,7 +32,8 @@ export async function change<Result>(
 }
 
 /**
- * Makes a change of a single statement, which costs less than a transaction of several. It has to lock the user's row itself, and may read only rows that it names by their keys: its snapshot is older than its lock.
+ * Makes a change of a single statement, which costs less than a transaction. The statement has to lock the user's
+ * revision itself, and may read only rows that it names by key: its snapshot is older than its lock.
  */
 export async function changeAtOnce<Input, Row extends QueryResultRow>(
   em: EntityManager,
@@ -53,7 +54,7 @@ async function execute<Result>(
   let failure: Error | undefined;
   let isOpen = true;
 
-  /** Those behind the first that fails fail because of it. */
+  /** Keeps the first error: later statements fail because of it. */
   const send = <Row extends QueryResultRow>({ config, read }: Bound<Row>, explain?: Explain) =>
     new Promise<Row[]>((resolve, reject) => {
       client.query<Row>(config, (error, result) => {
@@ -95,8 +96,8 @@ const commit = control('commit');
 const rollback = control('rollback');
 
 /**
- * Locks the users' rows in the order of their IDs, so that two changes never wait for each other. The condition keeps
- * a row that exists from being written; it is locked all the same (PostgreSQL, INSERT, ON CONFLICT Clause).
+ * Locks the users' revisions in the order of their IDs, so that changes never deadlock. The condition keeps an existing
+ * row from being written, but it is locked nevertheless (PostgreSQL, INSERT, ON CONFLICT Clause).
  */
 export const lockUsers = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db

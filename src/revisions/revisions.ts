@@ -1,30 +1,23 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { batched } from '../database/batched.ts';
 import type { EntityManager, Tables } from '../database/database.ts';
-import { prepared } from '../database/prepared.ts';
+import { type Inputs, readList, readOne } from '../database/read.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
-/** A user's revisions, which count from 0 in each epoch: a new one begins when the user is deleted or the database is restored. */
+/** A user's revisions. They count from 0 in each epoch; a new epoch begins when the user is deleted or the database restored. */
 export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
 
-/** The database's epoch and the user's, of a row of `UserRevision`. */
+/** The database's epoch and the user's, in a query of `UserRevision`. */
 export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
 
-/** The database's epoch and the user's. */
-const epoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
-
-/** Users whose revisions are read at once, at most. */
-const MAX_USERS = 2000;
-
-const find = prepared<{ users: readonly string[] }, Revisions & { userId: string }>((db, { slot }) =>
+const find = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('UserRevision')
-    .select(['userId', 'notifications', 'workspaces', 'editorAuth', epoch.as('epoch')])
-    .where('userId', '=', sql<string>`any(${slot('users')}::text[])`)
-    .limit(MAX_USERS),
+    .select(['userId', 'notifications', 'workspaces', 'editorAuth', currentEpoch.as('epoch')])
+    .where('userId', '=', sql<string>`any(${slot('users')}::text[])`),
 );
 
-/** The revisions of up to 2,000 users; nothing of a user of whom nothing ever changed. */
+/** Finds the revisions of users. A user without any changes has none. */
 export async function findRevisions(
   em: EntityManager,
   users: readonly string[],
@@ -38,18 +31,18 @@ const findTogether = batched<string, { revisions: Revisions | undefined }>(async
   return users.map((user) => ({ revisions: found.get(user) }));
 });
 
-/** The revisions of a user; undefined while nothing of theirs ever changed. */
+/** Finds the revisions of a user; undefined for a user without any changes. */
 export async function findRevision(em: EntityManager, userId: string): Promise<Revisions | undefined> {
   const { revisions } = await findTogether(em, userId);
   return revisions;
 }
 
-/** The lists that have a revision, and by it an entity tag. */
+/** The lists with a revision, and so with an entity tag. */
 export type TaggedList = 'notifications' | 'workspaces';
 
 /**
- * The entity tag of a user's list (RFC 9110, section 8.8.3): another after every change. A statement that reads the
- * list may select it too: the two are then of one moment.
+ * The entity tag of a user's list (RFC 9110, section 8.8.3), which changes with every change. A statement that reads the
+ * list may select it too, so that both come from one snapshot.
  */
 export function selectTag(db: Kysely<Tables>, of: TaggedList, userId: RawBuilder<string>) {
   const tag = sql`${currentEpoch} || '-' || ${sql.ref(of)}`;
@@ -60,19 +53,17 @@ export function selectTag(db: Kysely<Tables>, of: TaggedList, userId: RawBuilder
 }
 
 const findTag = {
-  notifications: preparedTag('notifications'),
-  workspaces: preparedTag('workspaces'),
+  notifications: readTag('notifications'),
+  workspaces: readTag('workspaces'),
 };
 
-function preparedTag(of: TaggedList) {
-  return prepared<{ userId: string }, { tag: string }>((db, { slot }) =>
-    selectTag(db, of, slot('userId')).limit(1),
-  );
+function readTag(of: TaggedList) {
+  return readOne((db, { slot }: Inputs<{ userId: string }>) => selectTag(db, of, slot('userId')));
 }
 
-/** The entity tag of a user's list as it is now. */
+/** Reads the entity tag of a user's list. */
 export async function entityTag(em: EntityManager, userId: string, of: TaggedList): Promise<string> {
-  const [found] = await findTag[of](em, { userId });
+  const found = await findTag[of](em, { userId });
   if (found === undefined) throw new Error('An aggregate always has a row.');
   return found.tag;
 }

@@ -11,27 +11,25 @@ export type CredentialState = (typeof credentialStates)[number];
 export async function countNotificationsByKindAndStatus(
   em: EntityManager,
 ): Promise<{ kind: NotificationKind; status: NotificationStatus; count: number }[]> {
-  const rows = await query(em)
+  return query(em)
     .selectFrom('Notification')
-    .select(['kind', 'status', (eb) => eb.fn.countAll<string>().as('count')])
+    .select(['kind', 'status', (eb) => eb.fn.countAll<number>().as('count')])
     .groupBy(['kind', 'status'])
     .orderBy('kind')
     .orderBy('status')
     .execute();
-  return rows.map((row) => ({ ...row, count: Number(row.count) }));
 }
 
 /** Workspaces of all users by status; statuses without any are left out. */
 export async function countWorkspacesByStatus(
   em: EntityManager,
 ): Promise<{ status: WorkspaceStatus; count: number }[]> {
-  const rows = await query(em)
+  return query(em)
     .selectFrom('Workspace')
-    .select(['status', (eb) => eb.fn.countAll<string>().as('count')])
+    .select(['status', (eb) => eb.fn.countAll<number>().as('count')])
     .groupBy('status')
     .orderBy('status')
     .execute();
-  return rows.map((row) => ({ ...row, count: Number(row.count) }));
 }
 
 /** Stored credentials of all users by state; every state is there. */
@@ -41,7 +39,7 @@ export async function countCredentialsByState(
 ): Promise<{ state: CredentialState; count: number }[]> {
   const rows = await query(em)
     .selectFrom('EditorCredential')
-    .select(['keyId', 'reauthReason', (eb) => eb.fn.countAll<string>().as('count')])
+    .select(['keyId', 'reauthReason', (eb) => eb.fn.countAll<number>().as('count')])
     .where('keyId', 'is not', null)
     .groupBy(['keyId', 'reauthReason'])
     .execute();
@@ -50,7 +48,7 @@ export async function countCredentialsByState(
     return reauthReason === null ? 'connected' : 'needs_reauth';
   };
   return credentialStates.map((state) => {
-    const counts = rows.filter((row) => classify(row) === state).map(({ count }) => Number(count));
+    const counts = rows.filter((row) => classify(row) === state).map(({ count }) => count);
     return { state, count: counts.reduce((sum, count) => sum + count, 0) };
   });
 }

@@ -1,28 +1,28 @@
 import { batched } from '../database/batched.ts';
 import type { EntityManager } from '../database/database.ts';
-import { prepared } from '../database/prepared.ts';
+import { type Inputs, readList } from '../database/read.ts';
+import type { Selected } from '../database/selected.ts';
 import type { Source } from '../live/stream.ts';
 import {
   BATCH_RECORDS,
   batches,
   byPlace,
   isInBatch,
-  MAX_CHANGES,
   type Place,
-  type Placed,
   type PlacesInput,
   placesInput,
 } from '../revisions/batch.ts';
 import type { Workspace } from './workspace.entity.ts';
+import type { SelectedWorkspace } from './workspaces.ts';
 
-/** A workspace as a change left it; null once it is gone. */
-export type WorkspaceEvent = { id: string; workspace: Workspace | null };
+/** A workspace after a change, with the selected properties; null if it was deleted. */
+export type WorkspaceEvent = { id: string; workspace: SelectedWorkspace | null };
 
-/** All of a user's workspaces as they are, then each change of one; only with the properties that are told to be read. */
+/** All of a user's workspaces in their current state, then each change, with the selected properties. */
 export function watchWorkspaces(
   em: EntityManager,
   userId: string,
-  reads?: ReadonlySet<string>,
+  selected?: ReadonlySet<string>,
 ): Source<WorkspaceEvent> {
   let removedBefore = 0;
   return {
@@ -36,7 +36,7 @@ export function watchWorkspaces(
       // Two statements see two moments: up to here both see all.
       const reached = state?.workspaces ?? 0;
       const [changed, removed] = await Promise.all([
-        changedWorkspaces(em, { userId, after: seen }, reads),
+        changedWorkspaces(em, { userId, after: seen }, selected),
         removedWorkspaces(em, { userId, after: Math.max(seen, removedBefore) }),
       ]);
       // Behind the last of a batch either may have more.
@@ -64,8 +64,10 @@ const texts = {
   errorMessage: 'error_message',
 } as const satisfies Partial<Record<keyof Workspace, string>>;
 
-const changed = prepared<PlacesInput, Placed<Workspace>>((db, { slot, read }) => {
-  const properties = read('Workspace', 'id', 'revision');
+const always = ['id', 'revision'] as const;
+
+const changed = readList((db, { slot, chosen }: Inputs<PlacesInput>) => {
+  const properties = chosen('Workspace', always);
   const columns = Object.entries(texts).flatMap(([name, column]) =>
     properties.some((property) => property === name) ? [column] : [],
   );
@@ -73,21 +75,23 @@ const changed = prepared<PlacesInput, Placed<Workspace>>((db, { slot, read }) =>
   return db
     .selectFrom('Workspace')
     .innerJoin(batch.as('batch'), (join) => join.onTrue())
-    .select(properties)
+    .select(always)
+    .$if(true, (all) => all.select(properties))
     .select('batch.place')
     .where(isInBatch)
     .orderBy('batch.place')
-    .orderBy('revision')
-    .limit(MAX_CHANGES);
+    .orderBy('revision');
 });
 
-const changedWorkspaces = batched<Place, Workspace[]>(async (em, places, reads) =>
-  byPlace(await changed(em, placesInput(places), reads), places),
+type ChangedWorkspace = Selected<Workspace, (typeof always)[number]>;
+
+const changedWorkspaces = batched<Place, ChangedWorkspace[]>(async (em, places, selected) =>
+  byPlace(await changed(em, placesInput(places), selected), places),
 );
 
 type Removal = { id: string; revision: number };
 
-const removed = prepared<PlacesInput, Placed<Removal>>((db, { slot }) =>
+const removed = readList((db, { slot }: Inputs<PlacesInput>) =>
   db
     .selectFrom('WorkspaceDeletion')
     .innerJoin(
@@ -97,8 +101,7 @@ const removed = prepared<PlacesInput, Placed<Removal>>((db, { slot }) =>
     .select(['id', 'revision', 'batch.place'])
     .where(isInBatch)
     .orderBy('batch.place')
-    .orderBy('revision')
-    .limit(MAX_CHANGES),
+    .orderBy('revision'),
 );
 
 const removedWorkspaces = batched<Place, Removal[]>(async (em, places) =>

@@ -2,7 +2,8 @@ import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
 import { enumValues } from '../graphql/enum-values.ts';
-import { reads, readsBelow, selectedProperties } from '../graphql/reads.ts';
+import { readsBelow, resolveFrom, resolveRecord, selectedProperties } from '../graphql/reads.ts';
+import { recordRef } from '../graphql/records.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { openStream } from '../live/stream.ts';
 import { entityTag } from '../revisions/revisions.ts';
@@ -10,7 +11,7 @@ import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
 import { type WorkspaceEvent, watchWorkspaces } from './workspace-events.ts';
-import { countWorkspaces, listWorkspaces } from './workspaces.ts';
+import { countWorkspaces, listWorkspaces, type SelectedWorkspace } from './workspaces.ts';
 
 /** The statuses of a workspace. */
 export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
@@ -25,7 +26,7 @@ export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
   }),
 });
 
-const Hardware = builder.objectRef<Workspace>('Hardware').implement({
+const Hardware = recordRef<Workspace, SelectedWorkspace>('Hardware').implement({
   description: 'What a workspace runs on.',
   fields: (t) => ({
     cpuKind: t.exposeString('cpuKind', { description: 'Kind of processor.' }),
@@ -40,7 +41,7 @@ const Hardware = builder.objectRef<Workspace>('Hardware').implement({
 });
 
 /** A workspace. */
-export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement({
+export const WorkspaceType = recordRef<Workspace, SelectedWorkspace>('Workspace').implement({
   description: 'A workspace of a user.',
   fields: (t) => ({
     id: t.exposeID('id', { description: 'A UUID.' }),
@@ -49,8 +50,7 @@ export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement
     hardware: t.field({
       type: Hardware,
       description: 'What it runs on.',
-      extensions: readsBelow,
-      resolve: (row) => row,
+      ...resolveRecord,
     }),
     keepActive: t.exposeBoolean('keepActive', { description: 'Whether it stays running when idle.' }),
     machineId: t.exposeString('machineId', { nullable: true, description: 'Present when provisioned.' }),
@@ -67,22 +67,22 @@ export const WorkspaceType = builder.objectRef<Workspace>('Workspace').implement
     errorMessage: t.string({
       nullable: true,
       description: 'Details while the status is `ERROR`.',
-      extensions: reads<Workspace>('status', 'errorMessage'),
-      resolve: ({ status, errorMessage }) => (status === 'error' ? errorMessage : null),
+      ...resolveFrom<Workspace>()(['status', 'errorMessage'], ({ status, errorMessage }) =>
+        status === 'error' ? errorMessage : null,
+      ),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
   }),
 });
 
-const WorkspaceEdge = builder.objectRef<Workspace>('WorkspaceEdge').implement({
+const WorkspaceEdge = recordRef<Workspace, SelectedWorkspace>('WorkspaceEdge').implement({
   description: 'A workspace in a list.',
   fields: (t) => ({
     node: t.field({
       type: WorkspaceType,
       description: 'The workspace.',
-      extensions: readsBelow,
-      resolve: (row) => row,
+      ...resolveRecord,
     }),
     cursor: t.string(cursorField),
   }),

@@ -11,7 +11,8 @@ import {
   pageInput,
   type Tagged,
 } from '../database/page.ts';
-import { type Inputs, prepared } from '../database/prepared.ts';
+import { type Inputs, readCount, readPage } from '../database/read.ts';
+import type { Selected } from '../database/selected.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { type WorkspaceStatus, workspaceStatuses } from './workspace.enums.ts';
@@ -45,11 +46,17 @@ function combinations({ slot, has }: Inputs<FilterInput>): Combinations {
   };
 }
 
-const list = prepared<FilterInput & PageInput, Tagged<Workspace>>((db, inputs) => {
-  const { slot, has, read } = inputs;
+const always = ['id'] as const;
+
+/** A workspace with the selected properties. */
+export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
+
+const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
+  const { slot, has, chosen } = inputs;
   const all = db
     .selectFrom('Workspace')
-    .select(read('Workspace', 'id'))
+    .select(always)
+    .$if(true, (all) => all.select(chosen('Workspace', always)))
     .where('userId', '=', slot('userId'))
     .$if(has('tagged'), (all) => all.select(selectTag(db, 'workspaces', slot('userId')).as('tag')));
   if (!has('statuses')) return cutPage(all, inputs);
@@ -57,18 +64,18 @@ const list = prepared<FilterInput & PageInput, Tagged<Workspace>>((db, inputs) =
   return inOrder(all.where('id', '=', sql<string>`any(${ids})`), has('backwards'));
 });
 
-/** A user's workspaces over all projects, newest first; beside `id` only with the properties that are told to be read. */
+/** Lists a user's workspaces in all projects, newest first, with the selected properties. */
 export async function listWorkspaces(
   em: EntityManager,
   userId: string,
   filter: WorkspaceFilter,
   page: Page,
-  reads?: ReadonlySet<string>,
-): Promise<Tagged<Workspace>[]> {
-  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, reads);
+  selected?: ReadonlySet<string>,
+): Promise<Tagged<SelectedWorkspace>[]> {
+  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, selected);
 }
 
-const count = prepared<FilterInput, { count: number }>((db, inputs) =>
+const count = readCount((db, inputs: Inputs<FilterInput>) =>
   inputs.has('statuses')
     ? db.selectNoFrom(countMatching(combinations(inputs)).as('count'))
     : db
@@ -77,12 +84,11 @@ const count = prepared<FilterInput, { count: number }>((db, inputs) =>
         .select((eb) => eb.fn.countAll<number>().as('count')),
 );
 
-/** How many there are without paging. */
+/** Counts the whole list. */
 export async function countWorkspaces(
   em: EntityManager,
   userId: string,
   filter: WorkspaceFilter,
 ): Promise<number> {
-  const [row] = await count(em, filterInput(userId, filter));
-  return row?.count ?? 0;
+  return count(em, filterInput(userId, filter));
 }

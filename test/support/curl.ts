@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 
 /*
- * Stands in for curl where a machine has none, so that the README's lines run there too. It knows the options
- * that those lines use, and refuses others.
+ * Replaces curl on machines that have none, so that the commands of the documentation run there too. It supports the
+ * options that those commands use, and rejects others.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,5 +27,8 @@ const response = await fetch(url, {
 });
 const text = await response.text();
 if (values.output !== '/dev/null') process.stdout.write(text);
-const written = values['write-out']?.replace('%{http_code}', String(response.status)).replace('\\n', '\n');
-if (written !== undefined) process.stdout.write(written);
+const format = values['write-out']
+  ?.replace('%{http_code}', String(response.status))
+  .replaceAll(/%header\{([\w-]+)\}/g, (_match, name: string) => response.headers.get(name) ?? '')
+  .replace('\\n', '\n');
+if (format !== undefined) process.stdout.write(format);

@@ -1,3 +1,5 @@
+import { parseArgs } from 'node:util';
+import { signDevelopmentToken } from '../../src/auth/development-key.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 import { startTestGateway, type TestGateway } from './gateway.ts';
 import { runProcess } from './process.ts';
@@ -25,7 +27,23 @@ export async function startDevelopmentGateway(
   };
 }
 
-/** Fills in a user's records by the command that the README names. */
+/** Signs a token with the options of `npm run -s token`, or with another scope. */
+export function signTokenFor(
+  { settings }: DevelopmentGateway,
+  options: string,
+  otherScope?: string,
+): Promise<string> {
+  const args = [...options.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word);
+  const { sub, org, scope } = parseArgs({
+    args,
+    options: { sub: { type: 'string' }, org: { type: 'string' }, scope: { type: 'string' } },
+  }).values;
+  const claims = { sub, ...(org !== undefined && { org_id: org }), scope: otherScope ?? scope };
+  const key = { dataDir: settings.DATA_DIR ?? '', issuer: null, audience: null };
+  return signDevelopmentToken(key, claims, 60);
+}
+
+/** Creates a user's records with the command that the documentation names. */
 export async function seed({ settings }: DevelopmentGateway, user: string): Promise<void> {
   const { status, stderr } = await runProcess('src/commands/seed.ts', settings, ['--user', user]);
   if (status !== 0) throw new Error(stderr);

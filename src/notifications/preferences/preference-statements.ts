@@ -1,9 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../../database/database.ts';
-import { prepared } from '../../database/prepared.ts';
+import { readList } from '../../database/read.ts';
 import { type Slots, statement } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
-import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
+import type { NotificationKind } from '../notification.enums.ts';
 
 /** Preferences as a statement takes them, column by column. */
 export type PreferenceColumns = {
@@ -63,14 +63,10 @@ export const storeMissing = statement((db, slots: Slots<PreferenceColumns>) =>
 );
 
 function storedPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string }>) {
-  return db
-    .selectFrom('NotificationPreference')
-    .selectAll()
-    .where('userId', '=', slot('userId'))
-    .limit(notificationKinds.length);
+  return db.selectFrom('NotificationPreference').selectAll().where('userId', '=', slot('userId'));
 }
 
 /** A user's stored preferences. */
-export const find = prepared(storedPreferences);
+export const find = readList(storedPreferences);
 /** The same within a change. */
 export const findStored = statement(storedPreferences);

@@ -1,0 +1,105 @@
+import type { Compilable, Kysely } from 'kysely';
+import { LRUCache } from 'lru-cache';
+import type { QueryResultRow } from 'pg';
+import { type EntityManager, getColumns, getPipelines, query, type Tables } from './database.ts';
+import { bind, type Slots, slot, type Template, toTemplate } from './statement.ts';
+
+/** The inputs of a read while it is built. */
+export type Inputs<Input> = Slots<Input> & {
+  /** Whether an input is given. Each combination of given inputs is a separate statement. */
+  has(name: string & keyof Input): boolean;
+  /**
+   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. Select them
+   * within `$if`, which makes them optional in the type of the row.
+   */
+  chosen<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
+    entity: Entity,
+    always: readonly Always[],
+  ): Exclude<string & keyof Tables[Entity], Always>[];
+};
+
+type Build<Input, Row> = (db: Kysely<Tables>, inputs: Inputs<Input>) => Compilable<Row>;
+
+/** Reads one row by an index; returns undefined if there is none. Runs on the connections for short reads. */
+export function readOne<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
+  const read = prepare(build);
+  return async (em: EntityManager, input: Input): Promise<Row | undefined> => {
+    const [row] = await read(em, 'short', input);
+    return row;
+  };
+}
+
+/** Reads a bounded number of rows by an index. Runs on the connections for short reads. */
+export function readList<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
+  const read = prepare(build);
+  return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> =>
+    read(em, 'short', input, selected);
+}
+
+/** Reads a list or a page of it. Short only with a limit and no offset; otherwise it may read any number of rows. */
+export function readPage<Input extends Cut, Row extends QueryResultRow>(build: Build<Input, Row>) {
+  const read = prepare(build);
+  return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
+    const isShort = input.limit !== undefined && input.offset === undefined;
+    return read(em, isShort ? 'short' : 'long', input, selected);
+  };
+}
+
+type Cut = object & { limit?: number | undefined; offset?: number | undefined };
+
+/** Counts rows. Runs on the connections for long reads, because it reads every row that it counts. */
+export function readCount<Input extends object>(build: Build<Input, { count: number }>) {
+  const read = prepare(build);
+  return async (em: EntityManager, input: Input): Promise<number> => {
+    const [row] = await read(em, 'long', input);
+    return row?.count ?? 0;
+  };
+}
+
+/** Caps the statements per read: callers choose inputs and properties, and every choice is a separate statement. */
+const MAX_STATEMENTS = 200;
+
+/** Builds a read once per choice of inputs and properties. Inputs that are undefined are not given. */
+function prepare<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
+  const statements = new LRUCache<string, Template>({ max: MAX_STATEMENTS });
+
+  function statementFor(
+    em: EntityManager,
+    given: ReadonlyMap<string, unknown>,
+    selected: ReadonlySet<string> | undefined,
+  ): Template {
+    const key = [...given.keys(), 'selected', ...(selected ?? ['all'])].join(' ');
+    const known = statements.get(key);
+    if (known !== undefined) return known;
+    const compiled = build(query(em), {
+      slot: (name, type) => slot(name, type),
+      has: (name) => given.has(name),
+      chosen: <Entity extends keyof Tables, Always extends string & keyof Tables[Entity]>(
+        entity: Entity,
+        always: readonly Always[],
+      ) => {
+        const fixed = new Set<string>(always);
+        const isChosen = (name: string): name is Exclude<string & keyof Tables[Entity], Always> =>
+          !fixed.has(name) && (selected?.has(name) ?? true);
+        const { props } = em.getMetadata().getByClassName(entity);
+        return props.map(({ name }) => name).filter(isChosen);
+      },
+    }).compile();
+    const statement = toTemplate(compiled);
+    statements.set(key, statement);
+    return statement;
+  }
+
+  return async (
+    em: EntityManager,
+    pipeline: 'short' | 'long',
+    input: Input,
+    selected?: ReadonlySet<string>,
+  ): Promise<Row[]> => {
+    const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
+    const statement = statementFor(em, given, selected);
+    const rows = await getPipelines(em)[pipeline].query<Row>(bind(statement, input));
+    getColumns(em).hideSecrets(rows);
+    return rows;
+  };
+}

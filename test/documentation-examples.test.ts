@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { routes } from '../rest/router.ts';
+import { parseDocument, validateDocument } from '../src/graphql/execution/documents.ts';
+import { assembleSchema } from '../src/schema.ts';
+import { graphql } from './support/client.ts';
+import { type DevelopmentGateway, signTokenFor, startDevelopmentGateway } from './support/development.ts';
+import { type Block, blocksOf, type Page, pages } from './support/documentation.ts';
+import { compileCache } from './support/process.ts';
+
+/*
+ * Code blocks of the documentation, by language:
+ * - `sh`: commands that are run. A `json` or `text` block that follows is their output.
+ * - `graphql`: a document, sent with the token in the variable that the fence names (`TOKEN` by default), if a `json`
+ *   block with the reply follows. A `json variables` block in between has its variables. Without a reply the document is
+ *   only validated.
+ * - `ts`: an excerpt of the file that the fence names.
+ * Blocks of other languages are not run.
+ */
+
+const repository = fileURLToPath(new URL('..', import.meta.url));
+
+/** A command line, and the output that the page shows. */
+type Step = { command: string; output: Block | undefined };
+
+function stepsOf(page: Page): Step[] {
+  const blocks = blocksOf(page);
+  return blocks.flatMap(({ language, info, content }, index): Step[] => {
+    const next = blocks[index + 1];
+    if (language === 'sh') return [{ command: content, output: isOutput(next) ? next : undefined }];
+    if (language !== 'graphql') return [];
+    const variables = next?.info === 'variables' ? JSON.parse(next.content) : undefined;
+    const output = variables === undefined ? next : blocks[index + 2];
+    const command = requestCommand(info || 'TOKEN', { query: content, variables });
+    return isOutput(output) ? [{ command, output }] : [];
+  });
+}
+
+function isOutput(block: Block | undefined): block is Block {
+  return block?.info === '' && (block.language === 'json' || block.language === 'text');
+}
+
+function requestCommand(token: string, request: object): string {
+  const headers = `-H "Authorization: Bearer $${token}" -H 'Content-Type: application/json'`;
+  return `curl -s "$URL/graphql" ${headers} -d '${JSON.stringify(request).replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Runs commands of `package.json` without npm, and replaces curl on machines that have none. */
+const PRELUDE = `set -e
+npm() { name=$3; shift 4; "$NODE" "src/commands/$name.ts" "$@"; }
+command -v curl >/dev/null || curl() { "$NODE" test/support/curl.ts "$@"; }
+`;
+
+/** Printed after the output of each step. */
+const SEPARATOR = '\x1e';
+
+/** Runs steps in one shell, so that later ones see the variables of earlier ones. */
+async function run(steps: readonly Step[]): Promise<string[]> {
+  const commands = steps.map(({ command }) => `${command}\nprintf '\\036'\n`).join('');
+  const script = PRELUDE + (await withTokens(commands)).replaceAll('http://127.0.0.1:4000', gateway.address);
+  const environment = { NODE: process.execPath, NODE_COMPILE_CACHE: compileCache, ...gateway.settings };
+  const { stdout } = await promisify(execFile)('sh', ['-c', script], {
+    cwd: repository,
+    env: { PATH: process.env.PATH, ...environment },
+  });
+  return stdout.split(SEPARATOR);
+}
+
+/** Signs the tokens in this process, which is faster than to run the command for each. */
+async function withTokens(commands: string): Promise<string> {
+  const pattern = /\$\(npm run -s token -- (.+)\)$/gm;
+  const options = [...commands.matchAll(pattern)].map(([, options = '']) => options);
+  const tokens = await Promise.all(options.map((options) => signTokenFor(gateway, options)));
+  return commands.replace(pattern, () => tokens.shift() ?? '');
+}
+
+/** Replaces what differs between two runs: timestamps, UUIDs and cursors of changes. */
+function normalize(text: string): string {
+  return text
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<timestamp>')
+    .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, '<uuid>')
+    .replaceAll(/"WyI[\w-]+"/g, '"<cursor>"');
+}
+
+function parseOutput(text: string, { language }: Block): unknown {
+  return language === 'json' ? JSON.parse(normalize(text)) : normalize(text).trim();
+}
+
+let gateway: DevelopmentGateway;
+beforeAll(async () => {
+  gateway = await startDevelopmentGateway({
+    RATE_LIMIT_READS_PER_MINUTE: '600',
+    RATE_LIMIT_WRITES_PER_MINUTE: '120',
+  });
+});
+afterAll(() => gateway.close());
+
+// Every page starts without records, as its reader may.
+beforeEach(async () => {
+  const token = await signTokenFor(gateway, '--sub test --scope platform:write');
+  const deletion = 'mutation { deleteUser(input: { userId: "alice" }) { deleted } }';
+  expect((await graphql(gateway, deletion, {}, { token })).errors).toEqual([]);
+});
+
+const pagesWithSteps = pages.filter((page) => stepsOf(page).some(({ output }) => output !== undefined));
+
+test.each(pagesWithSteps)(
+  'the commands and operations of $path give the output that it shows',
+  async (page) => {
+    const steps = stepsOf(page);
+    const outputs = await run(steps);
+    for (const [index, { command, output }] of steps.entries()) {
+      if (output === undefined) continue;
+      expect(parseOutput(outputs[index] ?? '', output), command).toEqual(parseOutput(output.content, output));
+    }
+  },
+);
+
+test('the README calls both APIs, and the tour every path of the REST API', () => {
+  const commandsOf = (path: string) =>
+    pages.filter((page) => page.path === path).flatMap((page) => stepsOf(page).map(({ command }) => command));
+  expect(commandsOf('README.md').join('\n')).toMatch(/"\$URL\/user\/.+"\$URL\/graphql"/s);
+  const tour = commandsOf('docs/tour.md').join('\n');
+  for (const { method, path } of routes) {
+    const verb = method === 'get' ? '' : `-X ${method.toUpperCase()} `;
+    expect(tour).toMatch(new RegExp(`curl -s ${verb}"\\$URL${path.replace(/{.*?}/, '[^/"]+')}["?]`));
+  }
+});
+
+const blocks = pages.flatMap(blocksOf);
+
+test('GraphQL documents fit the schema', () => {
+  const schema = assembleSchema();
+  const documents = blocks.filter(({ language }) => language === 'graphql').map(({ content }) => content);
+  expect(documents.length).toBeGreaterThan(10);
+  for (const text of documents) expect(validateDocument(schema, parseDocument(text)), text).toEqual([]);
+});
+
+test('TypeScript is an excerpt of a tested file', () => {
+  const excerpts = blocks.filter(({ language }) => language === 'ts');
+  expect(excerpts.length).toBeGreaterThan(1);
+  for (const { info, content } of excerpts) {
+    expect(readFileSync(`${repository}/${info}`, 'utf8')).toContain(content);
+  }
+});

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { routes } from '../rest/router.ts';
+import { scopes } from '../src/auth/viewer.ts';
+import { readConfig, settingNames } from '../src/config.ts';
+import { httpStatus } from '../src/errors/gateway-errors.ts';
+import { documentLimits } from '../src/graphql/execution/document-limits.ts';
+import { readPage, tableBelow } from './support/documentation.ts';
+
+/* Tables of the documentation have the values that the gateway uses. */
+
+const column = (table: readonly string[][], index: number) => table.map((cells) => cells[index] ?? '');
+
+test('every setting is documented, with the default that applies', () => {
+  const settings = tableBelow(readPage('docs/configuration.md'), 'Configuration');
+  expect(column(settings, 0).sort()).toEqual([...settingNames].sort());
+
+  // A default that is written out changes nothing.
+  const defaults = settings.filter(([, value = '']) => /^[\w.]+$/.test(value) && value !== 'unset');
+  expect(defaults.length).toBeGreaterThan(15);
+  expect(readConfig(Object.fromEntries(defaults))).toEqual(readConfig({}));
+});
+
+test('every path of the REST API is documented, with its status and field', () => {
+  const paths = tableBelow(readPage('docs/rest-api.md'), 'Paths').map(([path, success = '', field]) => [
+    path,
+    Number.parseInt(success, 10),
+    field,
+  ]);
+  const expected = routes.map(({ method, path, reply, field }) => [
+    `${method.toUpperCase()} ${path}`,
+    reply.status,
+    field,
+  ]);
+  expect(paths.sort()).toEqual(expected.sort());
+});
+
+test('every error code is documented, with its status', () => {
+  const codes = tableBelow(readPage('docs/rest-api.md'), 'Errors').map(([status, code]) => [
+    code,
+    Number(status),
+  ]);
+  const expected = Object.entries(httpStatus).map(([code, status]) => [code.toLowerCase(), status]);
+  // It ends live streams only, and has a table of its own.
+  expect(codes.sort()).toEqual(expected.filter(([code]) => code !== 'going_away').sort());
+});
+
+test('the limits of documents are those that apply', () => {
+  const limits = tableBelow(readPage('docs/graphql-api.md'), 'Limits');
+  expect(column(limits, 1)).toEqual(
+    [
+      documentLimits.characters,
+      documentLimits.tokens,
+      documentLimits.nesting,
+      documentLimits.operations,
+      documentLimits.depth,
+      documentLimits.rootFields,
+      documentLimits.aliases,
+      documentLimits.directives,
+      documentLimits.cost,
+    ].map((limit) => limit.toLocaleString('en')),
+  );
+});
+
+test('every scope is documented', () => {
+  const documented = column(tableBelow(readPage('docs/security.md'), 'Tokens and scopes'), 0);
+  expect(documented.sort()).toEqual([...scopes].sort());
+});

@@ -1,0 +1,43 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A page for readers. */
+export type Page = { path: string; text: string };
+
+/** A code block: its language, what follows the language on the same line, and its content. */
+export type Block = { language: string; info: string; content: string };
+
+/** Reads a file of the repository. */
+export function readPage(path: string): Page {
+  return { path, text: readFileSync(`${repository}/${path}`, 'utf8') };
+}
+
+/** README.md and the pages in docs/. */
+export const pages: readonly Page[] = [
+  'README.md',
+  ...readdirSync(`${repository}/docs`)
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+].map(readPage);
+
+/** The code blocks of a page, in order. */
+export function blocksOf({ text }: Page): Block[] {
+  return [...text.matchAll(/^ *```(\w*)(?: ([^\n]*))?\n(.*?)^ *```$/gms)].map(
+    ([, language = '', info = '', content = '']) => ({ language, info, content }),
+  );
+}
+
+/** The cells of the first table below a heading, by row, without its head. Code spans lose their backticks. */
+export function tableBelow({ path, text }: Page, heading: string): string[][] {
+  const [, section] = text.split(new RegExp(`^#+ ${heading}$`, 'm'));
+  const [table] = /^\|.*?(?=^[^|])/ms.exec(`${section}\n`) ?? [];
+  if (table === undefined) throw new Error(`${path} has no table below "${heading}".`);
+  return table
+    .trim()
+    .split('\n')
+    .slice(2)
+    .map((row) => row.split('|').slice(1, -1))
+    .map((cells) => cells.map((cell) => cell.trim().replaceAll('`', '')));
+}
