@@ -1,5 +1,9 @@
 import type { ValidationIssue } from '../src/errors/gateway-errors.ts';
+import { wholeNumberSchema } from '../src/values/constraints.ts';
 import { type Binding, listSources } from './binding.ts';
+
+/** The parameters of a page. */
+export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
 
 /** The query parameters that a route knows; unknown ones are ignored, bad ones become issues. */
 export function parseQuery(
@@ -19,7 +23,7 @@ export function parseQuery(
     query[source.name] = [...new Set(words)];
   }
   if (paged) {
-    Object.assign(query, wholeNumber('limit', 1, sent, issues), wholeNumber('offset', 0, sent, issues));
+    Object.assign(query, wholeNumber('limit', sent, issues), wholeNumber('offset', sent, issues));
   }
   return query;
 }
@@ -29,14 +33,16 @@ export function toPage({ limit, offset }: Readonly<Record<string, readonly strin
   return { limit: toNumber(limit), offset: toNumber(offset) };
 }
 
-function wholeNumber(name: string, least: number, sent: URLSearchParams, issues: ValidationIssue[]) {
+function wholeNumber(name: keyof typeof pageShapes, sent: URLSearchParams, issues: ValidationIssue[]) {
   const values = sent.getAll(name);
   const [value] = values;
   if (value === undefined) return {};
   if (values.length > 1) {
     issues.push({ path: ['query', name], message: 'must not be repeated', value: values });
-  } else if (!/^\d{1,15}$/.test(value) || Number(value) < least) {
-    issues.push({ path: ['query', name], message: `must be a whole number from ${least}`, value });
+  } else if (!/^\d+$/.test(value) || !pageShapes[name].safeParse(Number(value)).success) {
+    const { minValue, maxValue } = pageShapes[name];
+    const message = `must be a whole number from ${minValue} to ${maxValue}`;
+    issues.push({ path: ['query', name], message, value });
   }
   return { [name]: values };
 }

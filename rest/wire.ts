@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isRecord } from '../src/errors/validation-issues.ts';
+import { credentialSchema } from '../src/values/constraints.ts';
 
 /*
  * One table makes the wire shapes: zod schemas with the names of the specification. GraphQL's names follow from
@@ -15,8 +16,11 @@ export function variant<Shape extends z.ZodRawShape>(typeName: string, shape: Sh
   return z.strictObject(shape).register(typeNames, { typeName });
 }
 
-/** A credential in a body: its value is never shown in an error. */
-export const secret = () => z.string().meta({ format: 'password', writeOnly: true });
+/**
+ * A credential in a body: its value is never shown in an error. The document has the constraints of the rule, which the
+ * argument enforces.
+ */
+export const secret = () => z.string().meta({ ...credentialSchema.meta(), format: 'password' });
 
 /** The selection that answers a shape, its fields aliased to their wire names; empty for a leaf. */
 export function toSelection(shape: z.core.$ZodType): string {

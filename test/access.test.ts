@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { operations } from './support/openapi.ts';
 import { documentOf, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
 import { subscribe } from './support/sse.ts';
 import { signToken } from './support/tokens.ts';
@@ -88,6 +89,19 @@ test('this table and the table of good arguments have a row for every root field
 
   expect(fields.toSorted()).toEqual(names);
   expect(Object.keys(goodArguments).sort()).toEqual(names);
+});
+
+test.each(fields)('the descriptions of %s name the scope and the membership that it requires', (field) => {
+  const { description, args } = rootFields[field] ?? {};
+  const inRest = operations.find(({ operation }) => operation.operationId === field)?.operation.description;
+  const { opens, member } = access[field] ?? reading;
+  const scope = opens.find((grant) => grant !== 'the full account');
+  const readsOthers = args?.some(({ name }) => name === 'userId') && scope === read;
+  const other = readsOthers ? `; with \`userId\` of another user, \`${platformRead}\`` : '';
+  const membership = member ? ' Requires membership in an organization.' : '';
+
+  expect(description?.split('\n\n').at(-1)).toBe(`Requires the scope \`${scope}\`${other}.${membership}`);
+  if (inRest !== undefined) expect(inRest).toContain(`Requires the scope \`${scope}\`.${membership}`);
 });
 
 test.each(fields)('%s without a token is a 401 without data', async (field) => {

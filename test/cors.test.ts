@@ -131,7 +131,14 @@ test('a preflight of another origin is answered as any unknown method: not found
   expect([status, JSON.parse(text).code]).toEqual([404, 'not_found']);
 });
 
-const readable = ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'X-Request-Id'];
+const readable = [
+  'ETag',
+  'Retry-After',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'X-Request-Id',
+];
 
 /** Errors that a page of a configured origin must be able to read. */
 const issues: [status: number, method: string, path: string, sent: object][] = [

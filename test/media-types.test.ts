@@ -71,3 +71,24 @@ test('what went well comes in the type that Yoga gives a failure, whatever is ac
     { numRuns: 60 },
   );
 });
+
+test.each(['{ __typename }', '{ notification(id: "none") { __typename } }', '{ __typename'])(
+  'a request for %s that accepts no type of a result is a 406 with a body',
+  async (query) => {
+    const reply = await fetch(`${gateway.address}/graphql`, {
+      method: 'POST',
+      headers: { 'Content-Type': json, Accept: 'text/html', Authorization: `Bearer ${token}` },
+      body: JSON.stringify({ query }),
+    });
+
+    expect([reply.status, reply.headers.get('Content-Type')]).toEqual([406, `${json}; charset=utf-8`]);
+    expect(await reply.json()).toEqual({
+      errors: [
+        {
+          message: expect.stringMatching(/^The request must accept /),
+          extensions: { code: 'BAD_REQUEST' },
+        },
+      ],
+    });
+  },
+);

@@ -130,7 +130,7 @@ test('without limit there are all results, with limit and offset a page of the s
   expect(idsOf(await inbox('many', '?limit=100&offset=200'))).toEqual(all.slice(200));
   expect(idsOf(await inbox('many', '?offset=225'))).toEqual(all.slice(225));
   expect(idsOf(await inbox('many', '?limit=10&offset=230'))).toEqual([]);
-  expect(idsOf(await inbox('many', '?limit=999999999999999'))).toEqual(all);
+  expect(idsOf(await inbox('many', '?limit=2147483647'))).toEqual(all);
   expect(idsOf(await inbox('many', '?status=active&limit=2&offset=3'))).toEqual(all.slice(3, 5));
 });
 

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { routes } from '../rest/router.ts';
 import { notifications, workspaces } from '../src/commands/seed-records.ts';
 import { type RestReply, type RestRequest, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { rawRequest, sendRaw } from './support/raw.ts';
 import { asPlatform, credentialVersion, putWorkspaces } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
 
@@ -23,6 +25,7 @@ afterAll(async () => {
   await gateway.close();
 });
 
+const notificationsPath = '/user/notifications';
 const workspacesPath = '/user/workspaces';
 const preferencesPath = '/user/notification-preferences';
 const subscriptionPath = '/editor/auth/subscription';
@@ -41,13 +44,14 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
     if (sent !== undefined) add(`${field}.request`, name, sent);
     add(`${field}.reply`, name, body);
   };
-  const error = async (name: string, asked: Promise<RestReply>) => {
-    const { body } = await asked;
-    add(body.code, name, body);
+  /** An error that every operation may reply with, or one of a root field's alone. */
+  const error = async (name: string, asked: Promise<Pick<RestReply, 'text'>>, field?: string) => {
+    const body = JSON.parse((await asked).text);
+    add(field === undefined ? body.code : `${field}.${body.code}`, name, body);
   };
 
   await publishSeeds();
-  await reply('notifications', 'One of each kind', ask('GET', '/user/notifications'));
+  await reply('notifications', 'One of each kind', ask('GET', notificationsPath));
   await reply('dismissNotification', 'A question', ask('POST', '/user/notifications/seed-11/dismiss'));
 
   await reply('notificationPreferences', 'Nothing stored', ask('GET', preferencesPath));
@@ -78,25 +82,36 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
   await putWorkspaces(gateway, 'alice', [...workspaces]);
   await reply('workspaces', 'All', ask('GET', workspacesPath));
 
-  await error('A parameter out of range', ask('GET', `${workspacesPath}?limit=0`));
+  await error(
+    'Malformed HTTP',
+    sendRaw(gateway, rawRequest(`GET ${workspacesPath}`, ['Host: another.test'])),
+  );
+  for (const [field, path] of Object.entries({
+    notifications: notificationsPath,
+    workspaces: workspacesPath,
+  }))
+    await error('A parameter out of range', ask('GET', `${path}?limit=0`), field);
   const headers = { 'Content-Type': 'application/json' };
-  await error('A body that is not JSON', ask('PUT', preferencesPath, { raw: '{"preferences": [', headers }));
+  const cutPreferences = ask('PUT', preferencesPath, { raw: '{"preferences": [', headers });
+  await error('A body that is not JSON', cutPreferences, 'updateNotificationPreferences');
+  const cutPair = ask('PUT', subscriptionPath, { raw: '{"accessToken": ', headers });
+  await error('A body that is not JSON', cutPair, 'storeEditorSubscription');
   await error('No token', rest(gateway, 'GET', workspacesPath));
-  const reader = await signToken({ sub: 'alice', org_id: 'acme', scope: 'account:read' });
-  await error('A token for reading', ask('DELETE', '/editor/auth', { token: reader }));
+  const nothing = await signToken({ sub: 'alice', org_id: 'acme', scope: '' });
+  for (const { method, path, field } of routes)
+    await error('A token without the scope', ask(method.toUpperCase(), path, { token: nothing }), field);
   const single = await signToken({ sub: 'alice' });
   await error('No organization', ask('GET', '/editor/auth', { token: single }));
   await error('An unknown id', ask('POST', '/user/notifications/nobody/dismiss'));
   const wrong = { preferences: [{ email_enabled: 'yes', push_enabled: true, sms_enabled: true }] };
-  await error('Preferences', ask('PUT', preferencesPath, { body: wrong }));
-  await error(
-    'A token with a space',
-    ask('PUT', subscriptionPath, { body: { ...pair, accessToken: 'a b' } }),
-  );
-  await error('An empty id', ask('POST', '/user/notifications//dismiss'));
+  const wrongPreferences = ask('PUT', preferencesPath, { body: wrong });
+  await error('Preferences', wrongPreferences, 'updateNotificationPreferences');
+  const wrongPair = ask('PUT', subscriptionPath, { body: { ...pair, accessToken: 'a b' } });
+  await error('A token with a space', wrongPair, 'storeEditorSubscription');
+  await error('An empty id', ask('POST', '/user/notifications//dismiss'), 'dismissNotification');
   const dismissAgain = () => rest(limited, 'POST', '/user/notifications/seed-11/dismiss', { token });
   await dismissAgain();
-  await error('Too many writes', dismissAgain());
+  await error('Too many requests', dismissAgain());
   await error('No key set', rest(broken, 'GET', workspacesPath, { token }));
   return examples;
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RestRequest, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { holdAgainstDocument, openApi, responseOf } from './support/openapi.ts';
+import { holdAgainstDocument, operations, responseOf } from './support/openapi.ts';
 import { rawRequest, sendRaw } from './support/raw.ts';
 import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
@@ -79,10 +79,6 @@ const ways: Record<number, Send> = {
   },
   500: send({ at: () => broken }),
 };
-
-const operations = Object.entries(openApi.paths).flatMap(([path, byMethod]) =>
-  Object.entries(byMethod).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
-);
 
 test('the document has exactly the paths and statuses of the contract', () => {
   const told = operations.map(({ method, path, operation }) => [

@@ -4,7 +4,7 @@ import { routes } from '../rest/router.ts';
 import { printOpenApi } from '../src/commands/openapi.ts';
 import { assembleSchema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { bodyValidator, openApi, validatorAt } from './support/openapi.ts';
+import { bodyValidator, openApi, operations, validatorAt } from './support/openapi.ts';
 import { holdAgainstSpecification } from './support/specification.ts';
 
 let gateway: TestGateway;
@@ -78,9 +78,7 @@ function* nodes(
 
 /** The nodes that lie directly below a keyword and are no examples. */
 const below = (...keywords: string[]) =>
-  [...nodes(openApi)].filter(
-    ([path]) => keywords.includes(path.at(-2) ?? '') && !path.includes('examples') && !path.includes('allOf'),
-  );
+  [...nodes(openApi)].filter(([path]) => keywords.includes(path.at(-2) ?? '') && !path.includes('examples'));
 
 test('every component, property, parameter, header and response is described', () => {
   const described = below('properties', 'parameters', 'headers', 'schemas', 'responses', 'securitySchemes');
@@ -91,8 +89,7 @@ test('every component, property, parameter, header and response is described', (
 
 test('nothing but `input` takes properties that the specification does not know', () => {
   const open = [...nodes(openApi)].filter(
-    ([path, { type, additionalProperties }]) =>
-      type === 'object' && additionalProperties !== false && !path.includes('allOf'),
+    ([, { type, additionalProperties }]) => type === 'object' && additionalProperties !== false,
   );
   expect(open.map(([path]) => path.slice(-3).join('.'))).toEqual([
     'PlanRequestedPayload.properties.input',
@@ -100,10 +97,12 @@ test('nothing but `input` takes properties that the specification does not know'
   ]);
 });
 
-test('credentials are passwords that are only written', () => {
-  const { EditorSubscription } = openApi.components.schemas;
-  const secret = { type: 'string', format: 'password', writeOnly: true };
-  expect(EditorSubscription).toMatchObject({ properties: { accessToken: secret, refreshToken: secret } });
+test('credentials are required passwords', () => {
+  const secret = { type: 'string', format: 'password' };
+  expect(openApi.components.schemas.EditorSubscription).toMatchObject({
+    properties: { accessToken: secret, refreshToken: secret },
+    required: ['accessToken', 'refreshToken'],
+  });
 });
 
 /** Every example of a body: where its schema lies, where it lies itself, and the value. */
@@ -119,6 +118,21 @@ describe('examples', () => {
     expect(
       bodies.filter(([, { examples: own }]) => !Object.keys(own ?? {}).length).map(([path]) => path),
     ).toEqual([]);
+  });
+
+  test.each(operations)('$method $path has errors of its own scope and parts alone', ({ operation }) => {
+    const { security, parameters = [], requestBody, responses } = operation;
+    const names = parameters.flatMap((parameter) =>
+      'name' in parameter ? [`${parameter.in}.${parameter.name}`] : ['query.limit', 'query.offset'],
+    );
+    const parts = requestBody === undefined ? names : [...names, 'body'];
+    const errors = [...nodes(responses)].flatMap(([path, { value }]) =>
+      path.at(-2) === 'examples' && Number(path[0]) >= 400 ? [JSON.stringify(value)] : [],
+    );
+    const find = (pattern: RegExp) =>
+      errors.flatMap((text) => [...text.matchAll(pattern)].map(([, found]) => found));
+    expect(new Set(find(/\\"(account:\w+)\\"/g))).toEqual(new Set(security.flatMap(({ bearer }) => bearer)));
+    expect(find(/"location":"(body|\w+\.\w+)/g).filter((place) => !parts.includes(place ?? ''))).toEqual([]);
   });
 
   test.each(examples)('$at fits its schema', ({ place, value }) => {

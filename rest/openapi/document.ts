@@ -4,9 +4,9 @@ import { type Access, requireAccess } from '../../src/auth/access.ts';
 import { sendText } from '../../src/http/reply.ts';
 import type { Route } from '../route.ts';
 import { routes } from '../router.ts';
-import { errorShapes } from './errors.ts';
+import { errorShapes } from './error-shapes.ts';
 import { headers } from './headers.ts';
-import { describeOperation, errorComponents, namedShapes, notModified } from './operation.ts';
+import { describeOperation, namedShapes, notModified } from './operation.ts';
 import { listParameters } from './parameters.ts';
 import { type Json, toSchemas } from './schemas.ts';
 import { bearer, introduction, tags } from './text.ts';
@@ -21,7 +21,6 @@ const VERSION = '0.1.0';
 export function createOpenApiDocument(schema: GraphQLSchema, address: string): Json {
   const accesses = routes.map((route) => ({ route, access: findAccess(route, schema) }));
   const { schemas, components } = toSchemas(merge([...routes.map(namedShapes), errorShapes]));
-  const errors = accesses.map(({ route, access }) => errorComponents(route, access));
   const paths = Map.groupBy(accesses, ({ route }) => route.path);
   return {
     openapi: '3.1.0',
@@ -42,8 +41,8 @@ export function createOpenApiDocument(schema: GraphQLSchema, address: string): J
       ]),
     ),
     components: {
-      schemas: merge([components, ...errors.map(({ schemas }) => schemas)]),
-      responses: merge([{ NotModified: notModified }, ...errors.map(({ responses }) => responses)]),
+      schemas: components,
+      responses: { NotModified: notModified },
       parameters: listParameters,
       headers,
       securitySchemes: { bearer },

@@ -37,7 +37,7 @@ export const headers = {
   'Cache-Control': {
     description: 'The list is private, and must be asked for again with its `ETag`.',
     required: true,
-    schema: { const: 'private, no-cache' },
+    schema: { type: 'string', const: 'private, no-cache' },
   },
 } satisfies Record<string, Json>;
 

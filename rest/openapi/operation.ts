@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import type { Access } from '../../src/auth/access.ts';
+import { type Access, describeAccess } from '../../src/auth/access.ts';
 import type { Route } from '../route.ts';
-import { componentName, describeErrors, errorCodesByStatus, errorSchemas } from './errors.ts';
+import { toPascalCase } from './error-shapes.ts';
+import { describeErrors, errorCodesByStatus } from './errors.ts';
 import { pickExamples } from './examples.ts';
 import { headerRefs, quota } from './headers.ts';
 import { describeParameters } from './parameters.ts';
@@ -15,11 +16,13 @@ export const notModified = {
 };
 
 /** The shapes of a route's bodies by the names that {@link describeOperation} knows them by. */
-export function namedShapes({ field, body, reply }: Route): Readonly<Record<string, z.ZodType>> {
+export function namedShapes({ field, summary, body, reply }: Route): Readonly<Record<string, z.ZodType>> {
   const answer =
     reply.name === undefined
       ? reply.shape
-      : z.strictObject({ [reply.name]: reply.shape.describe(reply.description) });
+      : z
+          .strictObject({ [reply.name]: reply.shape.describe(reply.description) })
+          .meta({ id: `${toPascalCase(field)}Reply`, description: `The reply of "${summary}".` });
   return {
     ...(body && { [`${field}.request`]: body }),
     ...(reply.status === 200 && { [`${field}.reply`]: answer }),
@@ -37,7 +40,11 @@ export function describeOperation(
     operationId: route.field,
     tags: [route.tag],
     summary: route.summary,
-    description: [route.description, needs(access), ...(route.isExtension ? [EXTENSION] : [])].join('\n\n'),
+    description: [
+      route.description,
+      `${describeAccess(access)} Counts against the limit of ${access.bucket}.`,
+      ...(route.isExtension ? [EXTENSION] : []),
+    ].join('\n\n'),
     ...(route.isExtension && { 'x-extension': true }),
     security: [{ bearer: [access.scope] }],
     ...(parameters.length > 0 && { parameters }),
@@ -50,28 +57,14 @@ export function describeOperation(
       ...Object.fromEntries(
         [...errorCodesByStatus(route, access)].map(([status, codes]) => [
           status,
-          reference('responses', componentName(codes)),
+          describeErrors(route.field, codes),
         ]),
       ),
     },
   };
 }
 
-/** The components that the errors of a route refer to. */
-export function errorComponents(route: Route, access: Access): { responses: Json; schemas: Json } {
-  const groups = [...errorCodesByStatus(route, access).values()];
-  return {
-    responses: Object.fromEntries(groups.map((codes) => [componentName(codes), describeErrors(codes)])),
-    schemas: errorSchemas(groups.flat()),
-  };
-}
-
 const EXTENSION = 'An extension: the specification of the service does not have it.';
-
-function needs({ scope, membership, bucket }: Access): string {
-  const member = membership ? ' and membership in an organization' : '';
-  return `Needs the scope \`${scope}\`${member}. Counts against the limit of ${bucket}.`;
-}
 
 function successResponse({ field, reply, paged }: Route, schemas: Readonly<Record<string, Json>>): Json {
   return {

@@ -1,6 +1,8 @@
+import { idSchema } from '../../src/values/constraints.ts';
 import { listSources, type Source } from '../binding.ts';
+import { pageShapes } from '../query.ts';
 import type { Route } from '../route.ts';
-import { componentRef, type Json, reference } from './schemas.ts';
+import { componentRef, type Json, reference, toSchema } from './schemas.ts';
 
 /** The parameters that all lists have. */
 export const listParameters = {
@@ -8,13 +10,13 @@ export const listParameters = {
     name: 'limit',
     in: 'query',
     description: 'How many items at most; without it all.',
-    schema: { type: 'integer', minimum: 1 },
+    schema: toSchema(pageShapes.limit),
   },
   Offset: {
     name: 'offset',
     in: 'query',
     description: 'How many items to leave out at the start.',
-    schema: { type: 'integer', minimum: 0, default: 0 },
+    schema: { ...toSchema(pageShapes.offset), default: 0 },
   },
   IfNoneMatch: {
     name: 'If-None-Match',
@@ -37,7 +39,7 @@ function describeParameter(source: Exclude<Source, { from: 'body' }>): Json {
   const { name, description } = source;
   switch (source.from) {
     case 'path':
-      return { name, in: 'path', required: true, description, schema: { type: 'string', minLength: 1 } };
+      return { name, in: 'path', required: true, description, schema: toSchema(idSchema) };
     case 'query':
       return { name, in: 'query', description, schema: { type: 'array', items: componentRef(source.shape) } };
   }

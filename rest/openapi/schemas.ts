@@ -16,6 +16,12 @@ export function toSchemas(shapes: Readonly<Record<string, z.ZodType>>): {
 const Schema = z.record(z.string(), z.unknown());
 const Schemas = z.object({ schemas: z.record(z.string(), Schema), components: Schema });
 
+/** The JSON schema of a shape that refers to none. */
+export function toSchema(shape: z.ZodType): Json {
+  const { $schema: _, ...schema } = z.toJSONSchema(shape);
+  return schema;
+}
+
 /** Refers to a component. */
 export function reference(kind: 'schemas' | 'parameters' | 'headers' | 'responses', name: string) {
   return { $ref: `#/components/${kind}/${name}` };
@@ -40,7 +46,7 @@ function adapt({
   jsonSchema: z.core.JSONSchema.BaseSchema;
 }) {
   // The format says the same, here or where it is referred to.
-  if (jsonSchema.format !== undefined || jsonSchema.$ref !== undefined) delete jsonSchema.pattern;
+  if (zodSchema instanceof z.ZodStringFormat || jsonSchema.$ref !== undefined) delete jsonSchema.pattern;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   if (zodSchema instanceof z.ZodDiscriminatedUnion) jsonSchema.discriminator = toDiscriminator(zodSchema);

@@ -39,6 +39,13 @@ export function platform(scope: Extract<Scope, `platform:${string}`>): Access {
   return { scope, membership: false, bucket: 'platform' };
 }
 
+/** Describes what an operation requires, in Markdown; `takesUser` where its caller may name another user. */
+export function describeAccess({ scope, membership, otherUserScope }: Access, takesUser = false): string {
+  const other = takesUser && otherUserScope ? `; with \`userId\` of another user, \`${otherUserScope}\`` : '';
+  const member = membership ? ' Requires membership in an organization.' : '';
+  return `Requires the scope \`${scope}\`${other}.${member}`;
+}
+
 /**
  * What a root field declares.
  * @throws {Error} where it declares nothing; such a schema is not served

@@ -1,5 +1,5 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core';
-import type { Access } from '../auth/access.ts';
+import { type Access, describeAccess } from '../auth/access.ts';
 import { rateLimitArguments } from '../rate-limit/rate-limiter.ts';
 
 declare module 'graphql' {
@@ -25,13 +25,18 @@ declare global {
   }
 }
 
-/** Writes what a root field declares into the schema, where the access check and the rate limit read it. */
+/**
+ * Writes what a root field declares into the schema: where the access check and the rate limit read it, and at the end of
+ * the description.
+ */
 class RootFieldPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(field: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     if (field.kind !== 'Query' && field.kind !== 'Mutation' && field.kind !== 'Subscription') return field;
     const { access } = field.pothosOptions;
     return {
       ...field,
+      description:
+        field.description && `${field.description}\n\n${describeAccess(access, 'userId' in field.args)}`,
       extensions: {
         ...field.extensions,
         access,

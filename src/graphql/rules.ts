@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { MAX_ERROR_ITEMS } from '../errors/gateway-errors.ts';
 import { toIssues } from '../errors/validation-issues.ts';
+import { credentialSchema, idSchema, wholeNumberSchema } from '../values/constraints.ts';
 import { unstorableParts } from '../values/json.ts';
 import { Secret } from '../values/secret.ts';
 import {
-  ID_RULE,
-  isId,
+  CREDENTIAL_RULE,
   isLinkUrl,
   isStorableText,
   isWithinLength,
@@ -19,7 +19,7 @@ import { type Time, toMilliseconds } from '../values/time.ts';
 const numberFormat = new Intl.NumberFormat('en');
 
 /** An opaque ID. The default of every `ID` argument. */
-export const idRule = { schema: z.string().refine(isId, ID_RULE) };
+export const idRule = { schema: idSchema };
 
 /** Text that can be stored. The default of every `String` argument. */
 export const textRule = { schema: z.string().refine(isStorableText, { error: TEXT_RULE, abort: true }) };
@@ -41,16 +41,16 @@ export function linkUrl(description: string) {
   return { ...field, validate: { schema } };
 }
 
-/** A credential: 1 to 16,384 printable ASCII characters without spaces. The default of every `Secret` argument. */
+/** A credential. The default of every `Secret` argument. */
 export const secretRule = {
-  schema: z.instanceof(Secret).refine((secret) => /^[\x21-\x7e]{1,16384}$/.test(secret.reveal()), {
-    message: 'must be 1 to 16384 printable ASCII characters without spaces',
+  schema: z.instanceof(Secret).refine((secret) => credentialSchema.safeParse(secret.reveal()).success, {
+    message: CREDENTIAL_RULE.message,
   }),
 };
 
 /** A whole number in a range. */
-export function wholeNumberRule(least: number, most = 2_147_483_647) {
-  return { schema: z.int().min(least).max(most) };
+export function wholeNumberRule(minimum: number, maximum?: number) {
+  return { schema: wholeNumberSchema(minimum, maximum) };
 }
 
 /** A UUID in any case of letters. */

@@ -1,10 +1,38 @@
-/** The rule of ids in words, as error items state it. */
-export const ID_RULE = 'must be 1 to 255 characters without control characters';
+/** A rule that the OpenAPI document states as it is enforced: how many characters a string has, and which. */
+export type CharacterRule = {
+  /** In code points, as JSON Schema counts. */
+  readonly minLength: number;
+  readonly maxLength: number;
+  /** A character class that ECMA-262, Python, Go, Java and Rust all read alike. */
+  readonly characters: string;
+  /** The rule in words, as error items state it. */
+  readonly message: string;
+};
 
-/** Ids are opaque: 1 to 255 code points, none of them a control character or half a surrogate pair. */
-export function isId(text: string): boolean {
-  return /^[^\p{Cc}\p{Cs}]{1,255}$/u.test(text);
+/** IDs are opaque; they contain no control character (category Cc). */
+export const ID_RULE: CharacterRule = {
+  minLength: 1,
+  maxLength: 255,
+  characters: String.raw`[^\x00-\x1f\x7f-\x9f]`,
+  message: 'must be 1 to 255 characters without control characters',
+};
+
+/** Credentials are sent in headers. */
+export const CREDENTIAL_RULE: CharacterRule = {
+  minLength: 1,
+  maxLength: 16_384,
+  characters: '[!-~]',
+  message: 'must be 1 to 16384 printable ASCII characters without spaces',
+};
+
+/** Creates a check of a rule. A lone surrogate is no character. */
+export function createCharacterCheck({ minLength, maxLength, characters }: CharacterRule) {
+  const pattern = new RegExp(`^${characters}{${minLength},${maxLength}}$`, 'u');
+  return (text: string): boolean => pattern.test(text) && text.isWellFormed();
 }
+
+/** Whether a string is an ID. */
+export const isId = createCharacterCheck(ID_RULE);
 
 /** The rule of stored text in words, as error items state it. */
 export const TEXT_RULE = 'must not contain U+0000 or a lone surrogate';

@@ -17,7 +17,7 @@ export interface paths {
          * Dismiss a notification
          * @description Whatever its status was, it is `dismissed` afterwards. Once more changes nothing, not even `updated_at`. No body is read. The ids `.` and `..` cannot be written in an address: dismiss those by GraphQL.
          *
-         *     Needs the scope `account:write`. Counts against the limit of writes.
+         *     Requires the scope `account:write`. Counts against the limit of writes.
          */
         post: operations["dismissNotification"];
         delete?: never;
@@ -37,7 +37,7 @@ export interface paths {
          * List notifications
          * @description Newest first by `created_at`, then by `id`.
          *
-         *     Needs the scope `account:read`. Counts against the limit of reads.
+         *     Requires the scope `account:read`. Counts against the limit of reads.
          *
          *     An extension: the specification of the service does not have it.
          */
@@ -61,7 +61,7 @@ export interface paths {
          * List notification preferences
          * @description Reading stores nothing: until a kind is stored all its channels are on, and it has no times.
          *
-         *     Needs the scope `account:read` and membership in an organization. Counts against the limit of reads.
+         *     Requires the scope `account:read`. Requires membership in an organization. Counts against the limit of reads.
          *
          *     An extension: the specification of the service does not have it.
          */
@@ -70,7 +70,7 @@ export interface paths {
          * Update notification preferences
          * @description Items are applied in order, later ones override earlier ones. Afterwards all four kinds are stored, with an empty list too; kinds that nothing is said of keep what they had. `updated_at` moves only when a channel changes. Preferences decide channels, never whether a notification stands in the inbox.
          *
-         *     Needs the scope `account:write` and membership in an organization. Counts against the limit of writes.
+         *     Requires the scope `account:write`. Requires membership in an organization. Counts against the limit of writes.
          */
         put: operations["updateNotificationPreferences"];
         post?: never;
@@ -92,7 +92,7 @@ export interface paths {
          * Store editor subscription auth
          * @description Stores a pair of tokens, encrypted, in place of the one before, and clears `needs_reauth`. What is wrong with a token is told without it: `value` is `[redacted]`.
          *
-         *     Needs the scope `account:write` and membership in an organization. Counts against the limit of writes.
+         *     Requires the scope `account:write`. Requires membership in an organization. Counts against the limit of writes.
          */
         put: operations["storeEditorSubscription"];
         post?: never;
@@ -113,7 +113,7 @@ export interface paths {
          * Get editor auth status
          * @description Tells how the editor is connected, and whether the user must connect it again.
          *
-         *     Needs the scope `account:read` and membership in an organization. Counts against the limit of reads.
+         *     Requires the scope `account:read`. Requires membership in an organization. Counts against the limit of reads.
          */
         get: operations["editorAuth"];
         put?: never;
@@ -122,7 +122,7 @@ export interface paths {
          * Delete editor auth
          * @description Wipes the stored pair. It is no error that nothing is stored.
          *
-         *     Needs the scope `account:write` and membership in an organization. Counts against the limit of writes.
+         *     Requires the scope `account:write`. Requires membership in an organization. Counts against the limit of writes.
          *
          *     An extension: the specification of the service does not have it.
          */
@@ -143,7 +143,7 @@ export interface paths {
          * List all workspaces
          * @description Those of the caller, over all projects, newest first by `created_at`, then by `id`. The specification shows the operation without its path; this one is a decision of the gateway.
          *
-         *     Needs the scope `account:read`. Counts against the limit of reads.
+         *     Requires the scope `account:read`. Counts against the limit of reads.
          */
         get: operations["workspaces"];
         put?: never;
@@ -158,6 +158,11 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** @description The reply of "Dismiss a notification". */
+        DismissNotificationReply: {
+            /** @description The notification, dismissed. */
+            notification: components["schemas"]["Notification"];
+        };
         /** @description A task asks for the approval of its plan. */
         PlanRequestedNotification: {
             /** @description Opaque, unique within a user, and the same in GraphQL. */
@@ -379,6 +384,11 @@ export interface components {
         };
         /** @description One of four variants, told apart by `kind`. */
         Notification: components["schemas"]["PlanRequestedNotification"] | components["schemas"]["QuestionRequestedNotification"] | components["schemas"]["TaskFailedNotification"] | components["schemas"]["TaskResponseReadyNotification"];
+        /** @description The reply of "List notifications". */
+        NotificationsReply: {
+            /** @description The notifications. */
+            notifications: components["schemas"]["Notification"][];
+        };
         /** @description Changes of preferences. */
         NotificationPreferencesUpdate: {
             /** @description The changes, at most 100. */
@@ -400,6 +410,11 @@ export interface components {
          * @enum {string}
          */
         NotificationKind: "plan_requested" | "question_requested" | "task_failed" | "task_response_ready";
+        /** @description The reply of "Update notification preferences". */
+        UpdateNotificationPreferencesReply: {
+            /** @description The preferences of all four kinds, as they are now. */
+            preferences: components["schemas"]["NotificationPreference"][];
+        };
         /** @description The channels of one kind of notification. */
         NotificationPreference: {
             notification_kind: components["schemas"]["NotificationKind"];
@@ -415,6 +430,11 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /** @description When a channel last changed. */
             updated_at: components["schemas"]["Timestamp"];
+        };
+        /** @description The reply of "List notification preferences". */
+        NotificationPreferencesReply: {
+            /** @description The preferences of all four kinds. */
+            preferences: components["schemas"]["EffectiveNotificationPreference"][];
         };
         /** @description The channels of one kind of notification. Until they are stored all are on, without times. */
         EffectiveNotificationPreference: {
@@ -436,12 +456,12 @@ export interface components {
         EditorSubscription: {
             /**
              * Format: password
-             * @description The access token: 1 to 16,384 printable ASCII characters without spaces. Never returned and never logged.
+             * @description The access token. Never returned and never logged.
              */
             accessToken: string;
             /**
              * Format: password
-             * @description The refresh token: 1 to 16,384 printable ASCII characters without spaces. Never returned and never logged.
+             * @description The refresh token. Never returned and never logged.
              */
             refreshToken: string;
         };
@@ -463,6 +483,11 @@ export interface components {
              * @enum {string}
              */
             type: "none" | "subscription";
+        };
+        /** @description The reply of "List all workspaces". */
+        WorkspacesReply: {
+            /** @description The workspaces. */
+            workspaces: components["schemas"]["Workspace"][];
         };
         /** @description A workspace. `error_message` is there, maybe null, only while the status is `error`. */
         Workspace: components["schemas"]["HealthyWorkspace"] | components["schemas"]["FailedWorkspace"];
@@ -541,17 +566,17 @@ export interface components {
             /** @description What went wrong, if it is known. */
             error_message: string | null;
         };
-        /** @description The body of every error. */
-        ErrorResponse: {
+        /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+        BadRequest: {
             /** @description What is wrong, in words. */
             error: string;
             /**
-             * @description The machine-readable code; always there.
-             * @enum {string}
+             * @description The machine-readable code.
+             * @constant
              */
-            code?: "bad_request" | "unauthenticated" | "org_membership_required" | "forbidden" | "not_found" | "conflict" | "validation_failed" | "rate_limited" | "internal_error";
-            /** @description What is wrong, at most 100 items. Omitted only with `org_membership_required`. */
-            errors?: components["schemas"]["ErrorItem"][];
+            code: "bad_request";
+            /** @description All errors of the first check that fails, at most 100. */
+            errors: components["schemas"]["ErrorItem"][];
         };
         /** @description One broken rule. */
         ErrorItem: {
@@ -562,56 +587,88 @@ export interface components {
             /** @description What was sent; null where nothing was, `[redacted]` for a credential and what contains one. */
             value: unknown;
         };
-        /** @description The token's user belongs to no organization. */
+        /** @description No token, or one that does not hold. The body does not say which check failed. */
+        Unauthenticated: {
+            /** @description What is wrong, in words. */
+            error: string;
+            /**
+             * @description The machine-readable code.
+             * @constant
+             */
+            code: "unauthenticated";
+            /** @description All errors of the first check that fails, at most 100. */
+            errors: components["schemas"]["ErrorItem"][];
+        };
+        /** @description The token lacks the scope. */
+        Forbidden: {
+            /** @description What is wrong, in words. */
+            error: string;
+            /**
+             * @description The machine-readable code. (enum property replaced by openapi-typescript)
+             * @enum {string}
+             */
+            code: "forbidden";
+            /** @description All errors of the first check that fails, at most 100. */
+            errors: components["schemas"]["ErrorItem"][];
+        };
+        /** @description The token's user belongs to no organization; this body has no `errors`. */
         OrgMembershipRequired: {
             /** @description What is wrong, in words. */
             error: string;
             /**
-             * @description The code.
-             * @constant
+             * @description The machine-readable code. (enum property replaced by openapi-typescript)
+             * @enum {string}
              */
             code: "org_membership_required";
         };
-        /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
-        BadRequest: components["schemas"]["ErrorResponse"] & {
-            /** @constant */
-            code: "bad_request";
-            errors: components["schemas"]["ErrorItem"][];
-        };
-        /** @description No token, or one that does not hold. The body does not say which check failed. */
-        Unauthenticated: components["schemas"]["ErrorResponse"] & {
-            /** @constant */
-            code: "unauthenticated";
-            errors: components["schemas"]["ErrorItem"][];
-        };
-        /** @description The token lacks the scope. */
-        Forbidden: components["schemas"]["ErrorResponse"] & {
-            /** @constant */
-            code: "forbidden";
-            errors: components["schemas"]["ErrorItem"][];
-        };
-        /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
-        RateLimited: components["schemas"]["ErrorResponse"] & {
-            /** @constant */
-            code: "rate_limited";
-            errors: components["schemas"]["ErrorItem"][];
-        };
-        /** @description Anything else. The log has the reason under the `X-Request-Id`. */
-        InternalError: components["schemas"]["ErrorResponse"] & {
-            /** @constant */
-            code: "internal_error";
-            errors: components["schemas"]["ErrorItem"][];
-        };
+        /** @description The token lacks the scope, or its user belongs to no organization. */
+        ForbiddenOrOrgMembershipRequired: components["schemas"]["Forbidden"] | components["schemas"]["OrgMembershipRequired"];
         /** @description There is no such record, or it is someone else's: the same body for both. */
-        NotFound: components["schemas"]["ErrorResponse"] & {
-            /** @constant */
+        NotFound: {
+            /** @description What is wrong, in words. */
+            error: string;
+            /**
+             * @description The machine-readable code.
+             * @constant
+             */
             code: "not_found";
+            /** @description All errors of the first check that fails, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
-        ValidationFailed: components["schemas"]["ErrorResponse"] & {
-            /** @constant */
+        ValidationFailed: {
+            /** @description What is wrong, in words. */
+            error: string;
+            /**
+             * @description The machine-readable code.
+             * @constant
+             */
             code: "validation_failed";
+            /** @description All errors of the first check that fails, at most 100. */
+            errors: components["schemas"]["ErrorItem"][];
+        };
+        /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+        RateLimited: {
+            /** @description What is wrong, in words. */
+            error: string;
+            /**
+             * @description The machine-readable code.
+             * @constant
+             */
+            code: "rate_limited";
+            /** @description All errors of the first check that fails, at most 100. */
+            errors: components["schemas"]["ErrorItem"][];
+        };
+        /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+        InternalError: {
+            /** @description What is wrong, in words. */
+            error: string;
+            /**
+             * @description The machine-readable code.
+             * @constant
+             */
+            code: "internal_error";
+            /** @description All errors of the first check that fails, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
     };
@@ -628,111 +685,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content?: never;
-        };
-        /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
-        BadRequest: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["BadRequest"];
-            };
-        };
-        /** @description No token, or one that does not hold. The body does not say which check failed. */
-        Unauthenticated: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Unauthenticated"];
-            };
-        };
-        /** @description The token lacks the scope. */
-        Forbidden: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Forbidden"];
-            };
-        };
-        /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
-        RateLimited: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "Retry-After": components["headers"]["Retry-After"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["RateLimited"];
-            };
-        };
-        /** @description Anything else. The log has the reason under the `X-Request-Id`. */
-        InternalError: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["InternalError"];
-            };
-        };
-        /** @description There is no such record, or it is someone else's: the same body for both. */
-        NotFound: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["NotFound"];
-            };
-        };
-        /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
-        ValidationFailed: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["ValidationFailed"];
-            };
-        };
-        /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
-        ForbiddenOrOrgMembershipRequired: {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Forbidden"] | components["schemas"]["OrgMembershipRequired"];
-            };
         };
     };
     parameters: {
@@ -771,7 +723,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The notification; longer than 255 characters is a 422. */
+                /** @description The notification. */
                 id: string;
             };
             cookie?: never;
@@ -788,19 +740,100 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @description The notification, dismissed. */
-                        notification: components["schemas"]["Notification"];
-                    };
+                    "application/json": components["schemas"]["DismissNotificationReply"];
                 };
             };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["ValidationFailed"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
+            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BadRequest"];
+                };
+            };
+            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Unauthenticated"];
+                };
+            };
+            /** @description The token lacks the scope. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Forbidden"];
+                };
+            };
+            /** @description There is no such record, or it is someone else's: the same body for both. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NotFound"];
+                };
+            };
+            /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationFailed"];
+                };
+            };
+            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimited"];
+                };
+            };
+            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InternalError"];
+                };
+            };
         };
     };
     notifications: {
@@ -836,18 +869,75 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @description The notifications. */
-                        notifications: components["schemas"]["Notification"][];
-                    };
+                    "application/json": components["schemas"]["NotificationsReply"];
                 };
             };
             304: components["responses"]["NotModified"];
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
+            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BadRequest"];
+                };
+            };
+            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Unauthenticated"];
+                };
+            };
+            /** @description The token lacks the scope. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Forbidden"];
+                };
+            };
+            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimited"];
+                };
+            };
+            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InternalError"];
+                };
+            };
         };
     };
     notificationPreferences: {
@@ -869,17 +959,74 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @description The preferences of all four kinds. */
-                        preferences: components["schemas"]["EffectiveNotificationPreference"][];
-                    };
+                    "application/json": components["schemas"]["NotificationPreferencesReply"];
                 };
             };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["ForbiddenOrOrgMembershipRequired"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
+            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BadRequest"];
+                };
+            };
+            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Unauthenticated"];
+                };
+            };
+            /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                };
+            };
+            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimited"];
+                };
+            };
+            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InternalError"];
+                };
+            };
         };
     };
     updateNotificationPreferences: {
@@ -905,18 +1052,87 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @description The preferences of all four kinds, as they are now. */
-                        preferences: components["schemas"]["NotificationPreference"][];
-                    };
+                    "application/json": components["schemas"]["UpdateNotificationPreferencesReply"];
                 };
             };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["ForbiddenOrOrgMembershipRequired"];
-            422: components["responses"]["ValidationFailed"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
+            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BadRequest"];
+                };
+            };
+            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Unauthenticated"];
+                };
+            };
+            /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                };
+            };
+            /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationFailed"];
+                };
+            };
+            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimited"];
+                };
+            };
+            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InternalError"];
+                };
+            };
         };
     };
     storeEditorSubscription: {
@@ -945,12 +1161,84 @@ export interface operations {
                     "application/json": components["schemas"]["EditorAuthStatus"];
                 };
             };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["ForbiddenOrOrgMembershipRequired"];
-            422: components["responses"]["ValidationFailed"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
+            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BadRequest"];
+                };
+            };
+            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Unauthenticated"];
+                };
+            };
+            /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                };
+            };
+            /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationFailed"];
+                };
+            };
+            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimited"];
+                };
+            };
+            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InternalError"];
+                };
+            };
         };
     };
     editorAuth: {
@@ -975,11 +1263,71 @@ export interface operations {
                     "application/json": components["schemas"]["EditorAuthStatus"];
                 };
             };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["ForbiddenOrOrgMembershipRequired"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
+            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BadRequest"];
+                };
+            };
+            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Unauthenticated"];
+                };
+            };
+            /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                };
+            };
+            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimited"];
+                };
+            };
+            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InternalError"];
+                };
+            };
         };
     };
     deleteEditorAuth: {
@@ -1002,11 +1350,71 @@ export interface operations {
                 };
                 content?: never;
             };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["ForbiddenOrOrgMembershipRequired"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
+            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BadRequest"];
+                };
+            };
+            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Unauthenticated"];
+                };
+            };
+            /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                };
+            };
+            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimited"];
+                };
+            };
+            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InternalError"];
+                };
+            };
         };
     };
     workspaces: {
@@ -1038,18 +1446,75 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @description The workspaces. */
-                        workspaces: components["schemas"]["Workspace"][];
-                    };
+                    "application/json": components["schemas"]["WorkspacesReply"];
                 };
             };
             304: components["responses"]["NotModified"];
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
-            429: components["responses"]["RateLimited"];
-            500: components["responses"]["InternalError"];
+            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BadRequest"];
+                };
+            };
+            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Unauthenticated"];
+                };
+            };
+            /** @description The token lacks the scope. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Forbidden"];
+                };
+            };
+            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimited"];
+                };
+            };
+            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InternalError"];
+                };
+            };
         };
     };
 }

@@ -10,7 +10,14 @@ import formats from 'ajv-formats';
 type Ref = { $ref: string };
 type Header = { required?: boolean; schema: { type?: string } };
 type Response = { headers: Record<string, Ref>; content?: object };
-type Operation = { operationId: string; responses: Record<string, Response | Ref> };
+type Operation = {
+  operationId: string;
+  description: string;
+  security: { bearer: string[] }[];
+  parameters?: ({ name: string; in: string } | Ref)[];
+  requestBody?: object;
+  responses: Record<string, Response | Ref>;
+};
 
 /** As much of the document's structure as tests look at. */
 type OpenApi = {
@@ -24,6 +31,11 @@ type OpenApi = {
 
 export const openApi: OpenApi = JSON.parse(
   readFileSync(new URL('../../rest/openapi.json', import.meta.url), 'utf8'),
+);
+
+/** Every operation of the document. */
+export const operations = Object.entries(openApi.paths).flatMap(([path, byMethod]) =>
+  Object.entries(byMethod).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
 );
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, allowUnionTypes: true });

@@ -19,6 +19,12 @@ export function createResponder(schema: GraphQLSchema) {
     onParams({ context: { outcome }, setResult }) {
       if (outcome.reply !== undefined) setResult(withText(outcome.reply));
     },
+    onResponse({ response, setResponse, fetchAPI }) {
+      if (response.status !== 406 || response.body !== null) return;
+      const { status, headers } = response;
+      headers.set('Content-Type', 'application/json; charset=utf-8');
+      setResponse(new fetchAPI.Response(NOT_ACCEPTABLE, { status, headers }));
+    },
   };
   return createYoga<ServerContext>({
     schema,
@@ -35,6 +41,17 @@ export function createResponder(schema: GraphQLSchema) {
     plugins: [fromOutcome],
   });
 }
+
+/** Yoga's own reply has no body. */
+const NOT_ACCEPTABLE = JSON.stringify({
+  errors: [
+    {
+      message:
+        'The request must accept application/graphql-response+json, application/json or text/event-stream.',
+      extensions: { code: 'BAD_REQUEST' },
+    },
+  ],
+});
 
 /** Yoga would create every error again, and search the document for its location. */
 function withText(reply: Reply) {
