@@ -36,7 +36,7 @@ export function existingDatabase(url: string): TestDatabase {
 async function createDatabase(template: string): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const server = inject('postgresUrl');
-  await once(server, `create database ${name} template ${template}`);
+  await once(server, `create database ${name} template ${template} strategy file_copy`);
   const url = new URL(server);
   url.pathname = `/${name}`;
   return {

@@ -2,9 +2,9 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A new folder for temporary files that other accounts may enter: PostgreSQL does not run as root. */
-export async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+/** Creates a folder for temporary files that other accounts may enter: PostgreSQL does not run as root. */
+export async function makeFolder(parent = tmpdir()): Promise<string> {
+  const folder = await mkdtemp(join(parent, 'gateway-test-'));
   await chmod(folder, 0o755);
   return folder;
 }
