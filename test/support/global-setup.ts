@@ -1,27 +1,31 @@
-import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '../../src/database/migrate.ts';
+import { openCluster } from '../../src/postgres/embedded-cluster.ts';
 import { startEmbeddedPostgres } from '../../src/postgres/embedded-postgres.ts';
+import { copyFolder } from './cluster.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** Address of the PostgreSQL that all test files share, without a database. */
     postgresUrl: string;
+    /** An initialized cluster on which no server runs. */
+    cluster: string;
   }
 }
-
-/** Linux's file system in memory. */
-const MEMORY = '/dev/shm';
-const NEEDED_BYTES = 4 * 1024 ** 3;
 
 /** Nothing of this PostgreSQL has to survive a crash, and every table that needs statistics is analyzed by its test. */
 const settings = ['fsync = off', 'full_page_writes = off', "max_wal_size = '4GB'", 'autovacuum = off'];
 
 /** One real PostgreSQL for the whole run, with a migrated database that test files clone. */
 export default async function setup(project: TestProject) {
-  const dataDir = await makeFolder((await hasMemory()) ? MEMORY : undefined);
+  const folder = await makeFolder();
+  const dataDir = join(folder, 'data');
+  await openCluster(dataDir);
+  const cluster = join(folder, 'unused');
+  await copyFolder(join(dataDir, 'postgresql'), cluster);
   const postgres = await startEmbeddedPostgres({ dataDir, notice: () => undefined });
   const template = new URL(postgres.url);
   template.pathname = '/template_gateway';
@@ -30,19 +34,11 @@ export default async function setup(project: TestProject) {
   await migrate(template.href);
   await run(postgres.url, 'alter database template_gateway with is_template true allow_connections false');
   project.provide('postgresUrl', postgres.url);
+  project.provide('cluster', cluster);
   return async () => {
     await postgres.stop();
-    await removeFolder(dataDir);
+    await removeFolder(folder);
   };
-}
-
-/** Creating and dropping databases costs less there: each has 300 files. */
-async function hasMemory(): Promise<boolean> {
-  const free = await statfs(MEMORY).then(
-    ({ bavail, bsize }) => bavail * bsize,
-    () => 0,
-  );
-  return free >= NEEDED_BYTES;
 }
 
 async function run(url: string, ...statements: string[]): Promise<void> {
