@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { batched } from '../database/batched.ts';
+import { batchReads } from '../database/batch-reads.ts';
 import { type Inputs, readList } from '../database/read.ts';
 import type { Selected } from '../database/selected.ts';
 import {
@@ -51,7 +51,7 @@ export type ChangedNotification = Selected<Notification, (typeof always)[number]
  * Reads a batch of a user's notifications that changed after a revision, in their newest state and in the order of their
  * changes.
  */
-export const changedNotifications = batched<Place, ChangedNotification[]>(async (em, places, selected) =>
+export const changedNotifications = batchReads<Place, ChangedNotification[]>(async (em, places, selected) =>
   byPlace(await changed(em, placesInput(places), selected), places),
 );
 
@@ -68,7 +68,7 @@ const active = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
 );
 
 /** Counts a user's active notifications, by the index of active ones. Kinds are in the specification's order. */
-export const countActive = batched<string, ActiveCounts>(async (em, users) => {
+export const countActive = batchReads<string, ActiveCounts>(async (em, users) => {
   const counts = new Map(
     (await active(em, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),
   );

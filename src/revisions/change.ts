@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { type EntityManager, getChangePool } from '../database/database.ts';
+import { type EntityManager, getConnections } from '../database/database.ts';
 import { type Bound, type Slots, type Statement, statement } from '../database/statement.ts';
 
 /** Converts the error of a statement into the error of the change. */
@@ -23,7 +23,7 @@ export async function change<Result>(
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
-  const client = await getChangePool(em).connect();
+  const client = await getConnections(em).changes.connect();
   try {
     return await execute(em, client, [...new Set(users)], work);
   } finally {
@@ -35,13 +35,13 @@ export async function change<Result>(
  * Makes a change of a single statement, which costs less than a transaction. The statement has to lock the user's
  * revision itself, and may read only rows that it names by key: its snapshot is older than its lock.
  */
-export async function changeAtOnce<Input, Row extends QueryResultRow>(
+export async function changeInOneStatement<Input, Row extends QueryResultRow>(
   em: EntityManager,
   statement: Statement<Input, Row>,
   input: Input,
 ): Promise<Row[]> {
   const { config, read } = statement(em, input);
-  const { rows } = await getChangePool(em).query<Row>(config);
+  const { rows } = await getConnections(em).changes.query<Row>(config);
   return read(rows);
 }
 

@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { batched } from '../database/batched.ts';
+import { batchReads } from '../database/batch-reads.ts';
 import type { EntityManager, Tables } from '../database/database.ts';
 import { type Inputs, readList, readOne } from '../database/read.ts';
 import type { UserRevision } from './user-revision.entity.ts';
@@ -26,7 +26,7 @@ export async function findRevisions(
   return new Map(rows.map(({ userId, ...revisions }) => [userId, revisions]));
 }
 
-const findTogether = batched<string, { revisions: Revisions | undefined }>(async (em, users) => {
+const findTogether = batchReads<string, { revisions: Revisions | undefined }>(async (em, users) => {
   const found = await findRevisions(em, users);
   return users.map((user) => ({ revisions: found.get(user) }));
 });

@@ -1,4 +1,4 @@
-import { batched } from '../database/batched.ts';
+import { batchReads } from '../database/batch-reads.ts';
 import type { EntityManager } from '../database/database.ts';
 import { type Inputs, readList } from '../database/read.ts';
 import type { Selected } from '../database/selected.ts';
@@ -85,7 +85,7 @@ const changed = readList((db, { slot, chosen }: Inputs<PlacesInput>) => {
 
 type ChangedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
-const changedWorkspaces = batched<Place, ChangedWorkspace[]>(async (em, places, selected) =>
+const changedWorkspaces = batchReads<Place, ChangedWorkspace[]>(async (em, places, selected) =>
   byPlace(await changed(em, placesInput(places), selected), places),
 );
 
@@ -104,6 +104,6 @@ const removed = readList((db, { slot }: Inputs<PlacesInput>) =>
     .orderBy('revision'),
 );
 
-const removedWorkspaces = batched<Place, Removal[]>(async (em, places) =>
+const removedWorkspaces = batchReads<Place, Removal[]>(async (em, places) =>
   byPlace(await removed(em, placesInput(places)), places),
 );
