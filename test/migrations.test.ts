@@ -2,7 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import { CompactEncrypt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
-import { migrate, findPendingMigrations } from '../src/database/migrate.ts';
+import { findPendingMigrations, migrate } from '../src/database/migrate.ts';
 import { readCredential } from '../src/editor-auth/editor-auth.ts';
 import { refreshCredential } from '../src/editor-auth/refresh-credential.ts';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
