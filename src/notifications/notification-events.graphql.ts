@@ -2,7 +2,7 @@ import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { reads, readsBelow, selectedProperties } from '../graphql/reads.ts';
 import { openStream } from '../live/stream.ts';
-import { readCursor } from '../revisions/change-cursor.ts';
+import { parseChangeCursor } from '../revisions/change-cursor.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import { Counts } from './notification-counts.graphql.ts';
@@ -57,7 +57,7 @@ builder.subscriptionField('notificationEvents', (t) =>
       }),
     },
     subscribe: (_root, { after }, context, info) => {
-      const cursor = after == null ? undefined : readCursor(after, ['after']);
+      const cursor = after == null ? undefined : parseChangeCursor(after, ['after']);
       return openStream(
         context,
         watchNotifications(context.em, context.viewer.userId, cursor, selectedProperties(info)),

@@ -4,7 +4,7 @@ import { connect, connectionType, cursorField, pageArguments } from '../graphql/
 import { resolveRecord, selectedProperties } from '../graphql/reads.ts';
 import { recordRef } from '../graphql/records.ts';
 import { maxItems } from '../graphql/rules.ts';
-import { entityTag } from '../revisions/revisions.ts';
+import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
@@ -61,7 +61,7 @@ builder.queryFields((t) => ({
         reads,
         page: (page) => listNotifications(em, owner, { status, kind }, page, reads),
         totalCount: () => countNotifications(em, owner, { status, kind }),
-        etag: () => entityTag(em, owner, 'notifications'),
+        etag: () => readEntityTag(em, owner, 'notifications'),
         isId,
       });
     },
