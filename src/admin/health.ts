@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { isNeverFetched } from '../auth/first-fetch.ts';
 import type { KeySet } from '../auth/key-set.ts';
+import { isNeverFetched } from '../auth/key-set-prefetch.ts';
 import type { Database } from '../database/database.ts';
 import { findPendingMigrations } from '../database/migrate.ts';
 import { sendText } from '../http/reply.ts';
