@@ -33,8 +33,8 @@ export type Gateway = {
   close(graceMs: number): Promise<void>;
 };
 
-/** Live subscribers that one user may have on one gateway. */
-const SUBSCRIBERS_PER_USER = 20;
+/** The maximum number of live streams that one viewer may open on one gateway. */
+const SUBSCRIBERS_PER_VIEWER = 20;
 
 /** Builds everything once, joins it, and listens. The database stays its caller's. */
 export async function startServer(
@@ -46,7 +46,7 @@ export async function startServer(
   const redis = await connectToRedis(config.redisUrl, log);
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
-  const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers }, events.delivered);
+  const hub = createHub({ perViewer: SUBSCRIBERS_PER_VIEWER, inAll: config.maxSubscribers }, events.delivered);
   const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...parsing } = limits;
   const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...parsing });

@@ -26,6 +26,7 @@ export function watchNotifications(
 ): Source<NotificationEvent> {
   const readsCounts = selected?.has('counts') ?? true;
   return {
+    userId,
     topic: 'notifications',
     startsAt: (state) => (after === undefined ? latestCursor(state).revision : resolveRevision(after, state)),
     async read(seen, state) {

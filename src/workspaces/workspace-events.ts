@@ -26,6 +26,7 @@ export function watchWorkspaces(
 ): Source<WorkspaceEvent> {
   let removedBefore = 0;
   return {
+    userId,
     topic: 'workspaces',
     startsAt(state) {
       // What was removed before is no news.
