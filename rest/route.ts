@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import type { z } from 'zod';
-import type { Context, Listing } from '../src/context.ts';
+import type { Context } from '../src/context.ts';
 import {
   BadRequestError,
   REDACTED,
@@ -16,6 +16,7 @@ import { matches } from '../src/http/conditional.ts';
 import { type Binding, bindArguments, locateArgument, type Parts } from './binding.ts';
 import { pathParameters } from './path.ts';
 import { parseQuery, toPage } from './query.ts';
+import type { RootField } from './root-field.ts';
 import { createWriter, holdsSecret, toSelection } from './wire.ts';
 
 export { body, path, query } from './binding.ts';
@@ -26,7 +27,7 @@ export type Route = {
   /** With parameters in braces: `/user/notifications/{id}/dismiss`. */
   path: string;
   /** The root field of the schema that does the work. */
-  field: string;
+  field: RootField;
   /** The part of the reference that tells of it. */
   tag: Tag;
   /** What it does, in a few words. */
@@ -62,7 +63,7 @@ export function route(definition: Route): Route {
 
 type Answer = { status: 200 | 204 | 304; body: unknown };
 
-/** Answers a request that a route matched. @throws {GatewayError} with places in the request */
+/** Handles a request that a route matched. @throws {GatewayError} that names parts of the request */
 export type Handle = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -71,7 +72,7 @@ export type Handle = (
 
 /**
  * Binds a route to the schema.
- * @throws {Error} where its document does not fit the schema
+ * @throws {Error} if its document does not fit the schema
  */
 export function bindRoute(definition: Route, schema: GraphQLSchema, engine: Pick<Engine, 'prepare'>): Handle {
   const operation = engine.prepare(writeDocument(definition, schema));
@@ -83,19 +84,24 @@ export function bindRoute(definition: Route, schema: GraphQLSchema, engine: Pick
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
     if (!definition.paged) return answer(await runAt(definition, operation, parts, context));
-    const known = request.headers['if-none-match'];
-    const has = known === undefined ? undefined : (etag: string) => matches(known, etag);
-    const listing: Listing = { page: toPage(parts.query), has };
+    const isKnown = readCondition(request);
+    const listing = { page: toPage(parts.query), ...(isKnown && { isKnown }) };
     const data = await runAt(definition, operation, parts, { ...context, listing });
     operation.chargeRecords(context, countRecords(data, definition));
-    if (listing.etag !== undefined) response.setHeader('ETag', listing.etag);
-    response.setHeader('Cache-Control', 'private, no-cache').appendHeader('Vary', 'Authorization');
-    const isKnown = listing.etag !== undefined && has?.(listing.etag);
-    return isKnown ? { status: 304, body: undefined } : answer(data);
+    const etag = String(valueAt(data, ['etag']));
+    response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
+    response.appendHeader('Vary', 'Authorization');
+    return isKnown?.(etag) ? { status: 304, body: undefined } : answer(data);
   };
 }
 
-function writeDocument({ field, bind, reply }: Route, schema: GraphQLSchema): string {
+/** The condition of `If-None-Match`: whether the client has the version with an entity tag. */
+function readCondition({ headers }: IncomingMessage): ((etag: string) => boolean) | undefined {
+  const known = headers['if-none-match'];
+  return known === undefined ? undefined : (etag) => matches(known, etag);
+}
+
+function writeDocument({ field, bind, reply, paged }: Route, schema: GraphQLSchema): string {
   const [keyword, root] = schema.getMutationType()?.getFields()[field]
     ? ['mutation', schema.getMutationType()]
     : ['query', schema.getQueryType()];
@@ -103,7 +109,8 @@ function writeDocument({ field, bind, reply }: Route, schema: GraphQLSchema): st
   const variables = used.map(({ name, type }) => `$${name}: ${type}`).join(', ');
   const given = used.map(({ name }) => `${name}: $${name}`).join(', ');
   const content = toSelection(reply.shape);
-  const selection = reply.from === undefined ? content : `{ ${reply.from} ${content} }`;
+  const selection =
+    reply.from === undefined ? content : `{ ${paged ? 'etag ' : ''}${reply.from} ${content} }`;
   return `${keyword} ${field}${variables && `(${variables})`} { ${field}${given && `(${given})`} ${selection} }`;
 }
 

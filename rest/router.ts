@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express, { type Router } from 'express';
 import type { GraphQLSchema } from 'graphql';
-import type { Context, RequestHooks } from '../src/context.ts';
+import type { HandleRequest } from '../src/context.ts';
 import type { Engine } from '../src/graphql/execution/engine.ts';
 import { templatePattern } from '../src/http/route-names.ts';
 import { editorAuth } from './editor-auth.ts';
@@ -11,16 +11,20 @@ import { preferences } from './preferences.ts';
 import { bindRoute, type Route } from './route.ts';
 import { workspaces } from './workspaces.ts';
 
-/** Every path of the REST face. */
+/** Every path of the REST API. */
 export const routes: readonly Route[] = [...notifications, ...preferences, ...editorAuth, ...workspaces];
 
-/** What the REST face needs of the gateway. */
-export type RestOptions = RequestHooks & {
+/** What the REST API needs of the gateway. */
+export type RestOptions = {
   schema: GraphQLSchema;
   engine: Pick<Engine, 'prepare'>;
+  handle: HandleRequest;
 };
 
-/** The REST face. Throws where a route does not fit the schema, so that no such server starts. */
+/**
+ * The REST API.
+ * @throws {Error} if a route does not fit the schema
+ */
 export function createRestRouter(options: RestOptions): Router {
   const router = express.Router();
   for (const route of routes) {
@@ -29,18 +33,16 @@ export function createRestRouter(options: RestOptions): Router {
   return router;
 }
 
-function createHandler(route: Route, { schema, engine, open, settle, fail }: RestOptions) {
-  const handle = bindRoute(route, schema, engine);
+function createHandler(route: Route, { schema, engine, handle }: RestOptions) {
+  const run = bindRoute(route, schema, engine);
   return async (request: IncomingMessage, response: ServerResponse) => {
-    let context: Context | undefined;
-    try {
-      context = await open(request, response);
-      const { status, body } = await handle(request, response, context);
-      await settle(context, response);
-      sendJson(response, status, body);
-    } catch (error) {
-      if (context !== undefined) await settle(context, response);
-      sendError(response, fail(error, response));
-    }
+    const send = await handle(request, response, {
+      async run(context) {
+        const { status, body } = await run(request, response, context);
+        return () => sendJson(response, status, body);
+      },
+      refuse: (error) => () => sendError(response, error),
+    });
+    send();
   };
 }

@@ -12,44 +12,53 @@ import type { Charges } from './rate-limit/charges.ts';
 import type { ReadTurns } from './rate-limit/read-turns.ts';
 import type { Time } from './values/time.ts';
 
-/** A list as a REST path asks for it: a page of any size, unless the client already has what it would get. */
+/** How a REST route reads a list. GraphQL operations use connection arguments instead. */
 export type Listing = {
+  /** The page, of any size. */
   readonly page: Page;
-  /** Whether the client has the version with this entity tag; undefined where it names none that it has. */
-  readonly has: ((etag: string) => boolean) | undefined;
-  /** The entity tag of the list, noted by whoever reads it. */
-  etag?: string;
+  /** Whether the client already has the list with an entity tag. Its records are then not read. */
+  readonly isKnown?: (etag: string) => boolean;
 };
 
-/** What a resolver gets. Made for one request; nothing in it outlives the request. */
+/** What resolvers receive. Created for one request; nothing in it outlives the request. */
 export type Context = {
   readonly em: EntityManager;
   readonly viewer: Viewer;
   readonly now: Time;
   readonly log: Log;
-  /** The root fields that were asked for, noted for the log. */
+  /** The root fields of the request, collected for the log. */
   readonly operations: Set<string>;
-  /** What failed of it, noted for the metrics. */
+  /** The errors of the request, collected for the metrics. */
   readonly failures: Failure[];
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
-  /** Account reads of a user run a few at once. */
+  /** Limits how many account reads of a user run at once. */
   readonly readTurns: ReadTurns;
   /** Announces a committed change to subscribers. */
   readonly announce: Announce;
-  /** Has something done when the caller leaves, at once where they already have. */
+  /** Calls `leave` when the caller disconnects, immediately if they already have. */
   onLeave(leave: () => void): void;
   readonly charges: Charges;
-  /** How a REST path reads a list; GraphQL asks by connection arguments. */
+  /** Present on REST routes that return a list. */
   readonly listing?: Listing;
 };
 
-/** What both APIs do with every request. */
-export type RequestHooks = {
-  /** Authenticates a request and opens its context; given a viewer, it only opens one. */
-  open(request: IncomingMessage, response: ServerResponse, as?: Viewer): Promise<Context>;
-  /** Settles the charges of a request, and sets the headers that show what is left. */
-  settle(context: Context, response: ServerResponse): Promise<void>;
-  /** Logs what was thrown, and returns the error that the caller is shown. */
-  fail(error: unknown, response: ServerResponse): GatewayError;
+/** The part of a request that each API does itself, between authentication and the reply. */
+export type Handling<Reply> = {
+  /** Runs the operation of an authenticated request. */
+  run(context: Context): Promise<Reply>;
+  /** Makes a reply of the error that the caller is shown. */
+  refuse(error: GatewayError): Reply;
+  /** Whether a request without a token may run as the anonymous viewer. Defaults to no. */
+  allowsAnonymous?(): Promise<boolean>;
 };
+
+/**
+ * Handles a request of either API: authentication, context, the operation, error conversion, quota headers. Returns the
+ * reply, which the API then sends.
+ */
+export type HandleRequest = <Reply>(
+  request: IncomingMessage,
+  response: ServerResponse,
+  handling: Handling<Reply>,
+) => Promise<Reply>;

@@ -8,6 +8,8 @@ import { addProcessMetrics } from './metrics/process-metrics.ts';
 import { startDatabaseServer } from './postgres/start-postgres.ts';
 import { collectWhenIdle } from './process/idle-collection.ts';
 import { openLogOutput } from './process/log-output.ts';
+import { startLines } from './process/start-lines.ts';
+import { awaitStopSignal, endProcessAfter } from './process/stop-signal.ts';
 import { startServer } from './server.ts';
 
 /** The time for everything else at a stop: connections to the database, and the embedded one. */
@@ -24,7 +26,9 @@ async function main(): Promise<void> {
     output.flush();
   };
 
-  const stopping = stopSignal(config.shutdownDelayMs + config.shutdownGraceMs + REST_OF_STOP_MS);
+  for (const warning of config.warnings) log.warn(warning);
+  const maxStopMs = config.shutdownDelayMs + config.shutdownGraceMs + REST_OF_STOP_MS;
+  const stopping = awaitStopSignal(maxStopMs);
   const server = await startDatabaseServer(config, 'gateway', say);
   try {
     const database = await openDatabase({
@@ -43,43 +47,17 @@ async function main(): Promise<void> {
         addProcessMetrics(gateway.metrics);
         addLogMetrics(gateway.metrics, output);
       }
-      const address = config.publicUrl ?? gateway.address;
-      say(`Listening on ${gateway.address}`);
-      if (!config.production) {
-        if (config.graphiql) say(`GraphiQL  ${address}/graphql`);
-        say(`REST      ${address}/docs`);
-        if (config.keySet.kind === 'development') {
-          say('A token   npm run -s token -- --sub alice --org acme');
-          say('Records   npm run -s seed -- --user alice');
-        }
-      }
-      await stopping;
-      await gateway.close(config.shutdownGraceMs);
+      for (const line of startLines(config, gateway)) say(line);
+      const loss = await Promise.race([stopping, server.lost]);
+      if (loss !== undefined) endProcessAfter(maxStopMs);
+      await gateway.close(loss === undefined ? config.shutdownGraceMs : 0);
+      if (loss !== undefined) throw loss;
     } finally {
       await database.close();
     }
   } finally {
     await server.stop();
   }
-}
-
-/** Resolves at the first signal to stop. A second one, or a stop that takes longer, ends the process at once. */
-function stopSignal(longestMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    let isStopping = false;
-    const stop = () => {
-      if (isStopping) endAtOnce('a second signal came');
-      isStopping = true;
-      setTimeout(endAtOnce, longestMs, `stopping took longer than ${longestMs} ms`).unref();
-      resolve();
-    };
-    process.on('SIGTERM', stop).on('SIGINT', stop);
-  });
-}
-
-function endAtOnce(reason: string): never {
-  process.stderr.write(`Ended at once: ${reason}.\n`);
-  process.exit(1);
 }
 
 main().catch((error: unknown) => {

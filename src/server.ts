@@ -3,7 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import { errorResponse } from '../rest/errors.ts';
+import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
 import { createApp } from './app.ts';
+import { fetchFirst } from './auth/first-fetch.ts';
 import { openKeySet } from './auth/key-set.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
@@ -19,6 +21,7 @@ import { watchTokens } from './live/token-watch.ts';
 import type { Log } from './log.ts';
 import { createEventMetrics } from './metrics/event-metrics.ts';
 import { startRetention } from './notifications/retention.ts';
+import { logConnection } from './rate-limit/redis-log.ts';
 
 /** A gateway that listens. */
 export type Gateway = {
@@ -26,6 +29,8 @@ export type Gateway = {
   address: string;
   /** What `/metrics` tells; the process adds its own. */
   metrics: Registry;
+  /** Where it listens for its operators, if that is configured. */
+  adminAddress: string | undefined;
   /**
    * Tells load balancers, waits as configured, then takes no new requests, finishes those that run for at most so
    * many milliseconds, and frees the port.
@@ -43,7 +48,7 @@ export async function startServer(
   log: Log,
   limits: Timeouts = timeouts,
 ): Promise<Gateway> {
-  const redis = await connectToRedis(config.redisUrl, log);
+  const redis = await connectToRedis(config.redisUrl);
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
   const hub = createHub({ perViewer: SUBSCRIBERS_PER_VIEWER, inAll: config.maxSubscribers }, events.delivered);
@@ -55,6 +60,7 @@ export async function startServer(
   const live = startLiveEvents(database, hub, timing, log);
   answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
   let address: string;
+  let admin: AdminServer | undefined;
   try {
     const publicUrl = () => config.publicUrl ?? address;
     const isStopping = () => draining.isOn;
@@ -65,18 +71,23 @@ export async function startServer(
     // Any other expectation than 100-continue would be answered 417.
     server.on('checkExpectation', serve);
     destroyStalledSockets(server, isServing, stalledWriteTimeout);
+    admin = await startAdminServer(config, { database, isStopping, live, keySet }, metrics, log);
     address = await listen(server, config);
   } catch (error) {
+    admin?.close();
     redis?.disconnect();
     await live.close();
     throw error;
   }
+  if (redis) logConnection(redis, log);
+  const fetching = fetchFirst(keySet, log);
   const tokens = watchTokens(keySet, hub);
   const writer = { em: database.em.fork(), announce: live.announce };
   const retention = startRetention(writer, config.notificationRetentionDays, log);
   return {
     address,
     metrics,
+    adminAddress: admin?.address,
     async close(graceMs) {
       draining.start();
       log.info({ delayMs: config.shutdownDelayMs, running: draining.running }, 'stopping');
@@ -87,6 +98,8 @@ export async function startServer(
         log.warn({ cut, graceMs }, 'cut the requests that took too long');
         database.abandonQueries();
       }
+      admin?.close();
+      fetching.stop();
       tokens.stop();
       await retention.stop();
       await live.close();
@@ -96,8 +109,8 @@ export async function startServer(
 }
 
 /** The client is loaded where it is needed alone. */
-async function connectToRedis(url: string | null, log: Log): Promise<Redis | undefined> {
+async function connectToRedis(url: string | null): Promise<Redis | undefined> {
   if (url === null) return undefined;
   const { openRedis } = await import('./rate-limit/redis.ts');
-  return openRedis(url, log);
+  return openRedis(url);
 }

@@ -63,6 +63,7 @@ describe('rest/', () => {
     expect([...new Set(importers.map(({ from }) => from))]).toEqual([
       'src/app.ts',
       'src/commands/openapi.ts',
+      'src/endpoints.ts',
       'src/server.ts',
     ]);
   });
@@ -96,17 +97,17 @@ test('a *.graphql.ts reaches the database only through its domain file', () => {
   );
 });
 
-test('errors/ imports none of our other files, and config.ts only errors/', () => {
+test('errors/ imports none of our other files, and the configuration only errors/', () => {
   const isErrors = (path: string) => path.startsWith('src/errors/');
-  const isConfig = (path: string) => path === 'src/config.ts';
+  const isConfig = (path: string) => path === 'src/config.ts' || path.startsWith('src/config/');
   expect(forbidden(isErrors, (one) => !isOurs(one) || isErrors(one.to))).toEqual([]);
-  expect(forbidden(isConfig, (one) => !isOurs(one) || isErrors(one.to))).toEqual([]);
+  expect(forbidden(isConfig, (one) => !isOurs(one) || isErrors(one.to) || isConfig(one.to))).toEqual([]);
 });
 
 /** From the lowest layer up. A file imports from its own layer and those before it. */
 const layers = [
   ['src/errors/'],
-  ['src/config.ts', 'src/values/'],
+  ['src/config.ts', 'src/config/', 'src/values/'],
   ['src/log.ts', 'src/process/', 'src/encryption/', 'src/auth/', 'src/postgres/', 'src/database/'],
   ['src/revisions/', 'src/rate-limit/', 'src/http/'],
   ['src/live/', 'src/pages/'],
@@ -115,7 +116,7 @@ const layers = [
   features.filter((feature) => feature !== 'statistics').map((feature) => `src/${feature}/`),
   ['src/statistics/'],
   ['src/entities.ts', 'src/schema.ts', 'rest/'],
-  ['src/app.ts', 'src/commands/'],
+  ['src/request-lifecycle.ts', 'src/endpoints.ts', 'src/app.ts', 'src/commands/'],
   ['src/server.ts'],
   ['src/main.ts'],
 ];
@@ -144,7 +145,13 @@ test("a client program imports none of the gateway's code", () => {
 test('src/metrics imports only types of our other files; only it, admin/ and the composition root import prom-client', () => {
   const isMetrics = isOf('src/metrics/');
   expect(forbidden(isMetrics, (one) => one.typeOnly || !isOurs(one) || isMetrics(one.to))).toEqual([]);
-  const mayUse = ['src/app.ts', 'src/server.ts', 'src/admin/metrics-endpoint.ts'];
+  const mayUse = [
+    'src/app.ts',
+    'src/endpoints.ts',
+    'src/server.ts',
+    'src/admin/admin-server.ts',
+    'src/admin/metrics-endpoint.ts',
+  ];
   const isOther = (path: string) => !isMetrics(path) && !mayUse.includes(path);
   expect(forbidden(isOther, ({ to }) => to !== 'prom-client')).toEqual([]);
 });

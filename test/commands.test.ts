@@ -98,6 +98,18 @@ describe('npm run token', () => {
     expect(existsSync(other.DATA_DIR)).toBe(false);
   });
 
+  test('reports a new key, which the running gateway does not have', async () => {
+    const elsewhere = { DATA_DIR: join(folder, 'elsewhere') };
+    const first = await token(['--sub', 'alice'], elsewhere);
+    const path = join(elsewhere.DATA_DIR, 'signing-key.json');
+    expect(first.stderr).toBe(
+      `Made a new signing key: ${path}. A gateway that runs with another DATA_DIR rejects its tokens.\n`,
+    );
+    const refused = await rest(gateway, 'GET', '/user/workspaces', { token: first.stdout.trim() });
+    expect(refused.status).toBe(401);
+    expect(await token(['--sub', 'alice'], elsewhere)).toMatchObject({ status: 0, stderr: '' });
+  });
+
   test('tells what is wrong with the configuration', async () => {
     const ended = await token(['--sub', 'alice'], { PORT: 'http' });
     expect(ended).toMatchObject({ status: 1, stdout: '' });

@@ -78,6 +78,7 @@ test('the gateways take their settings, in production, on PostgreSQL and Redis o
       publicUrl: 'https://account.example.com',
       databaseUrl: 'postgres://gateway:secret@postgres:5432/gateway',
       redisUrl: 'redis://redis:6379',
+      admin: { host: '0.0.0.0', port: 9464 },
       keySet: { kind: 'remote' },
       graphiql: false,
     });
@@ -118,11 +119,15 @@ test('everything waits for what it needs: the migration for PostgreSQL, the gate
   ]);
 });
 
-test('the proxy reaches every gateway where it listens, and asks whether it is ready', () => {
+test('the proxy reaches every gateway where it listens, and asks its admin port whether it is ready', async () => {
   const caddyfile = compose.configs.caddyfile?.content ?? '';
   const [, upstreams = ''] = /reverse_proxy ([^{]+) \{/.exec(caddyfile) ?? [];
   expect(upstreams.split(' ')).toEqual(gateways.map(([name]) => `${name}:4000`));
   expect(caddyfile).toContain('health_uri /readyz');
+  const [, port] = /health_port (\d+)/.exec(caddyfile) ?? [];
+  for (const [, service] of gateways) {
+    expect((await environmentOf(service, await filledExample())).ADMIN_PORT).toBe(port);
+  }
 });
 
 test('running requests may end: containers are stopped after the 10 seconds that they have', () => {

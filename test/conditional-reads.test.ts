@@ -166,6 +166,19 @@ describe.each([INBOX, WORKSPACES])('%s', (path) => {
     expect((await get('forms', path, of(tag))).status).toBe(expected);
   });
 
+  test.each(['with records', 'without records'])(
+    'GraphQL returns the same tag for a list %s',
+    async (what) => {
+      const user = `graphql-${what.replace(' ', '-')}`;
+      if (what === 'with records') await Promise.all([publishFirst(user), put(user)]);
+      const field = path === INBOX ? 'notifications' : 'workspaces';
+
+      const data = await asMember(gateway, user, `{ ${field}(first: 1) { etag nodes { __typename } } }`);
+
+      expect(data[field].etag).toBe(await tagOf(user, path));
+    },
+  );
+
   test('a request that is at fault is told so, whatever tag it names', async () => {
     expect((await get('issues', `${path}?limit=0`, '*')).status).toBe(400);
     expect((await rest(gateway, 'GET', path, { headers: { 'If-None-Match': '*' } })).status).toBe(401);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
+import { textOfFile } from './support/settings-file.ts';
 import { jwks } from './support/tokens.ts';
 
 let folder: string;
@@ -50,6 +51,8 @@ test('without any variable everything has the default of development', () => {
     shutdownDelayMs: 0,
     shutdownGraceMs: 10_000,
     logLevel: 'info',
+    admin: null,
+    warnings: [],
   });
 });
 
@@ -77,6 +80,8 @@ test('every variable is taken over', () => {
     SHUTDOWN_DELAY_MS: '5000',
     SHUTDOWN_GRACE_MS: '20000',
     LOG_LEVEL: 'silent',
+    ADMIN_HOST: '0.0.0.0',
+    ADMIN_PORT: '9464',
   });
   expect(config).toMatchObject({
     production: true,
@@ -98,6 +103,8 @@ test('every variable is taken over', () => {
     shutdownDelayMs: 5000,
     shutdownGraceMs: 20_000,
     logLevel: 'silent',
+    admin: { host: '0.0.0.0', port: 9464 },
+    warnings: [],
   });
   expect([...(config.encryptionKeys?.keys() ?? [])]).toEqual(['new', 'old']);
 });
@@ -105,6 +112,7 @@ test('every variable is taken over', () => {
 const badValues: Record<string, string[]> = {
   NODE_ENV: ['prodution', 'PRODUCTION', ' '],
   PORT: ['-1', '65536', '4000.5', '1e3', '0x10', ' 4000', 'http'],
+  ADMIN_PORT: ['-1', '65536', 'http'],
   PUBLIC_URL: [
     'example.test',
     'ftp://example.test',
@@ -213,6 +221,55 @@ test('metrics are open on the own machine alone; elsewhere only with a token', (
   expect(readConfig({ ...keys, HOST: '0.0.0.0' }).metrics).toEqual({ kind: 'off' });
   expect(readConfig(production).metrics).toEqual({ kind: 'off' });
   expect(readConfig({ ...production, METRICS_TOKEN: 'x'.repeat(16) }).metrics.kind).toBe('token');
+  expect(readConfig({ ...production, ADMIN_PORT: '9464' }).metrics).toEqual({ kind: 'open' });
+  const everywhere = { ...production, ADMIN_HOST: '0.0.0.0', ADMIN_PORT: '9464' };
+  expect(readConfig(everywhere).metrics).toEqual({ kind: 'off' });
+  expect(readConfig({ ...everywhere, METRICS_TOKEN: 'x'.repeat(16) }).metrics.kind).toBe('token');
+});
+
+test('an admin host without its port, and an admin port that is the public one, are rejected', () => {
+  expect(issuesOf({ ADMIN_HOST: '127.0.0.1' })).toEqual(['ADMIN_PORT: is required with ADMIN_HOST']);
+  expect(issuesOf({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must be another port than PORT']);
+  expect(readConfig({ ADMIN_PORT: '0', PORT: '0' }).admin).toEqual({ host: '127.0.0.1', port: 0 });
+});
+
+describe('a variable that is not a setting', () => {
+  const warningsOf = (...names: string[]) =>
+    readConfig(Object.fromEntries(names.map((name) => [name, 'value']))).warnings;
+
+  test.each([
+    ['RATE_LIMIT_READ_PER_MINUTE', 'RATE_LIMIT_READS_PER_MINUTE'],
+    ['METRIC_TOKEN', 'METRICS_TOKEN'],
+    ['LOG_LEVLE', 'LOG_LEVEL'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['auth_issuer', 'AUTH_ISSUER'],
+  ])('is reported if it resembles one: %s for %s', (name, meant) => {
+    expect(warningsOf(name)).toEqual([`${name}: is not a setting and is ignored; did you mean ${meant}?`]);
+  });
+
+  test.each(['HOME', 'PATH', 'PORTS', 'HOSTNAME', 'LOG_DIR', 'POSTGRES_PASSWORD', 'npm_config_cache'])(
+    'is ignored if it resembles none: %s',
+    (name) => {
+      expect(warningsOf(name)).toEqual([]);
+    },
+  );
+
+  test('is ignored if the setting that it resembles is set too', () => {
+    expect(readConfig({ REDIS_URI: 'value', REDIS_URL: 'redis://localhost' }).warnings).toEqual([]);
+  });
+
+  test('is named beside the errors that it explains', () => {
+    expect(() => readConfig({ ENCRYPTION_KEY: 'k1:', PORT: 'http' })).toThrow(
+      /has 1 error:\n {2}PORT: .*\n {2}ENCRYPTION_KEY: is not a setting and is ignored; did you mean ENCRYPTION_KEYS\?$/,
+    );
+  });
+});
+
+test('the shortest METRICS_TOKEN is the one that .env.example documents', async () => {
+  const [, shortest] = /bearer token of \/metrics, (\d+) to/.exec(await textOfFile('.env.example')) ?? [];
+  const token = 'x'.repeat(Number(shortest));
+  expect(readConfig({ METRICS_TOKEN: token }).metrics.kind).toBe('token');
+  expect(issuesOf({ METRICS_TOKEN: token.slice(1) })).toHaveLength(1);
 });
 
 test('a key set is taken as JSON text and as the path of a file', async () => {

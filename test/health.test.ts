@@ -23,7 +23,7 @@ afterAll(async () => {
   await gateway.close();
 });
 
-const allOk = { process: 'ok', database: 'ok', migrations: 'ok', live_events: 'ok' };
+const allOk = { process: 'ok', database: 'ok', migrations: 'ok', key_set: 'ok', live_events: 'ok' };
 
 async function ask({ address }: TestGateway, path: string) {
   const response = await fetch(`${address}${path}`);

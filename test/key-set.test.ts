@@ -10,7 +10,6 @@ let gateway: TestGateway;
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: new Date('2026-01-01T00:00:00Z') });
   issuer = await startIssuer();
-  gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
 });
 afterEach(async () => {
   vi.useRealTimers();
@@ -18,12 +17,24 @@ afterEach(async () => {
   await issuer.close();
 });
 
+/** Starts the gateway, which fetches the key set at once. */
+async function start(): Promise<void> {
+  gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
+}
+
+/** Starts the gateway with one key published. */
+async function startWith(kid: string): Promise<CryptoKey> {
+  const key = await issuer.rotate(kid);
+  await start();
+  return key;
+}
+
 const signed = (key: CryptoKey, kid: string) =>
   signToken({ sub: 'alice' }, { key, header: { alg: 'ES256', kid } });
 const statusFor = async (token: string) => (await rest(gateway, 'GET', '/user/workspaces', { token })).status;
 
 test('tokens are verified against the key set at its address, which is fetched once', async () => {
-  const key = await issuer.rotate('one');
+  const key = await startWith('one');
 
   expect(await statusFor(await signed(key, 'one'))).toBe(200);
   expect(await statusFor(await signed(key, 'one'))).toBe(200);
@@ -31,7 +42,7 @@ test('tokens are verified against the key set at its address, which is fetched o
 });
 
 test('after a rotation the new key is fetched and the old one no longer holds', async () => {
-  const old = await issuer.rotate('one');
+  const old = await startWith('one');
   await statusFor(await signed(old, 'one'));
   const key = await issuer.rotate('two');
   vi.setSystemTime('2026-01-01T00:01:00Z');
@@ -41,7 +52,7 @@ test('after a rotation the new key is fetched and the old one no longer holds', 
 });
 
 test('unknown key ids do not make the gateway fetch the key set each time', async () => {
-  const key = await issuer.rotate('one');
+  const key = await startWith('one');
   await statusFor(await signed(key, 'one'));
 
   for (const kid of ['a', 'b', 'c']) expect(await statusFor(await signed(key, kid))).toBe(401);
@@ -51,6 +62,7 @@ test('unknown key ids do not make the gateway fetch the key set each time', asyn
 test('a key set that was never fetched is an internal error on both faces, never a refused token', async () => {
   const key = await issuer.rotate('one');
   issuer.fail();
+  await start();
   const token = await signed(key, 'one');
 
   const overRest = await rest(gateway, 'GET', '/user/workspaces', { token });
@@ -65,7 +77,7 @@ test('a key set that was never fetched is an internal error on both faces, never
 });
 
 test('a key set that was fetched goes on holding while its address does not answer, for hours', async () => {
-  const key = await issuer.rotate('one');
+  const key = await startWith('one');
   await statusFor(await signed(key, 'one'));
   issuer.fail();
   vi.setSystemTime('2026-01-01T05:00:00Z');
@@ -88,29 +100,25 @@ test('a stream ends within a minute after the key of its token has left the key 
     toFake: ['Date', 'setInterval', 'clearInterval'],
     now: new Date('2026-01-01T00:00:00Z'),
   });
-  const watched = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
   const query = 'subscription { notificationEvents { cursor } }';
   const open = async (key: CryptoKey, kid: string) =>
-    openStream(watched, query, {}, { token: await signed(key, kid) });
-  try {
-    const [old, key] = [await issuer.add('old'), await issuer.add('new')];
-    const ending = await open(old, 'old');
-    const staying = await open(key, 'new');
-    await passMinute();
-    expect([ending.results, staying.results]).toEqual([[], []]);
+    openStream(gateway, query, {}, { token: await signed(key, kid) });
+  const [old, key] = [await issuer.add('old'), await issuer.add('new')];
+  await start();
+  const ending = await open(old, 'old');
+  const staying = await open(key, 'new');
+  await passMinute();
+  expect([ending.results, staying.results]).toEqual([[], []]);
 
-    issuer.withdraw('old');
-    await passMinute();
+  issuer.withdraw('old');
+  await passMinute();
 
-    expect(await ending.ended).toBe('complete');
-    expect(ending.results).toEqual([
-      { data: undefined, errors: [expect.objectContaining({ extensions: { code: 'UNAUTHENTICATED' } })] },
-    ]);
-    expect(staying.results).toEqual([]);
-    staying.close();
-  } finally {
-    await watched.close();
-  }
+  expect(await ending.ended).toBe('complete');
+  expect(ending.results).toEqual([
+    { data: undefined, errors: [expect.objectContaining({ extensions: { code: 'UNAUTHENTICATED' } })] },
+  ]);
+  expect(staying.results).toEqual([]);
+  staying.close();
 });
 
 test('a stream outlives an issuer that does not answer', async () => {
@@ -118,18 +126,13 @@ test('a stream outlives an issuer that does not answer', async () => {
     toFake: ['Date', 'setInterval', 'clearInterval'],
     now: new Date('2026-01-01T00:00:00Z'),
   });
-  const watched = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
-  try {
-    const token = await signed(await issuer.add('only'), 'only');
-    const stream = await openStream(watched, 'subscription { notificationEvents { cursor } }', {}, { token });
-    issuer.fail();
-    const requests = issuer.requests();
-    await passMinute();
-    expect(issuer.requests()).toBeGreaterThan(requests + 3);
-    expect(stream.results).toEqual([]);
-    expect(await Promise.race([stream.ended, 'open'])).toBe('open');
-    stream.close();
-  } finally {
-    await watched.close();
-  }
+  const token = await signed(await startWith('only'), 'only');
+  const stream = await openStream(gateway, 'subscription { notificationEvents { cursor } }', {}, { token });
+  issuer.fail();
+  const requests = issuer.requests();
+  await passMinute();
+  expect(issuer.requests()).toBeGreaterThan(requests + 3);
+  expect(stream.results).toEqual([]);
+  expect(await Promise.race([stream.ended, 'open'])).toBe('open');
+  stream.close();
 });

@@ -354,9 +354,11 @@ test('counts cached tokens, and reports the age of a key set that is fetched', a
   expect((await scrape(gateway)).sum('gateway_key_set_age_seconds')).toBeUndefined();
   const issuer = await startIssuer();
   const key = await issuer.rotate('first');
+  const release = issuer.hold();
   const remote = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url }, gateway.database);
   expect((await scrape(remote)).sum('gateway_key_set_age_seconds')).toBeUndefined();
   expect((await scrape(remote)).sum('gateway_cached_tokens')).toBe(0);
+  release();
 
   const signed = await signToken({ sub: 'alice' }, { key, header: { alg: 'ES256', kid: 'first' } });
   for (let count = 0; count < 2; count += 1) {

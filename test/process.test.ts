@@ -8,6 +8,7 @@ import { makeFolder, removeFolder } from './support/folder.ts';
 import { type GatewayProcess, runProcess, startGatewayProcess, withoutPlace } from './support/process.ts';
 import { portOf } from './support/proxy.ts';
 import { asMember, asPlatform, publish } from './support/records.ts';
+import { freePort } from './support/redis.ts';
 import { jwks, member } from './support/tokens.ts';
 
 let folder: string;
@@ -87,11 +88,17 @@ test('a wrong configuration: every fault on standard error, status 1, and nothin
   expect(existsSync(untouched)).toBe(false);
 });
 
-test('a port that is taken: told what to do, status 1, and the embedded database is stopped again', async () => {
+test('a port that is taken: told what to do and nothing about Redis, status 1, and the embedded database is stopped again', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const port = String(portOf(other));
-  const ended = await runProcess('src/main.ts', { DATA_DIR: dataDir, PORT: port, GRAPHIQL: 'false' });
+  const unreachable = `redis://127.0.0.1:${await freePort()}`;
+  const ended = await runProcess('src/main.ts', {
+    DATA_DIR: dataDir,
+    PORT: port,
+    GRAPHIQL: 'false',
+    REDIS_URL: unreachable,
+  });
   other.close();
   expect(ended.status).toBe(1);
   expect(withoutPlace(ended.stdout)).toBe('');

@@ -1,16 +1,22 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig, settingNames } from '../src/config.ts';
+import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
+import { settingsFor } from './support/gateway.ts';
+import { type Issuer, startIssuer } from './support/issuer.ts';
+import { follow, type Process, startProcess } from './support/process.ts';
+import { freePort } from './support/redis.ts';
 import { filledExample, textOfFile } from './support/settings-file.ts';
 
-const NAME = 'workspace-account-gateway.service';
+const NAME = 'workspace-account-gateway@.service';
 const INSTALLED = '/opt/workspace-account-gateway';
 
-const unit = await textOfFile(`ops/${NAME}`);
+/** The unit of instance 1. */
+const unit = (await textOfFile(`ops/${NAME}`)).replaceAll('%i', '1');
 const repository = fileURLToPath(new URL('..', import.meta.url));
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
 
@@ -18,15 +24,105 @@ const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
 const valuesOf = (directive: string) =>
   [...unit.matchAll(new RegExp(`^${directive}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-test('the unit gives settings that the gateway reads, and with those of its file it starts', async () => {
+test('the unit gives settings that the gateway reads, and with those of its file it starts on ports of its own', async () => {
   const own = Object.fromEntries(valuesOf('Environment').map((pair) => pair.split('=', 2)));
   expect(Object.keys(own).filter((name) => !settingNames.includes(name))).toEqual([]);
   const database = { DATABASE_URL: 'postgres://db.example.com/gateway' };
-  expect(readConfig({ ...(await filledExample()), ...database, ...own })).toMatchObject({ production: true });
+  expect(readConfig({ ...(await filledExample()), ...database, ...own })).toMatchObject({
+    production: true,
+    port: 4001,
+    admin: { host: '127.0.0.1', port: 9461 },
+  });
 });
 
 test('running requests may end: the process is killed after the 10 seconds that they have', () => {
   expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThan(10);
+});
+
+describe('a start waits for readiness', () => {
+  let database: TestDatabase;
+  let issuer: Issuer;
+  const running: Process[] = [];
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    issuer = await startIssuer();
+  });
+  afterAll(async () => {
+    await Promise.all(running.map((process) => process.stop('SIGKILL')));
+    await issuer.close();
+    await database.drop();
+  });
+
+  async function settings(): Promise<Record<string, string>> {
+    const { AUTH_JWKS: _, ...shared } = settingsFor(database);
+    const [port, adminPort] = [await freePort(), await freePort()].map(String);
+    return { ...shared, AUTH_JWKS_URL: issuer.url, PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
+  }
+
+  /** Runs the unit's ExecStartPost as systemd does, with the variables of the service. */
+  function startPost(environment: Record<string, string>, pid: number, ...options: string[]): Process {
+    const [command = ''] = valuesOf('ExecStartPost');
+    const [program = '', ...rest] = command.replaceAll(INSTALLED, repository).split(' ');
+    const words = rest.map((word) => (word === '$MAINPID' ? String(pid) : word));
+    const child = spawn(program, [...words, ...options], {
+      cwd: repository,
+      env: environment,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const process = follow(child, command);
+    running.push(process);
+    return process;
+  }
+
+  test('it ends when the gateway becomes ready, and not before', async () => {
+    issuer.fail();
+    const environment = await settings();
+    const gateway = startProcess('src/main.ts', environment);
+    running.push(gateway);
+    const post = startPost(environment, gateway.pid);
+    await gateway.printed(/Listening on/);
+    const readyz = `http://127.0.0.1:${environment.ADMIN_PORT}/readyz`;
+    expect((await fetch(readyz)).status).toBe(503);
+    expect(await Promise.race([post.ended, fetch(readyz).then(() => 'waits')])).toBe('waits');
+
+    issuer.recover();
+    expect(await post.ended).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect((await fetch(readyz)).status).toBe(200);
+  });
+
+  test('it fails when the time has passed, with what is not ready', async () => {
+    issuer.fail();
+    const environment = await settings();
+    const gateway = startProcess('src/main.ts', environment);
+    running.push(gateway);
+    await gateway.printed(/Listening on/);
+    const { status, stderr } = await startPost(environment, gateway.pid, '--seconds', '1').ended;
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/^Not ready after 1 s: http:.*"key_set":"was never fetched"/);
+    issuer.recover();
+  });
+
+  test('it fails at once when the gateway has ended', async () => {
+    const ended = startProcess('src/main.ts', { PORT: 'http' });
+    expect((await ended.ended).status).toBe(1);
+    const { status, stderr } = await startPost(await settings(), ended.pid).ended;
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: `The gateway (process ${ended.pid}) ended before it was ready.\n`,
+    });
+  });
+
+  test('it asks no port that processes share', async () => {
+    const { ADMIN_PORT: _, ...shared } = await settings();
+    const { status, stderr } = await startPost({ ...shared, REUSE_PORT: 'true' }, process.pid).ended;
+    expect(status).toBe(1);
+    expect(stderr).toMatch(/Set ADMIN_PORT for each process/);
+  });
+
+  test('systemd waits longer than the command', async () => {
+    const [, seconds] = /default: '(\d+)'/.exec(await textOfFile('src/commands/await-ready.ts')) ?? [];
+    expect(Number(valuesOf('TimeoutStartSec')[0])).toBeGreaterThan(Number(seconds));
+  });
 });
 
 test('the unit and the image run Node.js as npm start does', async () => {
@@ -45,7 +141,7 @@ describe.skipIf(!hasSystemd)('systemd-analyze (needs systemd)', () => {
     folder = await makeFolder();
     const installed = join(folder, 'installed');
     await symlink(repository, installed);
-    path = join(folder, NAME);
+    path = join(folder, NAME.replace('@', '@1'));
     await writeFile(path, unit.replaceAll(INSTALLED, installed));
   });
   afterAll(() => removeFolder(folder));

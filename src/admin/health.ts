@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import { isMissing } from '../auth/first-fetch.ts';
+import type { KeySet } from '../auth/key-set.ts';
 import type { Database } from '../database/database.ts';
 import { pendingMigrations } from '../database/migrate.ts';
 import { sendText } from '../http/reply.ts';
@@ -10,10 +12,11 @@ export type Readiness = {
   database: Database;
   isStopping(): boolean;
   live: Pick<LiveEvents, 'state'>;
+  keySet: Pick<KeySet, 'age'>;
 };
 
 /** How each part stands: `ok`, or what is the matter. */
-type Checks = Record<'process' | 'database' | 'migrations' | 'live_events', string>;
+type Checks = Record<'process' | 'database' | 'migrations' | 'key_set' | 'live_events', string>;
 
 const OK = 'ok';
 
@@ -23,16 +26,19 @@ export function serveHealth(response: ServerResponse): void {
 }
 
 /**
- * Answers whether requests shall come here: the process does not stop, the database answers and lacks no migration;
- * otherwise 503. Live events are told of and decide nothing: while they are interrupted everything else is served.
+ * Returns 200 if requests should be sent here: the process is not stopping, the database responds and lacks no
+ * migration, and there are keys to verify tokens with; otherwise 503. Live events are reported and decide nothing:
+ * while they are interrupted everything else is served.
  */
 export async function serveReadiness(response: ServerResponse, from: Readiness, log: Log): Promise<void> {
   const checks: Checks = {
     process: from.isStopping() ? 'is stopping' : OK,
     ...(await checkDatabase(from.database, log)),
+    key_set: isMissing(from.keySet) ? 'was never fetched' : OK,
     live_events: from.live.state,
   };
-  const isReady = [checks.process, checks.database, checks.migrations].every((state) => state === OK);
+  const { live_events: _, ...required } = checks;
+  const isReady = Object.values(required).every((state) => state === OK);
   answer(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not_ready', checks });
 }
 

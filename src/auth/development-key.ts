@@ -25,13 +25,17 @@ export async function developmentPublicKeys(dataDir: string): Promise<JSONWebKey
   return { keys: [publicKey] };
 }
 
-/** Signs a token with the development key (RFC 7519) that the gateway of these settings takes. */
+/**
+ * Signs a token with the development key (RFC 7519) that the gateway of these settings takes. The key is made at first
+ * use, which is reported with its path.
+ */
 export async function signDevelopmentToken(
   { dataDir, issuer, audience }: Pick<Config, 'dataDir' | 'issuer' | 'audience'>,
   claims: Readonly<Record<string, unknown>>,
   lifetimeSeconds: number,
+  onNewKey?: (path: string) => void,
 ): Promise<string> {
-  const jwk = await signingKey(dataDir);
+  const jwk = await signingKey(dataDir, onNewKey);
   const now = Math.floor(Date.now() / 1000);
   const registered = {
     iat: now,
@@ -69,13 +73,17 @@ const SigningKey = z.object({
   kid: z.string(),
 });
 
-async function signingKey(dataDir: string): Promise<z.output<typeof SigningKey>> {
+async function signingKey(
+  dataDir: string,
+  onNewKey?: (path: string) => void,
+): Promise<z.output<typeof SigningKey>> {
   const path = join(dataDir, 'signing-key.json');
-  const text = await readOrMake(path, async () => {
+  const make = async () => {
     const { privateKey } = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true });
     const jwk = await exportJWK(privateKey);
     return JSON.stringify({ ...jwk, kid: await calculateJwkThumbprint(jwk) });
-  });
+  };
+  const text = await readOrMake(path, make, onNewKey);
   try {
     return SigningKey.parse(JSON.parse(text));
   } catch (error) {
@@ -87,14 +95,21 @@ async function signingKey(dataDir: string): Promise<z.output<typeof SigningKey>>
 }
 
 /** Reads a file, or makes it whole for its owner alone; of two makers at once the first one's content stays. */
-async function readOrMake(path: string, make: () => Promise<string>): Promise<string> {
+async function readOrMake(
+  path: string,
+  make: () => Promise<string>,
+  onMake?: (path: string) => void,
+): Promise<string> {
   if (!existsSync(path)) {
     await mkdir(dirname(path), { recursive: true });
     const draft = `${path}.${randomUUID()}`;
     await writeFile(draft, await make(), { mode: 0o600 });
-    await link(draft, path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error;
-    });
+    await link(draft, path).then(
+      () => onMake?.(path),
+      (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EEXIST') throw error;
+      },
+    );
     await rm(draft);
   }
   return readFile(path, 'utf8');

@@ -9,6 +9,8 @@ import { fingerprintsIn } from './fingerprint.ts';
 export type KeySet = JWTVerifyGetKey<CryptoKey> & {
   /** Seconds since the keys were fetched; undefined where they never were, and for keys that are not fetched. */
   age?(): number | undefined;
+  /** Fetches the keys unless that was tried just now, and returns the last failure. Never rejects. */
+  fetch?(): Promise<unknown>;
   /** Fingerprints of the keys of the set, fetched again if they are old; undefined for keys that are not fetched. */
   fingerprints?(): Promise<ReadonlySet<string>>;
 };
@@ -32,7 +34,7 @@ const REFRESH_MS = 30_000;
 export const STALE_MS = 50_000;
 
 /** Between two fetches, whatever tokens ask for: nobody can make the gateway fetch at will. */
-const COOLDOWN_MS = 5000;
+export const COOLDOWN_MS = 5000;
 
 const FETCH_TIMEOUT_MS = 5000;
 
@@ -65,6 +67,10 @@ function remoteKeySet(url: URL): KeySet {
   };
   return Object.assign(find, {
     age: () => (keys === undefined ? undefined : (Date.now() - fetchedAt) / 1000),
+    async fetch() {
+      await refresh();
+      return failure;
+    },
     async fingerprints() {
       if (Date.now() - fetchedAt > REFRESH_MS) await refresh();
       return fingerprints;

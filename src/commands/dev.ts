@@ -22,9 +22,14 @@ runCommand('npm run dev', async () => {
       environmentWith({ DATABASE_URL: database.url, NODE_COMPILE_CACHE: join(dataDir, 'compile-cache') }),
     );
     const ended = once(watcher, 'exit');
-    await Promise.race([toldToStop, ended]);
+    const loss = await Promise.race([
+      toldToStop.then(() => undefined),
+      ended.then(() => undefined),
+      database.lost,
+    ]);
     watcher.kill();
     await ended;
+    if (loss !== undefined) throw loss;
   } finally {
     await database.stop();
   }

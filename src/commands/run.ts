@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { describeFailure } from '../errors/operator-error.ts';
 
 /** A command called in a way that it does not understand. */
@@ -15,6 +16,13 @@ export function runCommand(usage: string, command: () => Promise<void>): void {
 /** Tells the user of a command. */
 export function say(line: string): void {
   process.stdout.write(`${line}\n`);
+}
+
+/** Reports that a token is signed with a key that no running gateway has. */
+export function warnOfNewKey(path: string): void {
+  process.stderr.write(
+    `Made a new signing key: ${resolve(path)}. A gateway that runs with another DATA_DIR rejects its tokens.\n`,
+  );
 }
 
 function isArgumentError(error: unknown): error is Error {

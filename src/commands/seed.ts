@@ -3,7 +3,8 @@ import { z } from 'zod';
 import { signDevelopmentToken } from '../auth/development-key.ts';
 import { type Config, readConfig } from '../config.ts';
 import { isId } from '../values/text.ts';
-import { runCommand, UsageError } from './run.ts';
+import { gatewayAddress } from './gateway-address.ts';
+import { runCommand, UsageError, warnOfNewKey } from './run.ts';
 import { notifications, workspaces } from './seed-records.ts';
 
 const TOKEN_SECONDS = 300;
@@ -56,9 +57,8 @@ const Reply = z.looseObject({ errors: z.array(z.looseObject({ message: z.string(
 
 /** Calls operations of the running gateway with a token of these claims. */
 async function caller(config: Config, claims: Record<string, unknown>) {
-  const token = await signDevelopmentToken(config, claims, TOKEN_SECONDS);
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
-  const address = `http://${host}:${config.port}`;
+  const token = await signDevelopmentToken(config, claims, TOKEN_SECONDS, warnOfNewKey);
+  const address = gatewayAddress(config);
   return async (query: string, input: object): Promise<void> => {
     const response = await fetch(`${address}/graphql`, {
       method: 'POST',

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { signDevelopmentToken } from '../auth/development-key.ts';
 import { readConfig } from '../config.ts';
 import { isId } from '../values/text.ts';
-import { runCommand, UsageError } from './run.ts';
+import { runCommand, UsageError, warnOfNewKey } from './run.ts';
 
 const usage = 'npm run -s token -- --sub USER [--org ORGANIZATION] [--scope "account:read ..."] [--ttl 1h]';
 
@@ -30,7 +30,7 @@ runCommand(usage, async () => {
     ...(org !== undefined && { [config.orgClaim]: org }),
     ...(scope !== undefined && { scope }),
   };
-  const token = await signDevelopmentToken(config, claims, parseTtl(ttl));
+  const token = await signDevelopmentToken(config, claims, parseTtl(ttl), warnOfNewKey);
   process.stdout.write(`${token}\n`);
 });
 

@@ -6,7 +6,7 @@ import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.
 import type { Position } from '../values/cursor.ts';
 import { formatPosition, parsePosition } from '../values/cursor.ts';
 import { builder } from './builder.ts';
-import { type List, readListing } from './listing.ts';
+import { type List, readPage } from './listing.ts';
 import { reads, readsBelow, resolveFrom } from './reads.ts';
 import { wholeNumberRule } from './rules.ts';
 
@@ -21,12 +21,13 @@ export type Connection<Node> = {
   hasPreviousPage: boolean;
   hasNextPage: boolean;
   totalCount: () => Promise<number>;
+  etag: () => Promise<string>;
 };
 
 type PageArguments = InputShapeFromFields<ReturnType<typeof pageArguments>>;
 
 /**
- * Reads one page of a list: the one that a REST path asks for, or the one of the connection's arguments. One more
+ * Reads one page of a list: the one that a REST route requests, or the one of the connection's arguments. One more
  * record is read to find out whether another page follows.
  * @throws {ValidationError} for a bad cursor, or `first` together with `last`
  */
@@ -37,16 +38,17 @@ export async function connect<Node>(
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
   if (listing !== undefined) {
-    const nodes = await readListing(listing, list);
-    return { nodes, hasPreviousPage: false, hasNextPage: false, totalCount };
+    const records = await readPage(list, listing);
+    return { ...records, hasPreviousPage: false, hasNextPage: false, totalCount };
   }
   const { limit, ...page } = toPage(args, list.isId);
-  const read = await list.page({ ...page, limit: limit + 1 });
+  const { nodes: read, etag } = await readPage(list, { page: { ...page, limit: limit + 1 } });
   const nodes = read.slice(0, limit);
   const hasMore = read.length > limit;
+  const whole = { totalCount, etag };
   return page.backwards
-    ? { nodes: nodes.reverse(), hasPreviousPage: hasMore, hasNextPage: page.before !== undefined, totalCount }
-    : { nodes, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore, totalCount };
+    ? { nodes: nodes.reverse(), hasPreviousPage: hasMore, hasNextPage: page.before !== undefined, ...whole }
+    : { nodes, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore, ...whole };
 }
 
 function toPage(
@@ -139,6 +141,13 @@ export function connectionType<Node extends ListedRecord>(
         description: 'How many records the whole list has; counted only when asked for.',
         extensions: reads(),
         resolve: ({ totalCount }, _args, { readTurns, viewer }) => readTurns.take(viewer.userId, totalCount),
+      }),
+      etag: t.string({
+        description:
+          'Entity tag of the whole list, without filters. Every change to a record of the list changes it. The REST ' +
+          'API returns it as `ETag`.',
+        extensions: reads<List<Node>>('etag'),
+        resolve: ({ etag }) => etag(),
       }),
     }),
   });

@@ -1,52 +1,54 @@
 import { MapperKind, mapSchema } from '@graphql-tools/utils';
-import { defaultFieldResolver, type GraphQLSchema } from 'graphql';
-import { checkAccess, requireAccess } from '../auth/access.ts';
+import { defaultFieldResolver, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql';
+import { type Access, checkAccess, requireAccess } from '../auth/access.ts';
 import type { Context } from '../context.ts';
 import type { RateLimiter } from '../rate-limit/rate-limiter.ts';
 import { asGatewayError } from './mask.ts';
 
+type Resolver = GraphQLFieldResolver<unknown, Context>;
+
 /** Guards a schema for serving: every root field checks access first, then the rate limit, then its arguments. */
 export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): GraphQLSchema {
-  return swapSubscribe(guard(rateLimiter.apply(swapSubscribe(schema))));
-}
-
-/** Exchanges the two while checks are wrapped around `resolve`: a subscription is checked once, when it starts. */
-function swapSubscribe(schema: GraphQLSchema): GraphQLSchema {
-  return mapSchema(schema, {
-    [MapperKind.SUBSCRIPTION_ROOT_FIELD]: ({ resolve, subscribe, ...field }) => ({
-      ...field,
-      ...(subscribe && { resolve: subscribe }),
-      ...(resolve && { subscribe: resolve }),
-    }),
-  });
-}
-
-function guard(schema: GraphQLSchema): GraphQLSchema {
-  return mapSchema(schema, {
-    // Without a resolver a compiled operation reads the property where it stands.
+  const streams = schema.getSubscriptionType()?.getFields() ?? {};
+  return mapSchema(rateLimiter.apply(schema), {
+    // A compiled operation reads the property itself where a field has no resolver.
     [MapperKind.OBJECT_FIELD]: ({ resolve, ...field }) => ({
       ...field,
       ...(resolve && resolve !== defaultFieldResolver && { resolve }),
     }),
-    [MapperKind.ROOT_FIELD]: (field, fieldName) => {
-      const access = requireAccess(fieldName, field.extensions);
-      const resolve = field.resolve ?? defaultFieldResolver;
-      return {
-        ...field,
-        resolve: async (source, args, context: Context, info) => {
-          context.operations.add(fieldName);
-          try {
-            const refusal = checkAccess(access, context.viewer, args);
-            if (refusal) throw refusal;
-            const run = () => resolve(source, args, context, info);
-            if (access.bucket !== 'reads') return await run();
-            return await context.readTurns.take(context.viewer.userId, run, context.listing);
-          } catch (error) {
-            context.failures.push({ field: fieldName, code: asGatewayError(error).code });
-            throw error;
-          }
-        },
+    [MapperKind.ROOT_FIELD]: (field, name) => ({
+      ...field,
+      resolve: guard(name, requireAccess(name, field.extensions), field.resolve ?? defaultFieldResolver),
+    }),
+    // A subscription is guarded when it starts. Its events are resolved as they were before the limit was applied.
+    [MapperKind.SUBSCRIPTION_ROOT_FIELD]: (
+      { subscribe = defaultFieldResolver, resolve: _limited, ...field },
+      name,
+    ) => {
+      const access = requireAccess(name, field.extensions);
+      const start: Resolver = async (source, args, context, info) => {
+        await rateLimiter.usePoints(context, access, args);
+        return subscribe(source, args, context, info);
       };
+      const resolve = streams[name]?.resolve;
+      return { ...field, ...(resolve && { resolve }), subscribe: guard(name, access, start) };
     },
   });
+}
+
+/** Checks access before a root field is resolved, and notes the field and its error. */
+function guard(fieldName: string, access: Access, resolve: Resolver): Resolver {
+  return async (source, args, context, info) => {
+    context.operations.add(fieldName);
+    try {
+      const refusal = checkAccess(access, context.viewer, args);
+      if (refusal) throw refusal;
+      const run = () => resolve(source, args, context, info);
+      if (access.bucket !== 'reads') return await run();
+      return await context.readTurns.take(context.viewer.userId, run, context.listing);
+    } catch (error) {
+      context.failures.push({ field: fieldName, code: asGatewayError(error).code });
+      throw error;
+    }
+  };
 }

@@ -1,28 +1,34 @@
 import type { Listing } from '../context.ts';
 import type { Page, Tagged } from '../database/page.ts';
 
-/** How a list is read: a page of it, or what is known of the whole. */
+/** How a list is read. */
 export type List<Node> = {
   page: (page: Page) => Promise<Tagged<Node>[]>;
   totalCount: () => Promise<number>;
-  /** The entity tag of the whole list: another after every change of one of its records. */
+  /** The entity tag of the whole list, which every change to one of its records changes. */
   etag: () => Promise<string>;
-  /** Whether an id in a cursor can be one of this list's. */
+  /** The properties that the operation reads; undefined if it may read any. */
+  reads: ReadonlySet<string> | undefined;
+  /** Whether an ID in a cursor can belong to this list. */
   isId: (id: string) => boolean;
 };
 
-/** Reads the list that a REST path asked for, and its tag: nothing where the client has it. */
-export async function readListing<Node>(listing: Listing, list: List<Node>): Promise<Node[]> {
-  if (listing.has === undefined) {
-    const nodes = await list.page({ ...listing.page, tagged: true });
-    const [first] = nodes;
-    // An empty list carries no tag.
-    if (first?.tag != null) {
-      listing.etag = first.tag;
-      return nodes;
-    }
+/** Records of a list, and the entity tag of the whole list. */
+type Records<Node> = { nodes: Node[]; etag: () => Promise<string> };
+
+/**
+ * Reads a page and, if the operation selects it, the entity tag. No records are read if the client already has the list
+ * with that tag.
+ */
+export async function readPage<Node>(list: List<Node>, { page, isKnown }: Listing): Promise<Records<Node>> {
+  if (list.reads?.has('etag') === false) return { nodes: await list.page(page), etag: list.etag };
+  if (isKnown === undefined) {
+    const nodes = await list.page({ ...page, tagged: true });
+    // An empty page carries no tag.
+    const tag = nodes[0]?.tag;
+    if (typeof tag === 'string') return { nodes, etag: async () => tag };
   }
-  // Before reading: with a later change the client would hold an old list under a new tag.
-  listing.etag = await list.etag();
-  return listing.has?.(listing.etag) ? [] : list.page(listing.page);
+  // The tag is read first: after a change in between, the client must not keep old records with the new tag.
+  const tag = await list.etag();
+  return { nodes: isKnown?.(tag) ? [] : await list.page(page), etag: async () => tag };
 }

@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import cors from 'cors';
+import type { Step } from './steps.ts';
 
 /** What a page of another origin may read beside the body. */
 const EXPOSED = [
@@ -18,9 +18,7 @@ const MAX_AGE_SECONDS = 600;
  * Lets pages of exactly these origins call the gateway (Fetch, section 3.3). Any other origin is answered as if
  * there were no such thing: the browser then keeps the reply from the page.
  */
-export function allowOrigins(
-  origins: readonly string[],
-): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
+export function allowOrigins(origins: readonly string[]): Step {
   const allowed = new Set(origins);
   const handle = cors({
     origin: [...origins],

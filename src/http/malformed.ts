@@ -53,12 +53,17 @@ function isDue(response: ServerResponse | undefined): response is ServerResponse
 }
 
 /**
- * Refuses a request without exactly one Host (RFC 9112, section 3.2), which Node would answer with a bare 400.
+ * Requires exactly one Host (RFC 9112, section 3.2). Node.js would reply with a bare 400.
  * @throws {BadRequestError}
  */
-export function checkHost({ httpVersion, headersDistinct: { host = [] } }: IncomingMessage): void {
+export function checkHost(
+  { httpVersion, headersDistinct: { host = [] } }: IncomingMessage,
+  _response: ServerResponse,
+  next: () => void,
+): void {
   if (host.length > 1) throw malformed('has more than one Host');
   if (host.length === 0 && httpVersion === '1.1') throw malformed('has no Host');
+  next();
 }
 
 function malformed(message: string): BadRequestError {

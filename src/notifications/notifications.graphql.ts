@@ -57,8 +57,10 @@ builder.queryFields((t) => ({
     },
     resolve: (_root, { userId, status, kind, ...page }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
+      const reads = selectedProperties(info);
       return connect(page, listing, {
-        page: (page) => listNotifications(em, owner, { status, kind }, page, selectedProperties(info)),
+        reads,
+        page: (page) => listNotifications(em, owner, { status, kind }, page, reads),
         totalCount: () => countNotifications(em, owner, { status, kind }),
         etag: () => entityTag(em, owner, 'notifications'),
         isId,

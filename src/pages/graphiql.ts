@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { weights } from '../http/accept.ts';
+import Negotiator from 'negotiator';
 import { requestPath } from '../http/address.ts';
 import { lazy } from '../values/lazy.ts';
 import type { Prepared } from './graphiql-assets.ts';
@@ -47,7 +47,7 @@ export function createGraphiql(token?: PageToken): Graphiql {
   return (request, response, next) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return next();
     const path = requestPath(request);
-    if (path === pagePath && prefersPage(request.headers.accept)) {
+    if (path === pagePath && prefersPage(request)) {
       answerPage(request, response).catch(next);
     } else if (path.startsWith(assetsPath)) {
       answerAsset(request, response, path.slice(assetsPath.length), next).catch(next);
@@ -70,17 +70,9 @@ function prepare(): Promise<Prepared> {
   });
 }
 
-/**
- * Whether the page is wanted rather than GraphQL's JSON. HTML has to be asked for by name: where both weigh the same
- * and neither is named, the caller is a program.
- */
-function prefersPage(accept: string | undefined): boolean {
-  const weight = weights(accept);
-  const html = weight.get('text/html') ?? 0;
-  const json = Math.max(
-    weight.get('application/json') ?? -1,
-    weight.get('application/graphql-response+json') ?? -1,
-  );
-  if (json >= 0) return html > json;
-  return html > 0 && html >= (weight.get('application/*') ?? weight.get('*/*') ?? 0);
+/** What this address serves. A client without a preference is a program, and gets the first. */
+const mediaTypes = ['application/json', 'application/graphql-response+json', 'text/html'];
+
+function prefersPage(request: IncomingMessage): boolean {
+  return new Negotiator(request).mediaType(mediaTypes) === 'text/html';
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip as gzipWithCallback } from 'node:zlib';
-import { weights } from '../http/accept.ts';
+import Negotiator from 'negotiator';
 
 const gzip = promisify(gzipWithCallback);
 
@@ -95,9 +95,9 @@ export function sendPage(response: ServerResponse, page: string, caching: 'no-ca
   response.end(page);
 }
 
-/** Answers a file, plain for whoever does not take gzip. */
+/** Sends a file, uncompressed to a client that does not accept gzip. */
 export function sendAsset(request: IncomingMessage, response: ServerResponse, asset: Asset): void {
-  const isCompressed = acceptsGzip(request.headers['accept-encoding']);
+  const isCompressed = new Negotiator(request).encodings(['gzip']).length > 0;
   const content = isCompressed ? asset.gzip : asset.plain;
   response.appendHeader('Vary', 'Accept-Encoding');
   response.writeHead(200, {
@@ -108,9 +108,4 @@ export function sendAsset(request: IncomingMessage, response: ServerResponse, as
     'Content-Length': content.byteLength,
   });
   response.end(content);
-}
-
-function acceptsGzip(acceptEncoding: string | string[] | undefined): boolean {
-  const weight = weights([acceptEncoding ?? ''].flat().join());
-  return (weight.get('gzip') ?? weight.get('*') ?? 0) > 0;
 }

@@ -32,16 +32,25 @@ export async function readPostmaster({ directory }: Cluster): Promise<Postmaster
 
 /**
  * Starts PostgreSQL on the cluster, in a session of its own: Ctrl-C in a terminal reaches the gateway alone, which
- * stops PostgreSQL when it no longer needs it.
+ * stops PostgreSQL when it no longer needs it. Without a port it listens on a free one.
  *
  * @returns Whether it serves. If not, another process was faster, or the port was taken, and one may try again.
  * @throws EmbeddedPostgresError with PostgreSQL's last lines when it cannot start.
  */
-export async function startPostmaster(cluster: Cluster, notice: (line: string) => void): Promise<boolean> {
+export async function startPostmaster(
+  cluster: Cluster,
+  notice: (line: string) => void,
+  port?: number,
+): Promise<boolean> {
   const account = await accountFor(cluster);
   const installed = await installedPrograms();
   const programs = await programsFor(installed, account);
-  const running = startProgram(programs, account, ['postgres', ...(await flags(cluster))], true);
+  const running = startProgram(
+    programs,
+    account,
+    ['postgres', ...flags(cluster, port ?? (await freePort()))],
+    true,
+  );
   const ready = await serves(running);
   // PostgreSQL ignores that nobody reads its messages.
   running.child.stdin?.destroy();
@@ -53,6 +62,8 @@ export async function startPostmaster(cluster: Cluster, notice: (line: string) =
   }
   const reason = running.lastLines();
   if (reason.includes('Address already in use')) return false;
+  // Processes of a killed server finish their statement before they end.
+  if (reason.includes('shared memory block') && reason.includes('still in use')) return false;
   if (reason.includes('"postmaster.pid" already exists')) {
     await removeStaleLockFile(cluster);
     return false;
@@ -60,6 +71,12 @@ export async function startPostmaster(cluster: Cluster, notice: (line: string) =
   throw new EmbeddedPostgresError(
     `PostgreSQL does not start on ${cluster.directory}. Its last lines were:\n${reason}`,
   );
+}
+
+/** Whether PostgreSQL runs on the cluster at this port, ready or not. */
+export async function isServerRunning(cluster: Cluster, port: number): Promise<boolean> {
+  const postmaster = await readPostmaster(cluster);
+  return postmaster?.port === port && isPostmaster(cluster, postmaster.pid);
 }
 
 /** Stops PostgreSQL and waits until it is gone: at once for its clients, with nothing lost. */
@@ -88,9 +105,9 @@ function send(signal: NodeJS.Signals, pid: number): void {
   }
 }
 
-async function flags({ directory }: Cluster): Promise<string[]> {
+function flags({ directory }: Cluster, port: number): string[] {
   const settings = {
-    port: await freePort(),
+    port,
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     max_connections: 200,

@@ -1,5 +1,6 @@
 import type { Config } from '../config.ts';
-import { attachEmbeddedPostgres, type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
+import { type EmbeddedPostgres, unownedServer } from './embedded-owner.ts';
+import { attachEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 import { checkExternalPostgres } from './external-postgres.ts';
 
 /** The configured server, once it answers, or the embedded one: started and owned, or for a command attached to. */
@@ -11,7 +12,7 @@ export async function startDatabaseServer(
   const { databaseUrl, databaseTimeoutMs, dataDir } = config;
   if (databaseUrl !== null) {
     await checkExternalPostgres(databaseUrl, databaseTimeoutMs);
-    return { url: databaseUrl, stop: async () => undefined };
+    return unownedServer(databaseUrl);
   }
   const start = role === 'gateway' ? startEmbeddedPostgres : attachEmbeddedPostgres;
   return start({ dataDir, notice });

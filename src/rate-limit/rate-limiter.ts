@@ -1,11 +1,11 @@
 import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
-import { LRUCache } from 'lru-cache';
 import { RateLimiterRes } from 'rate-limiter-flexible';
 import { type Access, type Bucket, requireAccess } from '../auth/access.ts';
 import type { Viewer } from '../auth/viewer.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
-import type { Charges, Quota } from './charges.ts';
+import { type Caller, createBuckets, keepTightest } from './buckets.ts';
+import type { Charges } from './charges.ts';
 import { type Counters, type Limits, WINDOW_SECONDS } from './counters.ts';
 
 /** The limits that `schema.graphql` shows; configured numbers never change the printed text. */
@@ -26,18 +26,17 @@ export const rateLimitDirectives = buildSchema(rateLimitDirectiveTypeDefs, {
   assumeValidSDL: true,
 }).getDirectives();
 
-/** Users with an empty bucket that a process remembers, so that it can refuse them without asking Redis. */
-const MAX_REMEMBERED = 10_000;
-
 /** A list costs one point for every so many records. */
 const RECORDS_PER_POINT = 1000;
 
-type Caller = { readonly viewer: Viewer; readonly charges: Charges };
+type Arguments = Readonly<Record<string, unknown>>;
 
 /** Counts requests by user and bucket, over both APIs together. */
 export type RateLimiter = {
-  /** Puts the limit before every root field, so that aliases do not get round it. */
+  /** Puts the limit before the resolver of every root field, so that aliases cannot bypass it. */
   apply(schema: GraphQLSchema): GraphQLSchema;
+  /** Does the same for one call of a field. @throws {RateLimitedError} if no point is left for it */
+  usePoints(caller: Caller, access: Access, args: Arguments): Promise<void>;
   /** @throws {RateLimitedError} if every bucket that the caller's token may use is known to be empty */
   refuseExhausted(caller: Caller): void;
   /**
@@ -54,62 +53,28 @@ export type RateLimiter = {
 
 /** Limits that count with these counters. */
 export function createRateLimiter(limits: Limits, counters: Counters): RateLimiter {
-  const exhausted = new LRUCache<string, number>({ max: MAX_REMEMBERED });
+  const { emptyQuota, note, take } = createBuckets(limits, counters);
 
-  /** The quota of a bucket that is known to be empty; undefined if it is not. */
-  function emptyQuota(bucket: Bucket, userId: string): Quota | undefined {
-    const msLeft = (exhausted.get(`${bucket}:${userId}`) ?? 0) - Date.now();
-    if (msLeft <= 0) return undefined;
-    return { limit: limits[bucket], remaining: 0, resetSeconds: Math.ceil(msLeft / 1000) };
+  /** Uses the point that was charged for a field, and takes what it costs beyond that, as its arguments say. */
+  async function usePoints(caller: Caller, { bucket, points }: Access, args: Arguments): Promise<void> {
+    const { charges } = caller;
+    if (charges.paid[bucket] <= 0) throw limitReached(charges);
+    charges.paid[bucket] -= 1;
+    const more = (points?.(args) ?? 1) - 1;
+    if (more > 0 && (await take(bucket, caller, more)) < more) throw limitReached(charges);
   }
 
-  function note(charges: Charges, bucket: Bucket, userId: string, response: RateLimiterRes): void {
-    const { remainingPoints: remaining, msBeforeNext } = response;
-    if (remaining <= 0) exhausted.set(`${bucket}:${userId}`, Date.now() + msBeforeNext);
-    const resetSeconds = Math.max(1, Math.ceil(msBeforeNext / 1000));
-    keepTightest(charges, { limit: limits[bucket], remaining: Math.max(0, remaining), resetSeconds });
-  }
-
-  /** Takes points from a bucket and returns how many of them were left. */
-  async function take(
-    bucket: Bucket,
-    { viewer: { userId }, charges }: Caller,
-    points: number,
-  ): Promise<number> {
-    const limit = limits[bucket];
-    if (limit === 0) return points;
-    const empty = emptyQuota(bucket, userId);
-    if (empty !== undefined) {
-      keepTightest(charges, empty);
-      return 0;
-    }
-    const response = await counters[bucket].consume(userId, points).catch((over: unknown) => over);
-    if (!(response instanceof RateLimiterRes)) throw response;
-    note(charges, bucket, userId, response);
-    const left = limit - (response.consumedPoints - points);
-    return Math.min(Math.max(left, 0), points);
-  }
-
-  /** Takes what a field costs beyond its first point, which is known only with its arguments. */
-  async function takeMore(bucket: Bucket, caller: Caller, points: number): Promise<number> {
-    if ((await take(bucket, caller, points)) < points) throw limitReached(caller.charges);
-    return 0;
-  }
-
-  // The points are taken before the operation runs; the directive only stops the fields that none was left for.
+  // Points are taken before the operation runs. The directive only stops the fields for which none was left.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
-    pointsCalculator: (_directive, _source, args, context, info) => {
-      const { bucket, points } = accessOfField(info);
-      const { charges } = context;
-      if (charges.paid[bucket] <= 0) throw limitReached(charges);
-      charges.paid[bucket] -= 1;
-      const more = (points?.(args) ?? 1) - 1;
-      return more > 0 ? takeMore(bucket, context, more) : 0;
+    pointsCalculator: async (_directive, _source, args, context, info) => {
+      await usePoints(context, accessOfField(info), args);
+      return 0;
     },
   });
 
   return {
     apply: rateLimitDirectiveTransformer,
+    usePoints,
     refuseExhausted({ viewer, charges }) {
       const empty = listBuckets(viewer).map((bucket) => emptyQuota(bucket, viewer.userId));
       if (empty.length === 0 || empty.includes(undefined)) return;
@@ -170,8 +135,4 @@ function accessOfField({ parentType, fieldName }: GraphQLResolveInfo): Access {
 
 function limitReached({ quota }: Charges): RateLimitedError {
   return new RateLimitedError(quota?.resetSeconds ?? 1);
-}
-
-function keepTightest(charges: Charges, quota: Quota): void {
-  if (charges.quota === undefined || quota.remaining < charges.quota.remaining) charges.quota = quota;
 }

@@ -110,8 +110,10 @@ builder.queryField('workspaces', (t) =>
     },
     resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
+      const reads = selectedProperties(info);
       return connect(page, listing, {
-        page: (page) => listWorkspaces(em, owner, { projectId, status }, page, selectedProperties(info)),
+        reads,
+        page: (page) => listWorkspaces(em, owner, { projectId, status }, page, reads),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),
         etag: () => entityTag(em, owner, 'workspaces'),
         isId: isUuid,

@@ -11,6 +11,7 @@ import { AUDIENCE, ISSUER, jwks } from './tokens.ts';
 /** A gateway that listens in this process, on a database of its own. */
 export type TestGateway = {
   address: string;
+  adminAddress: string;
   database: TestDatabase;
   /** Every log line so far. */
   logLines(): string[];
@@ -57,6 +58,7 @@ export async function startTestGateway(
   const server = await startServer(config, opened, createLog(config.logLevel, sink), patience);
   return {
     address: server.address,
+    adminAddress: server.adminAddress ?? '',
     database,
     logLines: () => lines,
     async close() {

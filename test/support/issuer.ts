@@ -15,6 +15,8 @@ export type Issuer = {
   withdraw(kid: string): void;
   /** From now on every request is answered 503. */
   fail(): void;
+  /** Ends what {@link fail} began. */
+  recover(): void;
   /** From now on every request is answered 200 with this text. */
   answer(text: string): void;
   /** From now on requests are taken and not answered, until the function that comes back is called. */
@@ -57,6 +59,9 @@ export async function startIssuer(): Promise<Issuer> {
     },
     fail() {
       isDown = true;
+    },
+    recover() {
+      isDown = false;
     },
     answer(given) {
       text = given;

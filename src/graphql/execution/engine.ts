@@ -18,7 +18,7 @@ import { logInternalError } from '../../log.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { asGatewayError, maskResult, type Reply, type Result } from '../mask.ts';
 import { createDocuments, openOwnDocument } from './documents.ts';
-import { createExecute } from './executor.ts';
+import { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';
 import { type VariableValues, variableIssues } from './variables.ts';
 
@@ -63,7 +63,7 @@ export type Engine = {
 /** The order of checks: document, method, permission, rate limit, variables; then each root field its arguments. */
 export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): Engine {
   const read = createDocuments(schema);
-  const execute = createExecute(schema);
+  const execute = createExecutor(schema);
 
   return {
     async run({ query, operationName, variables }, context, allowed) {

@@ -34,7 +34,7 @@ const MAX_COMPILED_CHARACTERS = 8192;
  * Execution by graphql-js, and by a function compiled of the operation once it is seen often and if both are provably
  * equal. Variables are coerced by graphql-js first in any case.
  */
-export function createExecute(schema: GraphQLSchema) {
+export function createExecutor(schema: GraphQLSchema) {
   const seen = new WeakMap<Operation, number>();
   const compiled = new LRUCache<Operation, CompiledQuery>({ max: MAX_COMPILED });
 

@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { anonymous } from '../../auth/viewer.ts';
-import type { Context, RequestHooks } from '../../context.ts';
-import { BadRequestError, UnauthenticatedError, ValidationError } from '../../errors/gateway-errors.ts';
+import Negotiator from 'negotiator';
+import type { Context, HandleRequest } from '../../context.ts';
+import { BadRequestError, ValidationError } from '../../errors/gateway-errors.ts';
 import { toIssues } from '../../errors/validation-issues.ts';
-import { accepts } from '../../http/accept.ts';
 import { requestQuery } from '../../http/address.ts';
 import { parseJson, readJson } from '../../http/body.ts';
 import { Heartbeats } from '../../http/heartbeats.ts';
@@ -18,9 +17,10 @@ import { negotiateResultType } from './media-type.ts';
 import type { createResponder, Outcome } from './yoga.ts';
 
 /** What the GraphQL API needs of the gateway. */
-export type GraphQLOptions = RequestHooks & {
+export type GraphQLOptions = {
   engine: Engine;
   rateLimiter: Pick<RateLimiter, 'refuseExhausted'>;
+  handle: HandleRequest;
   /** Opens the responder for everything but plain successes. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
   /** Whether introspection needs no token. */
@@ -29,67 +29,54 @@ export type GraphQLOptions = RequestHooks & {
 
 /**
  * The GraphQL endpoint: the token first, then the parameters, then the operation. Plain successes are written here,
- * and event streams too, for which Yoga needs twice the memory. Yoga answers everything else.
+ * and event streams too, for which Yoga needs twice the memory. Yoga writes all other replies.
  */
 export function createGraphQLEndpoint(options: GraphQLOptions) {
-  const { engine, rateLimiter, openResponder, openIntrospection, open, settle, fail } = options;
-
+  const { engine, rateLimiter, handle, openResponder, openIntrospection } = options;
   const heartbeats = new Heartbeats();
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { method } = request;
     // A reply to a GET may hold a credential, and caches may keep it.
-    if (request.method === 'GET') response.setHeader('Cache-Control', 'no-store');
-    const outcome = await run(request, response);
+    if (method === 'GET') response.setHeader('Cache-Control', 'no-store');
+    const read = lazy(() => readParameters(request, response));
+    const outcome = await handle<Outcome | Send>(request, response, {
+      async run(context) {
+        rateLimiter.refuseExhausted(context);
+        // Yoga refuses other methods.
+        if (method !== 'POST' && method !== 'GET') return {};
+        return run(request, response, await read(), context);
+      },
+      refuse: (refusal) => ({ refusal }),
+      // Without a token any other request is refused for that, even if it cannot be read.
+      allowsAnonymous: async () => openIntrospection && asksIntrospection(read),
+    });
     if (typeof outcome === 'function') return outcome();
     const respond = await openResponder();
     await respond(request, response, { outcome });
   };
 
-  async function run(request: IncomingMessage, response: ServerResponse): Promise<Outcome | Send> {
-    const read = lazy(() => readParameters(request, response));
-    let context: Context | undefined;
-    try {
-      context = await openFor(request, response, read);
-      rateLimiter.refuseExhausted(context);
-      // Yoga refuses other methods.
-      if (request.method !== 'POST' && request.method !== 'GET') return {};
-      return await answer(request, response, await read(), context);
-    } catch (error) {
-      return { refusal: fail(error, response) };
-    } finally {
-      if (context !== undefined) await settle(context, response);
-    }
-  }
-
-  async function answer(
-    { method, headers: { accept } }: IncomingMessage,
+  async function run(
+    request: IncomingMessage,
     response: ServerResponse,
     parameters: Parameters,
     context: Context,
   ): Promise<Outcome | Send> {
-    const allowed = { mutation: method === 'POST', subscription: accepts(accept, EVENT_STREAM) };
+    const allowed = { mutation: request.method === 'POST', subscription: acceptsEvents(request) };
     const reply = await engine.run(parameters, context, allowed);
     if ('results' in reply) return () => sendEvents(reply, response, heartbeats);
-    const type = negotiateResultType(accept);
+    const type = negotiateResultType(request.headers.accept);
     if (reply.errors !== undefined || type === undefined) return { query: parameters.query, reply };
     const text = JSON.stringify(reply);
     return () => sendText(response, 200, type, text);
   }
+}
 
-  /** Without a token everything that is not plainly introspection is refused as such, unreadable requests too. */
-  async function openFor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    read: () => Promise<Parameters>,
-  ) {
-    try {
-      return await open(request, response);
-    } catch (error) {
-      const isMissing = error instanceof UnauthenticatedError && !error.tokenSent;
-      if (!isMissing || !openIntrospection || !(await asksIntrospection(read))) throw error;
-      return open(request, response, anonymous);
-    }
-  }
+/** A media type with a parameter is accepted only as a whole (RFC 9110, section 12.5.1). */
+const eventStreams = [EVENT_STREAM, `${EVENT_STREAM};charset=utf-8`];
+
+function acceptsEvents(request: IncomingMessage): boolean {
+  return new Negotiator(request).mediaType(eventStreams) !== undefined;
 }
 
 /** Sends a reply that needs nothing of Yoga. Never rejects. */

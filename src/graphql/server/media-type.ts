@@ -1,7 +1,10 @@
-/** The media types of a result, the one that a client gets who takes any of them first (GraphQL over HTTP, section 4.2). */
+/** The media types of a result (GraphQL over HTTP, section 4.2). A client that accepts both equally gets the first. */
 const resultTypes = ['application/json', 'application/graphql-response+json'] as const;
 
-/** The media type in which a client wants a result, as Yoga negotiates it: the first that it names; undefined for none. */
+/**
+ * The media type of a result for a client: the first that it names, whatever its weight, because Yoga negotiates so for
+ * all other replies. Undefined if the client accepts none.
+ */
 export function negotiateResultType(accept: string | undefined): (typeof resultTypes)[number] | undefined {
   // Almost every client sends one of these.
   if (accept === undefined || accept === '*/*') return 'application/json';

@@ -1,0 +1,23 @@
+/** A query or mutation of the schema. Written by `npm run schema`. */
+export type RootField =
+  | 'deleteEditorAuth'
+  | 'deleteUser'
+  | 'deleteWorkspace'
+  | 'dismissNotification'
+  | 'dismissNotifications'
+  | 'editorAuth'
+  | 'editorCredential'
+  | 'notification'
+  | 'notificationCounts'
+  | 'notificationPreferences'
+  | 'notifications'
+  | 'publishNotification'
+  | 'publishNotifications'
+  | 'putWorkspaces'
+  | 'refreshEditorCredential'
+  | 'reportEditorAuthFailure'
+  | 'resolveNotifications'
+  | 'statistics'
+  | 'storeEditorSubscription'
+  | 'updateNotificationPreferences'
+  | 'workspaces';

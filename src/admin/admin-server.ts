@@ -1,0 +1,45 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Registry } from 'prom-client';
+import type { Config } from '../config.ts';
+import { errorHeaders, httpStatus, UnauthenticatedError } from '../errors/gateway-errors.ts';
+import { requestPath } from '../http/address.ts';
+import { listen } from '../http/listen.ts';
+import { sendText } from '../http/reply.ts';
+import type { Log } from '../log.ts';
+import { type Readiness, serveHealth, serveReadiness } from './health.ts';
+import { METRICS_PATH, serveMetrics } from './metrics-endpoint.ts';
+
+/** What the process reports about itself, on a port that it shares with no other process. */
+export type AdminServer = { address: string; close(): void };
+
+/** Listens where the configuration says; undefined where it says nothing. */
+export async function startAdminServer(
+  { admin, metrics }: Pick<Config, 'admin' | 'metrics'>,
+  readiness: Readiness,
+  registry: Registry,
+  log: Log,
+): Promise<AdminServer | undefined> {
+  if (admin === null) return undefined;
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
+    const path = request.method === 'GET' ? requestPath(request) : undefined;
+    if (path === '/healthz') return serveHealth(response);
+    if (path === '/readyz') return serveReadiness(response, readiness, log);
+    if (path !== METRICS_PATH || metrics.kind === 'off')
+      return sendText(response, 404, 'text/plain', 'Not found.\n');
+    return serveMetrics(request, response, registry, metrics.kind === 'token' ? metrics.token : undefined);
+  };
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) => {
+      if (!(error instanceof UnauthenticatedError)) return response.destroy();
+      for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
+      return sendText(response, httpStatus[error.code], 'text/plain', `${error.message}\n`);
+    });
+  });
+  return {
+    address: await listen(server, admin, { host: 'ADMIN_HOST', port: 'ADMIN_PORT' }),
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

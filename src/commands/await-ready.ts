@@ -1,0 +1,55 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { readConfig } from '../config.ts';
+import { OperatorError } from '../errors/operator-error.ts';
+import { errorCode } from '../postgres/embedded-postgres-error.ts';
+import { gatewayAddress } from './gateway-address.ts';
+import { runCommand, UsageError } from './run.ts';
+
+const POLL_MS = 100;
+const REPLY_MS = 5000;
+
+/** Waits until the gateway with these settings is ready, so that a rolling restart continues only then. */
+runCommand('node src/commands/await-ready.ts [--pid PID] [--seconds 60]', async () => {
+  const { pid, seconds } = parseArgs({
+    options: { pid: { type: 'string' }, seconds: { type: 'string', default: '60' } },
+  }).values;
+  if (!/^[1-9]\d{0,4}$/.test(seconds)) throw new UsageError('--seconds must be a whole number from 1.');
+  if (pid !== undefined && !/^[1-9]\d*$/.test(pid)) throw new UsageError('--pid must be a process ID.');
+  const config = readConfig();
+  if (config.reusePort && config.admin === null) {
+    throw new OperatorError(
+      'With REUSE_PORT=true any process may reply on PORT. Set ADMIN_PORT for each process.',
+    );
+  }
+  const url = `${gatewayAddress(config.admin ?? config)}/readyz`;
+  const deadline = Date.now() + Number(seconds) * 1000;
+  let state = await readState(url);
+  while (state !== undefined) {
+    if (pid !== undefined && !isAlive(Number(pid))) {
+      throw new OperatorError(`The gateway (process ${pid}) ended before it was ready.`);
+    }
+    if (Date.now() > deadline) throw new OperatorError(`Not ready after ${seconds} s: ${url}: ${state}`);
+    await pause(POLL_MS);
+    state = await readState(url);
+  }
+});
+
+/** Why the gateway is not ready; undefined if it is. */
+async function readState(url: string): Promise<string | undefined> {
+  try {
+    const reply = await fetch(url, { signal: AbortSignal.timeout(REPLY_MS) });
+    const text = await reply.text();
+    return reply.ok ? undefined : text;
+  } catch {
+    return 'no reply';
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return errorCode(error) === 'EPERM';
+  }
+}

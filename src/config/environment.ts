@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { LOOPBACK } from './conflicts.ts';
+import { address, encryptionKeys, jwks, metricsToken, origins, wholeNumber, yesOrNo } from './formats.ts';
+
+/** The environment variables that are read, their formats and defaults. */
+export const Environment = z.object({
+  // A misspelt "production" must not bring the development defaults.
+  NODE_ENV: z
+    .enum(['production', 'development', 'test'], 'must be production, development or test')
+    .optional(),
+  HOST: z.string().default(LOOPBACK),
+  PORT: wholeNumber(0, 65_535).default(4000),
+  REUSE_PORT: yesOrNo('false'),
+  ADMIN_HOST: z.string().optional(),
+  ADMIN_PORT: wholeNumber(0, 65_535).optional(),
+  PUBLIC_URL: address('http:', 'https:')
+    .refine((url) => !/[?#]/.test(url), 'must have neither a query nor a fragment')
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
+  DATABASE_URL: address('postgres:', 'postgresql:').optional(),
+  DATA_DIR: z.string().default('.data'),
+  DATABASE_POOL_SIZE: wholeNumber(1, 1000).default(10),
+  DATABASE_TIMEOUT_MS: wholeNumber(100, 600_000).default(5000),
+  AUTH_JWKS_URL: address('http:', 'https:').optional(),
+  AUTH_JWKS: jwks.optional(),
+  AUTH_ISSUER: z.string().optional(),
+  AUTH_AUDIENCE: z.string().optional(),
+  AUTH_ORG_CLAIM: z.string().default('org_id'),
+  ENCRYPTION_KEYS: encryptionKeys.optional(),
+  RATE_LIMIT_READS_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(600),
+  RATE_LIMIT_WRITES_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(120),
+  RATE_LIMIT_PLATFORM_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(0),
+  REDIS_URL: address('redis:', 'rediss:').optional(),
+  CORS_ORIGINS: origins.default([]),
+  MAX_SUBSCRIBERS: wholeNumber(1, 1_000_000).default(10_000),
+  LIVE_SWEEP_MS: wholeNumber(100, 600_000).default(5000),
+  NOTIFICATION_RETENTION_DAYS: wholeNumber(0, 36_500).default(90),
+  GRAPHIQL: yesOrNo('true'),
+  METRICS_TOKEN: metricsToken.optional(),
+  SHUTDOWN_DELAY_MS: wholeNumber(0, 300_000).default(0),
+  SHUTDOWN_GRACE_MS: wholeNumber(0, 300_000).default(10_000),
+  LOG_LEVEL: z
+    .enum(
+      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      'must be trace, debug, info, warn, error, fatal or silent',
+    )
+    .default('info'),
+});

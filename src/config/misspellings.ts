@@ -1,0 +1,29 @@
+/** Shorter names are too similar to other programs' variables, as `HOST` is to `HOME`. */
+const MIN_LENGTH = 8;
+
+const MAX_EDITS = 2;
+
+/** Describes the variables that are not read and probably stand for a setting that is not set. */
+export function findMisspellings(given: readonly string[], settings: readonly string[]): string[] {
+  const open = settings.filter((name) => name.length >= MIN_LENGTH && !given.includes(name));
+  return given
+    .filter((name) => !settings.includes(name))
+    .flatMap((name) => {
+      const meant = open.find((setting) => countEdits(name.toUpperCase(), setting) <= MAX_EDITS);
+      return meant === undefined ? [] : [`${name}: is not a setting and is ignored; did you mean ${meant}?`];
+    });
+}
+
+/** The Levenshtein distance. */
+function countEdits(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1];
+    for (const [column, other] of [...to].entries()) {
+      const [left = 0, above = 0, diagonal = 0] = [next[column], row[column + 1], row[column]];
+      next.push(letter === other ? diagonal : 1 + Math.min(left, above, diagonal));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

@@ -1,0 +1,88 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { advisoryLocks } from '../database/advisory-locks.ts';
+import { type Cluster, DATABASE, USER } from './embedded-cluster.ts';
+import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
+import { type Postmaster, readPostmaster, startPostmaster } from './embedded-postmaster.ts';
+
+/** A connection to the server; it owns the server while it holds the lock. */
+export type Session = { client: pg.Client; postmaster: Postmaster; owns: boolean };
+
+const POLL_MS = 50;
+const CONNECT_MS = 5_000;
+
+/** How long to wait for files or a port that another process uses. */
+export const PATIENCE_MS = 30_000;
+
+/** Connects to the server, starting it where none runs, and tries for so long to own it. */
+export async function openSession(
+  cluster: Cluster,
+  notice: (line: string) => void,
+  lockTimeoutMs: number,
+): Promise<Session> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (Date.now() < deadline) {
+    const session = await connect(cluster, lockTimeoutMs);
+    if (session && session !== 'busy') return session;
+    const serves = session !== 'busy' && (await startPostmaster(cluster, notice));
+    if (!serves) await pause(POLL_MS);
+  }
+  throw new EmbeddedPostgresError(
+    `PostgreSQL's files in ${cluster.directory} are in use, but nothing answers. ` +
+      'Stop the process named in its postmaster.pid, then start again.',
+  );
+}
+
+/** A session with the server that runs on the cluster, `busy` while it starts or stops, nothing when none runs. */
+async function connect(cluster: Cluster, lockTimeoutMs: number): Promise<Session | 'busy' | undefined> {
+  const postmaster = await readPostmaster(cluster);
+  if (!postmaster) return undefined;
+  const { port } = postmaster;
+  const { password } = cluster;
+  const client = new pg.Client({
+    host: '127.0.0.1',
+    port,
+    user: USER,
+    password,
+    database: 'postgres',
+    ssl: false,
+    connectionTimeoutMillis: CONNECT_MS,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    // The lock file may be an old one, and the port another server's by now.
+    const { rows } = await client.query<{ data_directory: string }>('show data_directory');
+    if (rows[0]?.data_directory === cluster.directory) {
+      return { client, postmaster, owns: await takeLock(client, lockTimeoutMs) };
+    }
+  } catch (error) {
+    if (errorCode(error)?.startsWith('57P')) return 'busy';
+  }
+  await client.end().catch(() => undefined);
+  return undefined;
+}
+
+async function takeLock(client: pg.Client, timeoutMs: number): Promise<boolean> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
+      advisoryLocks.embeddedServer,
+    ]);
+    if (rows[0]?.taken) return true;
+    if (Date.now() >= deadline) return false;
+    await pause(POLL_MS);
+  }
+}
+
+export async function retake(cluster: Cluster): Promise<Session | undefined> {
+  const session = await connect(cluster, 0);
+  if (!session || session === 'busy') return undefined;
+  if (session.owns) return session;
+  await session.client.end();
+  return undefined;
+}
+
+export function connectionUrl({ password }: Cluster, { port }: Postmaster): string {
+  return `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+}

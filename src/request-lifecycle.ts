@@ -1,0 +1,108 @@
+import type { ServerResponse } from 'node:http';
+import type { Authenticate } from './auth/authenticate.ts';
+import { anonymous, type Viewer } from './auth/viewer.ts';
+import type { Context, HandleRequest } from './context.ts';
+import { type GatewayError, InternalError, UnauthenticatedError } from './errors/gateway-errors.ts';
+import { asGatewayError } from './graphql/mask.ts';
+import type { OpenRecord, RequestRecord } from './http/request-log.ts';
+import type { Step } from './http/steps.ts';
+import { type Log, logInternalError } from './log.ts';
+import { quotaHeaders, type RateLimiter } from './rate-limit/rate-limiter.ts';
+import { ReadTurns } from './rate-limit/read-turns.ts';
+import { toTime } from './values/time.ts';
+
+/** What the contexts of all requests share. */
+export type SharedContext = Pick<Context, 'em' | 'cipher' | 'hub' | 'announce'>;
+
+export type LifecycleOptions = {
+  openRecord: OpenRecord;
+  authenticate: Authenticate;
+  rateLimiter: Pick<RateLimiter, 'chargeRefused'>;
+  shared: SharedContext;
+};
+
+/** What happens to a request before, around and after the operation that it runs. */
+export type RequestLifecycle = {
+  /** Starts the record of a request: its ID, its log line, its metrics. Must be the first step. */
+  start: Step;
+  /** The log of a request, with its ID. */
+  logOf(response: ServerResponse): Log;
+  handle: HandleRequest;
+  /** Logs an error, notes it for the metrics, and returns the error that the caller is shown. */
+  fail(error: unknown, response: ServerResponse): GatewayError;
+};
+
+/** Creates the lifecycle that the requests of both APIs share. */
+export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
+  const { openRecord, authenticate, rateLimiter } = options;
+  const records = new WeakMap<ServerResponse, RequestRecord>();
+  const shared = { ...options.shared, readTurns: new ReadTurns() };
+
+  const findRecord = (response: ServerResponse): RequestRecord => {
+    const record = records.get(response);
+    if (record === undefined) throw new Error('The request has no record.');
+    return record;
+  };
+
+  const fail = (error: unknown, response: ServerResponse): GatewayError => {
+    const shown = asGatewayError(error);
+    const { log, failures } = findRecord(response);
+    if (failures.length === 0) failures.push({ code: shown.code });
+    if (shown instanceof InternalError) logInternalError(log, shown);
+    if (shown instanceof UnauthenticatedError) log.info({ reason: shown.reason }, 'token refused');
+    return shown;
+  };
+
+  return {
+    start(request, response, next) {
+      records.set(response, openRecord(request, response));
+      next();
+    },
+    logOf: (response) => findRecord(response).log,
+    fail,
+    async handle(request, response, { run, refuse, allowsAnonymous }) {
+      let context: Context | undefined;
+      try {
+        const viewer = await authenticate(request).catch(orAnonymous(allowsAnonymous));
+        context = createContext(viewer, findRecord(response), response, shared);
+        return await run(context);
+      } catch (error) {
+        return refuse(fail(error, response));
+      } finally {
+        if (context !== undefined) {
+          await rateLimiter.chargeRefused(context);
+          for (const [name, value] of quotaHeaders(context.charges)) response.setHeader(name, value);
+        }
+      }
+    },
+  };
+}
+
+/** Replaces the error of a missing token by the anonymous viewer where that may run. Rethrows any other. */
+function orAnonymous(isAllowed: () => Promise<boolean> = async () => false) {
+  return async (error: unknown): Promise<Viewer> => {
+    const isMissing = error instanceof UnauthenticatedError && !error.tokenSent;
+    if (isMissing && (await isAllowed())) return anonymous;
+    throw error;
+  };
+}
+
+function createContext(
+  viewer: Viewer,
+  record: RequestRecord,
+  response: ServerResponse,
+  shared: SharedContext & Pick<Context, 'readTurns'>,
+): Context {
+  const { log, operations, failures } = record;
+  record.user = viewer.userId;
+  return {
+    ...shared,
+    viewer,
+    now: toTime(new Date()),
+    log,
+    operations,
+    failures,
+    onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
+    charges: { counted: viewer === anonymous, paid: { reads: 0, writes: 0, platform: 0 } },
+  };
+}

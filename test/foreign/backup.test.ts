@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { migrate } from '../../src/database/migrate.ts';
+import { rest } from '../support/client.ts';
+import { existingDatabase } from '../support/database.ts';
+import { makeFolder, removeFolder } from '../support/folder.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { dismissBy, nextEvent, presentCursor, watchEvents } from '../support/inbox.ts';
+import { asMember, asPlatform, publish } from '../support/records.ts';
+import { member } from '../support/tokens.ts';
+import { type DebianPostgres, startDebianPostgres } from './debian-postgres.ts';
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+const page = await readFile(join(repository, 'docs/backup.md'), 'utf8');
+
+/** The commands of a section of the page. */
+function commandsOf(section: string): string[] {
+  const [, block = ''] = new RegExp(`^## ${section}\\n.*?\`\`\`bash\\n(.*?)\`\`\``, 'ms').exec(page) ?? [];
+  return block.trim().split('\n');
+}
+
+const pair = { accessToken: 'access-1', refreshToken: 'refresh-1' };
+const keys = `k1:${randomBytes(32).toString('base64')}`;
+
+let folder: string;
+let server: DebianPostgres;
+let url: string;
+/** What a client holds of changes that the dump lacks. */
+let lost: { id: string; tag: string; cursor: string };
+let kept: string;
+
+beforeAll(async () => {
+  folder = await makeFolder();
+  server = await startDebianPostgres(folder);
+  url = new URL('/gateway', server.url).href;
+  await sql('create database gateway');
+  await migrate(url);
+
+  const gateway = await start();
+  kept = (await publish(gateway, 'alice')).id;
+  const store =
+    'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
+  await asMember(gateway, 'alice', store, { input: pair });
+  for (const command of commandsOf('Back up')) await run(command);
+  const { id } = await publish(gateway, 'alice');
+  const tag = (await list(gateway)).headers.get('etag') ?? '';
+  expect((await list(gateway, tag)).status).toBe(304);
+  lost = { id, tag, cursor: await presentCursor(gateway, 'alice') };
+  await gateway.close();
+});
+afterAll(async () => {
+  await server.stop();
+  await removeFolder(folder);
+});
+
+async function sql(text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  await client.query(text);
+  await client.end();
+}
+
+/** Runs a command of the page as an operator types it. */
+async function run(command: string): Promise<void> {
+  const script = command.replaceAll('gateway.dump', join(folder, 'gateway.dump'));
+  const PATH = `${server.programs}${delimiter}${process.env.PATH}`;
+  const env = { PATH, HOME: process.env.HOME, DATABASE_URL: url };
+  await promisify(execFile)('sh', ['-c', script], { cwd: repository, env });
+}
+
+const start = () => startTestGateway({ ENCRYPTION_KEYS: keys }, existingDatabase(url));
+
+async function list(gateway: TestGateway, tag = '') {
+  const headers = { 'If-None-Match': tag };
+  return rest(gateway, 'GET', '/user/notifications', { token: await member('alice'), headers });
+}
+
+/** Restores the dump into an empty database, and publishes as many notifications as it lacks. */
+async function restore(commands: string[]) {
+  await sql('drop database gateway with (force)');
+  await sql('create database gateway');
+  for (const command of commands) await run(command);
+  const gateway = await start();
+  return { gateway, later: (await publish(gateway, 'alice')).id };
+}
+
+test('a dump that is restored by the page serves its records, and confirms nothing that it lacks', async () => {
+  const { gateway, later } = await restore(commandsOf('Restore'));
+
+  const { status, body } = await list(gateway, lost.tag);
+  expect(status).toBe(200);
+  expect(body.notifications.map(({ id }: { id: string }) => id).sort()).toEqual([kept, later].sort());
+  const read = '{ editorCredential(userId: "alice") { accessToken refreshToken } }';
+  expect((await asPlatform(gateway, read)).editorCredential).toEqual(pair);
+
+  expect(await dismissBy(gateway, 'alice', { filter: { upTo: lost.cursor } })).toEqual([]);
+  const stream = await watchEvents(gateway, 'alice', lost.cursor);
+  const events = [await nextEvent(stream), await nextEvent(stream)];
+  expect(events.map(({ notification }) => notification.id).sort()).toEqual([kept, later].sort());
+  stream.close();
+  await gateway.close();
+});
+
+test('without a new epoch an old entity tag would confirm other content', async () => {
+  const { gateway } = await restore(commandsOf('Restore').filter((command) => !command.includes('epoch')));
+  expect((await list(gateway, lost.tag)).status).toBe(304);
+  await gateway.close();
+});

@@ -1,0 +1,55 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isRoot, unprivilegedAccount } from '../../src/postgres/embedded-account.ts';
+import { freePort } from '../support/redis.ts';
+
+/** PostgreSQL as Debian packages it, with its client programs, which the embedded one does not have. */
+export type DebianPostgres = { url: string; programs: string; stop(): Promise<void> };
+
+/** Starts a server with an empty cluster below a folder. */
+export async function startDebianPostgres(folder: string): Promise<DebianPostgres> {
+  const programs = await findPrograms();
+  const account = isRoot() ? await unprivilegedAccount() : undefined;
+  const asAccount = { cwd: '/', ...(account && { uid: account.uid, gid: account.gid }) };
+  const directory = join(folder, 'cluster');
+  await mkdir(directory, { mode: 0o700 });
+  if (account) await chown(directory, account.uid, account.gid);
+  const initdb = ['--auth=trust', '--username=gateway', '--encoding=UTF8', '--locale=C', directory];
+  const { status, stderr } = spawnSync(join(programs, 'initdb'), initdb, { ...asAccount, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`initdb: ${stderr}`);
+
+  const port = await freePort();
+  const options = ['-D', directory, '-p', `${port}`, '-k', '', '-h', '127.0.0.1', '-F'];
+  const child = spawn(join(programs, 'postgres'), options, {
+    ...asAccount,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let log = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+  while (!log.includes('ready to accept connections')) {
+    await Promise.race([once(child.stderr, 'data'), once(child, 'exit')]);
+    if (child.exitCode !== null) throw new Error(`postgres: ${log}`);
+  }
+  return {
+    url: `postgres://gateway@127.0.0.1:${port}/postgres`,
+    programs,
+    async stop() {
+      const ended = once(child, 'exit');
+      child.kill('SIGINT');
+      await ended;
+    },
+  };
+}
+
+/** The folder of the latest version's programs. */
+async function findPrograms(): Promise<string> {
+  const root = '/usr/lib/postgresql';
+  const versions = await readdir(root).catch(() => []);
+  const latest = Math.max(...versions.map(Number));
+  if (!Number.isFinite(latest)) throw new Error('PostgreSQL is not installed: apt-get install postgresql');
+  return join(root, String(latest), 'bin');
+}

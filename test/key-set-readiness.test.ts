@@ -1,0 +1,42 @@
+import { afterEach, expect, test } from 'vitest';
+import { eventually } from './support/eventually.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { type Issuer, startIssuer } from './support/issuer.ts';
+
+let issuer: Issuer;
+let gateway: TestGateway;
+afterEach(async () => {
+  await gateway.close();
+  await issuer.close();
+});
+
+async function readiness() {
+  const response = await fetch(`${gateway.address}/readyz`);
+  const { checks } = await response.json();
+  return { status: response.status, keySet: checks.key_set };
+}
+
+const messages = () => gateway.logLines().map((line) => JSON.parse(line).msg);
+
+test('a gateway is not ready until its key set was fetched, says so at the start, and retries by itself', async () => {
+  issuer = await startIssuer();
+  issuer.fail();
+  gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
+
+  const failed = 'The key set at AUTH_JWKS_URL cannot be fetched: not ready until it is';
+  await eventually(() => expect(messages()).toContain(failed));
+  expect(await readiness()).toEqual({ status: 503, keySet: 'was never fetched' });
+  expect((await fetch(`${gateway.address}/healthz`)).status).toBe(200);
+
+  issuer.recover();
+  await eventually(async () => expect(await readiness()).toEqual({ status: 200, keySet: 'ok' }));
+  expect(messages()).toContain('The key set was fetched');
+});
+
+test('a gateway whose key set was fetched stays ready while the address fails', async () => {
+  issuer = await startIssuer();
+  gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
+  await eventually(async () => expect((await readiness()).status).toBe(200));
+  issuer.fail();
+  expect(await readiness()).toEqual({ status: 200, keySet: 'ok' });
+});

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from './support/eventually.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { follow, type Process } from './support/process.ts';
+
+const repository = fileURLToPath(new URL('..', import.meta.url));
+
+let folder: string;
+beforeAll(async () => {
+  folder = await makeFolder();
+});
+afterAll(async () => {
+  for (const { pid } of started) killGroup(pid);
+  await removeFolder(folder);
+});
+
+const started: Process[] = [];
+
+/** Runs a script as a terminal does; the variables of the npm that runs the tests would change how it does so. */
+function npm(script: string) {
+  const { PATH, HOME } = process.env;
+  const child = spawn('npm', ['run', script], {
+    cwd: repository,
+    env: { PATH, HOME, DATA_DIR: join(folder, script), PORT: '0', GRAPHIQL: 'false', LOG_LEVEL: 'silent' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const command = follow(child, `npm run ${script}`);
+  started.push(command);
+  return command;
+}
+
+/** Leaves nothing behind where a signal did not arrive. */
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // All of them have ended, as they should.
+  }
+}
+
+test.each(['start', 'dev'])(
+  'SIGTERM to npm run %s stops the gateway and PostgreSQL',
+  {
+    timeout: 120_000,
+  },
+  async (script) => {
+    const command = npm(script);
+    const address = await command.printed(/Listening on (http:\S+)/);
+    expect((await fetch(`${address}/readyz`)).status).toBe(200);
+    const lockFile = join(folder, script, 'postgresql/cluster/postmaster.pid');
+    expect(existsSync(lockFile)).toBe(true);
+
+    await command.stop();
+    await eventually(() => expect(fetch(address)).rejects.toThrow());
+    await eventually(() => expect(existsSync(lockFile)).toBe(false));
+  },
+);

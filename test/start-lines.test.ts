@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { startLines } from '../src/process/start-lines.ts';
+import { rest } from './support/client.ts';
+import { makeFolder, removeFolder } from './support/folder.ts';
+import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
+
+const repository = fileURLToPath(new URL('..', import.meta.url));
+
+let folder: string;
+let gateway: GatewayProcess;
+beforeAll(async () => {
+  folder = await makeFolder();
+  gateway = await startGatewayProcess({
+    DATA_DIR: join(folder, "alice's data"),
+    AUTH_ISSUER: 'http://localhost/?a&b',
+    AUTH_ORG_CLAIM: 'organization',
+    RATE_LIMIT_READ_PER_MINUTE: '10',
+    LOG_LEVEL: 'warn',
+  });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await removeFolder(folder);
+});
+
+/** Runs a printed command as it is pasted into a terminal. */
+async function paste(name: string) {
+  const command = await gateway.printed(new RegExp(`^${name} +(.*)$`, 'm'));
+  const { PATH, HOME } = process.env;
+  return promisify(execFile)('sh', ['-c', command], { cwd: repository, env: { PATH, HOME } });
+}
+
+test('the printed commands work with the settings in force', { timeout: 60_000 }, async () => {
+  const { stdout, stderr } = await paste('A token');
+  expect(stderr).toBe('');
+  const token = stdout.trim();
+  expect((await rest(gateway, 'GET', '/editor/auth', { token })).status).toBe(200);
+
+  await paste('Records');
+  const { body } = await rest(gateway, 'GET', '/user/workspaces', { token });
+  expect(body.workspaces.length).toBeGreaterThan(0);
+});
+
+test('with the defaults the commands are printed without settings', () => {
+  const started = { address: 'http://127.0.0.1:4000', adminAddress: undefined };
+  expect(startLines(readConfig({}), started).slice(-2)).toEqual([
+    'A token   npm run -s token -- --sub alice --org acme',
+    'Records   npm run -s seed -- --user alice',
+  ]);
+});
+
+test('a misspelt setting is named in the log', async () => {
+  const line = await gateway.printed(/^(\{.*RATE_LIMIT_READ_PER_MINUTE.*\})$/m);
+  expect(JSON.parse(line)).toMatchObject({
+    level: 40,
+    msg: 'RATE_LIMIT_READ_PER_MINUTE: is not a setting and is ignored; did you mean RATE_LIMIT_READS_PER_MINUTE?',
+  });
+});
