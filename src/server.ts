@@ -51,7 +51,10 @@ export async function startServer(
   const redis = await connectToRedis(config.redisUrl);
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
-  const hub = createHub({ perViewer: SUBSCRIBERS_PER_VIEWER, inAll: config.maxSubscribers }, events.delivered);
+  const hub = createHub(
+    { perViewer: SUBSCRIBERS_PER_VIEWER, inAll: config.maxSubscribers },
+    events.delivered,
+  );
   const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...parsing } = limits;
   const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...parsing });

@@ -14,7 +14,7 @@ import { member } from './support/tokens.ts';
  * those that the gateway sends; PostgreSQL runs them on analysed tables, by a plan for the values and by one for any.
  */
 
-/** How many records of either list one user has, all of one kind, status and project. */
+/** How many records of either list one user has, all of one kind, status, project and task. */
 const HOARD = 500_000;
 
 let gateway: TestGateway;
@@ -28,7 +28,8 @@ beforeAll(async () => {
        select 'user-' || n % 4, 'n-' || n, n,
               (array['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'])[n / 4 % 4 + 1],
               (array['active', 'resolved', 'dismissed'])[n / 4 % 3 + 1],
-              'task-' || n, 'p', 'A title', '{"taskStatus":"errored"}', now(), now() - n * interval '1 min', now()
+              'task-' || case n / 4 % 3 when 0 then n else n / 480 end, 'p-' || n / 480 % 5, 'A title',
+              '{"taskStatus":"errored"}', now(), now() - n * interval '1 min', now()
          from generate_series(1, 20000) n`,
     );
     await database.sql(
@@ -126,6 +127,11 @@ const filters: [list: 'notifications' | 'workspaces', args: string][] = [
       (kind): ['notifications', string] => ['notifications', `${status} ${kind}`.trim()],
     ),
   ),
+  ['notifications', 'projectId: "p-1"'],
+  ['notifications', 'projectId: "p-1" status: ACTIVE kind: [TASK_FAILED, TASK_RESPONSE_READY]'],
+  ['notifications', 'taskId: "task-3"'],
+  ['notifications', 'taskId: "task-3" kind: TASK_FAILED status: [RESOLVED, DISMISSED]'],
+  ['notifications', 'taskId: "task-3" projectId: "p-3"'],
   ...['projectId: "p-1"', ''].flatMap((project) =>
     ['status: RUNNING', 'status: [RUNNING, ERROR, STARTING]', ''].map((status): ['workspaces', string] => [
       'workspaces',
@@ -160,6 +166,32 @@ test.each(narrowing)('counting %s(%s) looks at no record that does not match', a
   expect(totalCount).toBeGreaterThan(0);
   expect(await costOf(tables[list], read('user-3', query))).toBeLessThanOrEqual(totalCount + PAGE);
   expect(await costOf(tables[list], read('hoarder', query))).toBeLessThanOrEqual(PAGE);
+});
+
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+/** Twenty minutes in the middle of the hoard, which has a record a minute. */
+const times = `createdFrom: "${minutesAgo(HOARD / 2 + 20)}", createdBefore: "${minutesAgo(HOARD / 2)}"`;
+
+test.each([
+  'projectId: "p"',
+  'taskId: "task"',
+  'taskId: "task", projectId: "p"',
+  times,
+  `${times}, status: DISMISSED`,
+  `${times}, projectId: "p"`,
+  `${times}, taskId: "task"`,
+])('a page of a hoard by %s looks at a bounded number of records', async (args) => {
+  for (const page of ['first: 5', 'last: 5']) {
+    const query = `{ notifications(${page}, ${args}) { nodes { __typename } } }`;
+    expect((await asMember(gateway, 'hoarder', query)).notifications.nodes).toHaveLength(5);
+    expect(await costOf('notification', read('hoarder', query)), page).toBeLessThanOrEqual(BOUND);
+  }
+});
+
+test('counting a period looks at no record outside of it', async () => {
+  const query = `{ notifications(first: 1, ${times}) { totalCount } }`;
+  expect((await asMember(gateway, 'hoarder', query)).notifications.totalCount).toBe(20);
+  expect(await costOf('notification', read('hoarder', query))).toBeLessThanOrEqual(20 + PAGE);
 });
 
 const searches = [

@@ -54,14 +54,18 @@ builder.queryFields((t) => ({
         description: 'Only these kinds.',
         validate: maxItems(100),
       }),
+      projectId: t.arg.id({ description: 'Only of this project.' }),
+      taskId: t.arg.id({ description: 'Only of this task.' }),
+      createdFrom: t.arg({ type: 'DateTime', description: 'Only created at this time or later.' }),
+      createdBefore: t.arg({ type: 'DateTime', description: 'Only created before this time.' }),
     },
-    resolve: (_root, { userId, status, kind, ...page }, { em, viewer, listing }, info) => {
+    resolve: (_root, { userId, first, after, last, before, ...filter }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
       const reads = selectedProperties(info);
-      return connect(page, listing, {
+      return connect({ first, after, last, before }, listing, {
         reads,
-        page: (page) => listNotifications(em, owner, { status, kind }, page, reads),
-        totalCount: () => countNotifications(em, owner, { status, kind }),
+        page: (page) => listNotifications(em, owner, filter, page, reads),
+        totalCount: () => countNotifications(em, owner, filter),
         etag: () => entityTag(em, owner, 'notifications'),
         isId,
       });
