@@ -30,7 +30,7 @@ const status = z
       '`needs_reauth` is true.',
   });
 
-const tokenRule = '1 to 16,384 printable ASCII characters without spaces. Never returned and never logged.';
+const SECRECY = 'Never returned and never logged.';
 
 /** The credential of the coding editor. */
 export const editorAuth = [
@@ -45,8 +45,8 @@ export const editorAuth = [
       'a token is told without it: `value` is `[redacted]`.',
     body: z
       .strictObject({
-        accessToken: secret().describe(`The access token: ${tokenRule}`),
-        refreshToken: secret().describe(`The refresh token: ${tokenRule}`),
+        accessToken: secret().describe(`The access token. ${SECRECY}`),
+        refreshToken: secret().describe(`The refresh token. ${SECRECY}`),
       })
       .meta({ id: 'EditorSubscription', description: "The pair of tokens of an editor's subscription." }),
     bind: { input: { accessToken: body('accessToken'), refreshToken: body('refreshToken') } },

@@ -145,7 +145,7 @@ export const notifications = [
     description:
       'Whatever its status was, it is `dismissed` afterwards. Once more changes nothing, not even `updated_at`. ' +
       'No body is read. The ids `.` and `..` cannot be written in an address: dismiss those by GraphQL.',
-    bind: { input: { id: path('id', 'The notification; longer than 255 characters is a 422.') } },
+    bind: { input: { id: path('id', 'The notification.') } },
     reply: {
       status: 200,
       name: 'notification',

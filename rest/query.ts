@@ -1,9 +1,9 @@
 import type { ValidationIssue } from '../src/errors/gateway-errors.ts';
-import { wholeNumberRule } from '../src/graphql/rules.ts';
+import { wholeNumberSchema } from '../src/values/constraints.ts';
 import { type Binding, listSources } from './binding.ts';
 
 /** The parameters of a page. */
-export const pageShapes = { limit: wholeNumberRule(1).schema, offset: wholeNumberRule(0).schema };
+export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
 
 /** The query parameters that a route knows; unknown ones are ignored, bad ones become issues. */
 export function parseQuery(

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isRecord } from '../src/errors/validation-issues.ts';
-import { credentialSchema } from '../src/graphql/rules.ts';
+import { credentialSchema } from '../src/values/constraints.ts';
 
 /*
  * One table makes the wire shapes: zod schemas with the names of the specification. GraphQL's names follow from

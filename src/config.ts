@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { JSONWebKeySet } from 'jose';
 import type { z } from 'zod';
-import { findConflicts, findMissing, isLoopback, LOOPBACK } from './config/conflicts.ts';
+import { findConflicts, findMissing, isLoopback } from './config/conflicts.ts';
 import { Environment } from './config/environment.ts';
 import type { EncryptionKeys } from './config/formats.ts';
 import { findMisspellings } from './config/misspellings.ts';
@@ -127,7 +127,7 @@ type Settings = z.output<typeof Environment>;
 /** The environment variables that are read. */
 export const settingNames: readonly string[] = Object.keys(Environment.shape);
 
-function readAdmin({ ADMIN_HOST = LOOPBACK, ADMIN_PORT }: Settings): Config['admin'] {
+function readAdmin({ ADMIN_HOST, ADMIN_PORT }: Settings): Config['admin'] {
   return ADMIN_PORT === undefined ? null : { host: ADMIN_HOST, port: ADMIN_PORT };
 }
 

@@ -42,9 +42,10 @@ test('finds imports of every kind', () => {
 });
 
 describe('rest/', () => {
-  test('imports Express, graphql, zod, Node.js, errors/, http/, access and enums, and only types of the rest of src/', () => {
+  test('imports Express, graphql, zod, Node.js, errors/, http/, access, constraints and enums, and only types of the rest of src/', () => {
     const packages = /^(express|graphql|zod|node:.*)$/;
-    const files = /^(rest\/.*|src\/(errors|http)\/.*|src\/auth\/access\.ts|.*\.enums\.ts)$/;
+    const files =
+      /^(rest\/.*|src\/(errors|http)\/.*|src\/auth\/access\.ts|src\/values\/constraints\.ts|.*\.enums\.ts)$/;
     expect(
       forbidden(isOf('rest/'), ({ to, typeOnly }) =>
         to.startsWith('src/') || to.startsWith('rest/') ? typeOnly || files.test(to) : packages.test(to),

@@ -228,7 +228,7 @@ test('metrics are open on the own machine alone; elsewhere only with a token', (
 });
 
 test('an admin host without its port, and an admin port that is the public one, are rejected', () => {
-  expect(issuesOf({ ADMIN_HOST: '127.0.0.1' })).toEqual(['ADMIN_PORT: is required with ADMIN_HOST']);
+  expect(issuesOf({ ADMIN_HOST: '0.0.0.0' })).toEqual(['ADMIN_PORT: is required with ADMIN_HOST']);
   expect(issuesOf({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must be another port than PORT']);
   expect(readConfig({ ADMIN_PORT: '0', PORT: '0' }).admin).toEqual({ host: '127.0.0.1', port: 0 });
 });
@@ -265,12 +265,15 @@ describe('a variable that is not a setting', () => {
   });
 });
 
-test('the shortest METRICS_TOKEN is the one that .env.example documents', async () => {
-  const [, shortest] = /bearer token of \/metrics, (\d+) to/.exec(await textOfFile('.env.example')) ?? [];
-  const token = 'x'.repeat(Number(shortest));
-  expect(readConfig({ METRICS_TOKEN: token }).metrics.kind).toBe('token');
-  expect(issuesOf({ METRICS_TOKEN: token.slice(1) })).toHaveLength(1);
-});
+test.each(['.env.example', 'docs/configuration.md'])(
+  'the shortest METRICS_TOKEN is the one in %s',
+  async (path) => {
+    const [, shortest] = /bearer token .*\/metrics.*, (\d+) to \d+ /.exec(await textOfFile(path)) ?? [];
+    const token = 'x'.repeat(Number(shortest));
+    expect(readConfig({ METRICS_TOKEN: token }).metrics.kind).toBe('token');
+    expect(issuesOf({ METRICS_TOKEN: token.slice(1) })).toHaveLength(1);
+  },
+);
 
 test('a key set is taken as JSON text and as the path of a file', async () => {
   const path = join(folder, 'keys.json');

@@ -1,20 +1,17 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { applyBlock, copyRepository, exampleBlocks, guide } from './support/contributing.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { compileCache } from './support/process.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
-const guide = await readFile(join(repository, 'CONTRIBUTING.md'), 'utf8');
-
-/** The blocks of the worked example: whole files, and lines that join in. */
-const blocks = [...guide.matchAll(/^```(ts|diff) (\S+)\n(.*?)^```$/gms)].map(
-  ([, kind = '', path = '', content = '']) => ({ kind, path, content }),
-);
+/** The files of the worked example. */
+const blocks = exampleBlocks().filter(({ kind }) => kind !== 'bash');
 
 /** Several programs, one after another, on a busy machine. */
 const PATIENCE_MS = 120_000;
@@ -24,24 +21,12 @@ let database: TestDatabase;
 beforeAll(async () => {
   folder = await makeFolder();
   database = await createTestDatabase();
-  const isOurs = (path: string) => !/\/(node_modules|\.git|\.data)$/.test(path);
-  await cp(repository, folder, { recursive: true, filter: isOurs });
-  await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'));
+  await copyRepository(folder);
 });
 afterAll(async () => {
   await database.drop();
   await removeFolder(folder);
 });
-
-/** Puts the new lines in the place of the old ones, which must be there exactly once. */
-function patched(text: string, diff: string, path: string): string {
-  const lines = diff.split('\n').filter((line) => line !== '');
-  const side = (sign: string) =>
-    lines.filter((line) => line.startsWith(' ') || line.startsWith(sign)).map((line) => `${line.slice(1)}\n`);
-  const parts = text.split(side('-').join(''));
-  expect(parts, `${path} has these lines once:\n${side('-').join('')}`).toHaveLength(2);
-  return parts.join(side('+').join(''));
-}
 
 const run = (program: string, ...options: string[]) =>
   promisify(execFile)(process.execPath, [program, ...options], {
@@ -53,16 +38,13 @@ test('the worked example of CONTRIBUTING.md fits the code: it has the right type
   timeout: PATIENCE_MS,
 }, async () => {
   expect(blocks.length).toBeGreaterThan(10);
-  for (const { kind, path, content } of blocks) {
-    const file = join(folder, path);
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(file, kind === 'ts' ? content : patched(await readFile(file, 'utf8'), content, path));
-  }
+  for (const block of blocks) await applyBlock(folder, block);
 
   const include = blocks.map(({ path }) => path).filter((path) => /^(src|rest)\//.test(path));
   await writeFile(join(folder, 'example.json'), JSON.stringify({ extends: './tsconfig.json', include }));
   await run('src/commands/print-schema.ts');
-  await run('node_modules/typescript/bin/tsc', '-p', 'example.json');
+  // Several checkers at once check much twice.
+  await run('node_modules/typescript/bin/tsc', '--singleThreaded', '-p', 'example.json');
   const schema = await readFile(join(folder, 'schema.graphql'), 'utf8');
   expect(schema).toMatch(/addFavoriteProject\(/);
   expect(schema).toMatch(/favoriteProjects: \[FavoriteProject!\]/);
@@ -100,5 +82,15 @@ test('every script and file that CONTRIBUTING.md names is there', async () => {
   const [, map = ''] = /^## Request lifecycle$.*?^```\n(.*?)^```$/ms.exec(guide) ?? [];
   for (const [path] of map.matchAll(/\b(?:src|rest)\/[\w./-]+\.ts/g)) {
     await expect(readFile(join(repository, path)), path).resolves.toBeDefined();
+  }
+});
+
+test('the map of CONTRIBUTING.md has every folder of src/, features as <feature>', async () => {
+  const entries = await readdir(join(repository, 'src'), { withFileTypes: true });
+  for (const { name } of entries.filter((entry) => entry.isDirectory())) {
+    const files = await readdir(join(repository, 'src', name));
+    const isFeature = files.some((file) => file.endsWith('.graphql.ts'));
+    if (isFeature) expect(files, name).toContain(`${name}.graphql.ts`);
+    else expect(guide, name).toContain(`src/${name}/`);
   }
 });

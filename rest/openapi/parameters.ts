@@ -1,4 +1,4 @@
-import { idRule } from '../../src/graphql/rules.ts';
+import { idSchema } from '../../src/values/constraints.ts';
 import { listSources, type Source } from '../binding.ts';
 import { pageShapes } from '../query.ts';
 import type { Route } from '../route.ts';
@@ -39,7 +39,7 @@ function describeParameter(source: Exclude<Source, { from: 'body' }>): Json {
   const { name, description } = source;
   switch (source.from) {
     case 'path':
-      return { name, in: 'path', required: true, description, schema: toSchema(idRule.schema) };
+      return { name, in: 'path', required: true, description, schema: toSchema(idSchema) };
     case 'query':
       return { name, in: 'query', description, schema: { type: 'array', items: componentRef(source.shape) } };
   }

@@ -45,7 +45,7 @@ function findKeySetConflict(given: Record<string, string | undefined>): string[]
 function findAdminConflict(given: Record<string, string | undefined>): string[] {
   const { HOST = LOOPBACK, PORT = DEFAULT_PORT, ADMIN_HOST = LOOPBACK, ADMIN_PORT } = given;
   if (ADMIN_PORT === undefined) {
-    return given.ADMIN_HOST === undefined ? [] : ['ADMIN_PORT: is required with ADMIN_HOST'];
+    return ADMIN_HOST === LOOPBACK ? [] : ['ADMIN_PORT: is required with ADMIN_HOST'];
   }
   const isSame = ADMIN_PORT !== '0' && ADMIN_PORT === PORT && ADMIN_HOST === HOST;
   return isSame ? ['ADMIN_PORT: must be another port than PORT'] : [];

@@ -11,7 +11,7 @@ export const Environment = z.object({
   HOST: z.string().default(LOOPBACK),
   PORT: wholeNumber(0, 65_535).default(4000),
   REUSE_PORT: yesOrNo('false'),
-  ADMIN_HOST: z.string().optional(),
+  ADMIN_HOST: z.string().default(LOOPBACK),
   ADMIN_PORT: wholeNumber(0, 65_535).optional(),
   PUBLIC_URL: address('http:', 'https:')
     .refine((url) => !/[?#]/.test(url), 'must have neither a query nor a fragment')

@@ -1,13 +1,11 @@
 import { z } from 'zod';
 import { MAX_ERROR_ITEMS } from '../errors/gateway-errors.ts';
 import { toIssues } from '../errors/validation-issues.ts';
+import { credentialSchema, idSchema, wholeNumberSchema } from '../values/constraints.ts';
 import { unstorableParts } from '../values/json.ts';
 import { Secret } from '../values/secret.ts';
 import {
-  type CharacterRule,
   CREDENTIAL_RULE,
-  createCharacterCheck,
-  ID_RULE,
   isLinkUrl,
   isStorableText,
   isWithinLength,
@@ -18,22 +16,10 @@ import { type Time, toMilliseconds } from '../values/time.ts';
 
 /* Rules of arguments, for `validate`. A broken rule becomes an error item with the argument's path and this message. */
 
-/** The maximum of an `Int` of GraphQL. */
-const MAX_INT = 2_147_483_647;
-
 const numberFormat = new Intl.NumberFormat('en');
 
-/** A string by a rule; its JSON Schema states the rule. */
-function characterSchema(rule: CharacterRule) {
-  const { minLength, maxLength, characters, message } = rule;
-  return z
-    .string()
-    .refine(createCharacterCheck(rule), message)
-    .meta({ minLength, maxLength, pattern: `^${characters}*$` });
-}
-
 /** An opaque ID. The default of every `ID` argument. */
-export const idRule = { schema: characterSchema(ID_RULE) };
+export const idRule = { schema: idSchema };
 
 /** Text that can be stored. The default of every `String` argument. */
 export const textRule = { schema: z.string().refine(isStorableText, { error: TEXT_RULE, abort: true }) };
@@ -55,9 +41,6 @@ export function linkUrl(description: string) {
   return { ...field, validate: { schema } };
 }
 
-/** A credential as callers send it. */
-export const credentialSchema = characterSchema(CREDENTIAL_RULE);
-
 /** A credential. The default of every `Secret` argument. */
 export const secretRule = {
   schema: z.instanceof(Secret).refine((secret) => credentialSchema.safeParse(secret.reveal()).success, {
@@ -66,8 +49,8 @@ export const secretRule = {
 };
 
 /** A whole number in a range. */
-export function wholeNumberRule(least: number, most = MAX_INT) {
-  return { schema: z.int().min(least).max(most) };
+export function wholeNumberRule(minimum: number, maximum?: number) {
+  return { schema: wholeNumberSchema(minimum, maximum) };
 }
 
 /** A UUID in any case of letters. */

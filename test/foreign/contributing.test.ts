@@ -1,0 +1,39 @@
+import { spawnSync } from 'node:child_process';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { applyBlock, copyRepository, exampleBlocks } from '../support/contributing.ts';
+import { makeFolder, removeFolder } from '../support/folder.ts';
+
+/** The last command of the example is `npm test`. */
+const TIMEOUT_MS = 1_800_000;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await makeFolder();
+  await copyRepository(folder);
+});
+afterAll(() => removeFolder(folder));
+
+/** Runs a command as a contributor does, without the variables of the running test. */
+function run(command: string): void {
+  const { PATH, HOME } = process.env;
+  const options = { cwd: folder, env: { PATH, HOME }, encoding: 'utf8', maxBuffer: 2 ** 26 } as const;
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', command], options);
+  expect(status, `${command}\n${stdout}${stderr}`).toBe(0);
+}
+
+test('the worked example of CONTRIBUTING.md, followed to the end, passes every check and test', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const commands: string[] = [];
+  for (const block of exampleBlocks()) {
+    if (block.kind !== 'bash') {
+      await applyBlock(folder, block);
+      continue;
+    }
+    for (const command of block.content.trim().split('\n')) {
+      commands.push(command);
+      run(command);
+    }
+  }
+  expect(commands.slice(-2)).toEqual(['npm run check', 'npm test']);
+});
