@@ -50,16 +50,16 @@ test.each([
   expect(await list(args)).toMatchObject({ ids, totalCount: ids.length });
 });
 
-test.each([
-  'projectId: "web-shop"',
-  `createdFrom: "${timeOf('a')}", createdBefore: "${timeOf('d')}"`,
-])('pages of notifications(%s) continue within the filter in both directions', async (args) => {
-  const first = await list(`${args}, first: 2`);
-  expect(first).toMatchObject({ ids: 'cb', pageInfo: { hasNextPage: true } });
-  const { endCursor } = first.pageInfo;
-  expect(await list(`${args}, first: 2, after: "${endCursor}"`)).toMatchObject({
-    ids: 'a',
-    pageInfo: { hasNextPage: false },
-  });
-  expect(await list(`${args}, last: 2, before: "${endCursor}"`)).toMatchObject({ ids: 'c' });
-});
+test.each(['projectId: "web-shop"', `createdFrom: "${timeOf('a')}", createdBefore: "${timeOf('d')}"`])(
+  'pages of notifications(%s) continue within the filter in both directions',
+  async (args) => {
+    const first = await list(`${args}, first: 2`);
+    expect(first).toMatchObject({ ids: 'cb', pageInfo: { hasNextPage: true } });
+    const { endCursor } = first.pageInfo;
+    expect(await list(`${args}, first: 2, after: "${endCursor}"`)).toMatchObject({
+      ids: 'a',
+      pageInfo: { hasNextPage: false },
+    });
+    expect(await list(`${args}, last: 2, before: "${endCursor}"`)).toMatchObject({ ids: 'c' });
+  },
+);

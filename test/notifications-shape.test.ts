@@ -172,7 +172,13 @@ test('a kind has its own type in the union, and all share the interface', async 
     question: {
       questions: [
         askedByGraphQL,
-        { ...ask, header: null, questionId: null, multiSelect: null, options: [{ label: 'A', description: null }] },
+        {
+          ...ask,
+          header: null,
+          questionId: null,
+          multiSelect: null,
+          options: [{ label: 'A', description: null }],
+        },
       ],
     },
   });

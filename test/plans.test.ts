@@ -2,12 +2,13 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { readPoolOptions } from '../src/database/pool.ts';
-import { rest } from './support/client.ts';
+import { encodeCursor } from '../src/values/cursor.ts';
+import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { fillTables, hoardNotifications, hoardWorkspaces } from './support/hoard.ts';
 import { asMember, asPlatform, payloads } from './support/records.ts';
 import { type Statement, statementsOf } from './support/statements.ts';
-import { member } from './support/tokens.ts';
+import { member, signToken } from './support/tokens.ts';
 
 /*
  * What a read costs grows with the page, not with the table or with what the user has besides. The statements are
@@ -228,6 +229,16 @@ test.each(['notification', 'workspace'])(
     }
   },
 );
+
+test('a page of users by prefix looks at the users of the page', async () => {
+  const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+  const after = encodeCursor(['user-55']);
+  for (const args of ['', 'prefix: "user-5"', `prefix: "user-5", after: "${after}"`, 'prefix: "x"']) {
+    const query = `{ users(first: 5, ${args}) { nodes { id } } }`;
+    const cost = await costOf('user_revision', () => graphql(gateway, query, {}, { token }));
+    expect(cost, args).toBeLessThanOrEqual(PAGE);
+  }
+});
 
 const task = { id: 'task-47', projectId: 'p' };
 const changes: [what: string, work: () => Promise<unknown>][] = [

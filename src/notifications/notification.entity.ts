@@ -49,8 +49,9 @@ export const NotificationSchema = defineEntity({
       properties: ['userId', 'projectId', 'kind', 'status', 'createdAt', 'id'],
     },
     {
+      // The project is last: it is compared in the index, together with the task.
       name: 'notification_newest_by_task',
-      properties: ['userId', 'taskId', 'kind', 'status', 'createdAt', 'id'],
+      properties: ['userId', 'taskId', 'kind', 'status', 'createdAt', 'id', 'projectId'],
     },
   ],
   uniques: [

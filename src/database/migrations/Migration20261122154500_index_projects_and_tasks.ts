@@ -9,7 +9,7 @@ export class Migration20261122154500_index_projects_and_tasks extends Migration 
       `create index "notification_newest_by_project" on "notification" ("user_id", "project_id", "kind", "status", "created_at", "id");`,
     );
     this.addSql(
-      `create index "notification_newest_by_task" on "notification" ("user_id", "task_id", "kind", "status", "created_at", "id");`,
+      `create index "notification_newest_by_task" on "notification" ("user_id", "task_id", "kind", "status", "created_at", "id", "project_id");`,
     );
   }
 }
