@@ -38,8 +38,8 @@ export type Gateway = {
   close(graceMs: number): Promise<void>;
 };
 
-/** Maximum number of live subscribers of one user on one gateway. */
-const MAX_SUBSCRIBERS_PER_USER = 20;
+/** Maximum number of live streams that one viewer may open on one gateway. */
+const MAX_STREAMS_PER_VIEWER = 20;
 
 /** Creates all parts of the gateway and listens. The caller closes the database. */
 export async function startServer(
@@ -52,7 +52,7 @@ export async function startServer(
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
   const hub = createHub(
-    { perUser: MAX_SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers },
+    { perViewer: MAX_STREAMS_PER_VIEWER, inAll: config.maxSubscribers },
     events.delivered,
   );
   const keySet = await openKeySet(config.keySet, config.dataDir);

@@ -1,5 +1,6 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
+import { userArgument } from '../graphql/user-argument.ts';
 import { formatChangeCursor, getLatestCursor } from '../revisions/change-cursor.ts';
 import { findRevision } from '../revisions/revisions.ts';
 import type { NotificationKind } from './notification.enums.ts';
@@ -42,7 +43,7 @@ builder.queryField('notificationCounts', (t) =>
     type: CountsNow,
     nullable: true,
     description: "How many of a user's notifications are active.",
-    args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
+    args: { userId: t.arg.id(userArgument) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;
       const cursor = formatChangeCursor(getLatestCursor(await findRevision(em, owner)));

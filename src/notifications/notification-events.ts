@@ -31,6 +31,7 @@ export function watchNotifications(
 ): Source<NotificationEvent> {
   const readsCounts = selected?.has('counts') ?? true;
   return {
+    userId,
     topic: 'notifications',
     startsAt: (state) =>
       after === undefined ? getLatestCursor(state).revision : resolveRevision(after, state),

@@ -26,6 +26,7 @@ export function watchWorkspaces(
 ): Source<WorkspaceEvent> {
   let firstRevision = 0;
   return {
+    userId,
     topic: 'workspaces',
     startsAt(state) {
       // Deletions before the subscription are not reported.

@@ -66,6 +66,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   statistics: () => ({}),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),
   updateNotificationPreferences: () => ({ input: { preferences: [] } }),
+  users: () => ({}),
   workspaceEvents: () => ({}),
   workspaces: () => ({}),
 };
