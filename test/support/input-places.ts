@@ -46,7 +46,8 @@ export function argumentsWith({ field, path }: InputPlace, value: unknown): Reco
     Object.assign(at(given, path.slice(0, payload)), {
       payload: { [member]: structuredClone(payloads[member]) },
     });
-  if (path[1] === 'filter') Object.assign(given, { input: { filter: { upTo: formatChangeCursor(noChange) } } });
+  if (path[1] === 'filter')
+    Object.assign(given, { input: { filter: { upTo: formatChangeCursor(noChange) } } });
   Reflect.set(at(given, path.slice(0, -1), path.at(-1)), path.at(-1) ?? '', value);
   return given;
 }
