@@ -14,8 +14,8 @@ export type Block = { kind: string; path: string; content: string };
 /** The blocks of the worked example, in order. */
 export function exampleBlocks(): Block[] {
   const [, example = ''] = /^## Adding an operation$(.*?)^## /ms.exec(guide) ?? [];
-  return [...example.matchAll(/^```(ts|diff|bash)(?: (\S+))?\n(.*?)^```$/gms)].map(
-    ([, kind = '', path = '', content = '']) => ({ kind, path, content }),
+  return [...example.matchAll(/^(`{3,})(ts|diff|bash)(?: (\S+))?\n(.*?)^\1$/gms)].map(
+    ([, _fence, kind = '', path = '', content = '']) => ({ kind, path, content }),
   );
 }
 
