@@ -52,7 +52,7 @@ test('production refuses a schema that is not migrated, touches nothing, and ser
 
   const elsewhere = await serve({ ...settings, HOST: '192.0.2.1' });
   expect(elsewhere).toMatchObject({ status: 1, stdout: '' });
-  expect(elsewhere.stderr).toMatch(/^"192\.0\.2\.1" is no address of this machine\. Set HOST .*\n$/);
+  expect(elsewhere.stderr).toMatch(/^"192\.0\.2\.1" is not an address of this machine\. Set HOST .*\n$/);
 }, 60_000);
 
 test('a database that nobody answers for: told where, status 1', async () => {
