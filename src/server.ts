@@ -11,7 +11,7 @@ import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { createDraining } from './http/draining.ts';
 import { listen } from './http/listen.ts';
-import { answerMalformed } from './http/malformed.ts';
+import { rejectMalformed } from './http/malformed.ts';
 import { limitPipelining } from './http/pipelining.ts';
 import { destroyStalledSockets } from './http/stalled-writes.ts';
 import { type Timeouts, timeouts } from './http/timeouts.ts';
@@ -53,7 +53,7 @@ export async function startServer(
   const events = createEventMetrics(metrics);
   const hub = createHub(
     { perViewer: MAX_STREAMS_PER_VIEWER, inAll: config.maxSubscribers },
-    events.delivered,
+    events.observeDelay,
   );
   const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...parsing } = limits;
@@ -61,7 +61,7 @@ export async function startServer(
   const draining = createDraining(server);
   const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
   const live = startLiveEvents(database, hub, timing, log);
-  answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
+  rejectMalformed(server, (error) => JSON.stringify(errorResponse(error)));
   let address: string;
   let admin: AdminServer | undefined;
   try {

@@ -67,7 +67,9 @@ test('its migration is written from the entities, once, and makes the table', {
     /^Applied Migration\d{14}_add_favorite_projects\n$/,
   );
   expect(await database.sql('select * from favorite_project')).toEqual([]);
-  await expect(writing()).rejects.toThrow('The database is what the entities describe already.');
+  await expect(writing()).rejects.toThrow(
+    'The database already matches the entities; there is nothing to migrate.',
+  );
 });
 
 test('a migration without a proper name is refused with its usage', async () => {

@@ -39,7 +39,7 @@ export type Hub = {
   /** Ends every subscription for which there is an error. */
   fail(errorFor: (viewer: Viewer) => Error | undefined): void;
   /** Told how many seconds after its announcement a change was handed over to a subscriber. */
-  delivered(seconds: number): void;
+  observeDelay(seconds: number): void;
   /** Ends every subscription, and whichever comes later. */
   close(): void;
   readonly size: number;
@@ -48,8 +48,8 @@ export type Hub = {
 /** A place may be free again after this time. */
 const RETRY_SECONDS = 10;
 
-/** A hub without subscribers; `delivered` is told how long changes take. */
-export function createHub(limits: HubLimits, delivered: Hub['delivered'] = () => undefined): Hub {
+/** A hub without subscribers; `observeDelay` is told how long changes take. */
+export function createHub(limits: HubLimits, observeDelay: Hub['observeDelay'] = () => undefined): Hub {
   const users = new Map<string, Set<Subscriber>>();
   const openedBy = new Map<string, number>();
   let size = 0;
@@ -88,7 +88,7 @@ export function createHub(limits: HubLimits, delivered: Hub['delivered'] = () =>
         if (error !== undefined) subscriber.fail(error);
       }
     },
-    delivered,
+    observeDelay,
     close() {
       isClosed = true;
       hub.fail(() => new GoingAwayError());

@@ -191,7 +191,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
       this.#ready = [...events];
       this.#isStale ||= seen < reached;
       if (announcedAt !== undefined && events.length > 0) {
-        this.#context.hub.delivered((performance.now() - announcedAt) / 1000);
+        this.#context.hub.observeDelay((performance.now() - announcedAt) / 1000);
       }
     } catch (error) {
       if (this.#hasEnded) return;
