@@ -3,7 +3,7 @@ import { builder } from '../graphql/builder.ts';
 import { reads, readsBelow, selectedProperties } from '../graphql/reads.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
-import { readCursor } from '../revisions/change-cursor.ts';
+import { parseChangeCursor } from '../revisions/change-cursor.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import { Counts } from './notification-counts.graphql.ts';
@@ -60,7 +60,7 @@ builder.subscriptionField('notificationEvents', (t) =>
     },
     subscribe: (_root, { userId, after }, context, info) => {
       const { em, viewer } = context;
-      const cursor = after == null ? undefined : readCursor(after, ['after']);
+      const cursor = after == null ? undefined : parseChangeCursor(after, ['after']);
       return openStream(
         context,
         watchNotifications(em, userId ?? viewer.userId, cursor, selectedProperties(info)),

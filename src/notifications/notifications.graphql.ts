@@ -5,7 +5,7 @@ import { resolveRecord, selectedProperties } from '../graphql/reads.ts';
 import { recordRef } from '../graphql/records.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { userArgument } from '../graphql/user-argument.ts';
-import { entityTag } from '../revisions/revisions.ts';
+import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
@@ -66,7 +66,7 @@ builder.queryFields((t) => ({
         reads,
         page: (page) => listNotifications(em, owner, filter, page, reads),
         totalCount: () => countNotifications(em, owner, filter),
-        etag: () => entityTag(em, owner, 'notifications'),
+        etag: () => readEntityTag(em, owner, 'notifications'),
         isId,
       });
     },

@@ -17,7 +17,7 @@ import type { Selected } from '../database/selected.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
-import { changeAtOnce } from '../revisions/change.ts';
+import { changeInOneStatement } from '../revisions/change.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
@@ -138,7 +138,7 @@ export async function dismissNotification(
   id: string,
   now: Time,
 ): Promise<Notification> {
-  const [dismissed] = await changeAtOnce(em, dismiss, { userId, id, now });
+  const [dismissed] = await changeInOneStatement(em, dismiss, { userId, id, now });
   if (dismissed === undefined) return findNotification(em, userId, id);
   announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
   return dismissed;

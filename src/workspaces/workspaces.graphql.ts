@@ -7,7 +7,7 @@ import { recordRef } from '../graphql/records.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
-import { entityTag } from '../revisions/revisions.ts';
+import { readEntityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
@@ -115,7 +115,7 @@ builder.queryField('workspaces', (t) =>
         reads,
         page: (page) => listWorkspaces(em, owner, { projectId, status }, page, reads),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),
-        etag: () => entityTag(em, owner, 'workspaces'),
+        etag: () => readEntityTag(em, owner, 'workspaces'),
         isId: isUuid,
       });
     },

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { batched } from '../database/batched.ts';
+import { batchReads } from '../database/batch-reads.ts';
 import type { EntityManager } from '../database/database.ts';
 import {
   type Combinations,
@@ -103,7 +103,7 @@ const countOfUsers = readPage((db, { slot }: Inputs<{ users: readonly string[] }
 );
 
 /** Counts a user's workspaces; calls for several users are combined into one statement. */
-export const countWorkspacesOfUser = batched<string, number>(async (em, users) => {
+export const countWorkspacesOfUser = batchReads<string, number>(async (em, users) => {
   const counts = new Map((await countOfUsers(em, { users })).map(({ userId, count }) => [userId, count]));
   return users.map((user) => counts.get(user) ?? 0);
 });
