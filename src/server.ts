@@ -39,7 +39,7 @@ export type Gateway = {
 };
 
 /** Maximum number of live streams that one viewer may open on one gateway. */
-const MAX_STREAMS_PER_VIEWER = 20;
+const MAX_SUBSCRIBERS_PER_VIEWER = 20;
 
 /** Creates all parts of the gateway and listens. The caller closes the database. */
 export async function startServer(
@@ -52,7 +52,7 @@ export async function startServer(
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
   const hub = createHub(
-    { perViewer: MAX_STREAMS_PER_VIEWER, inAll: config.maxSubscribers },
+    { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, inAll: config.maxSubscribers },
     events.observeDelay,
   );
   const keySet = await openKeySet(config.keySet, config.dataDir);
