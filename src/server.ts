@@ -17,7 +17,7 @@ import { destroyStalledSockets } from './http/stalled-writes.ts';
 import { type Timeouts, timeouts } from './http/timeouts.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
-import { watchTokens } from './live/token-watch.ts';
+import { watchTokens } from './live/watch-tokens.ts';
 import type { Log } from './log.ts';
 import { createEventMetrics } from './metrics/event-metrics.ts';
 import { startRetention } from './notifications/retention.ts';
@@ -51,7 +51,7 @@ export async function startServer(
   const redis = await connectToRedis(config.redisUrl);
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
-  const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers }, events.delivered);
+  const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, total: config.maxSubscribers }, events.delivered);
   const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...parsing } = limits;
   const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...parsing });
