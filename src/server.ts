@@ -17,7 +17,7 @@ import { destroyStalledSockets } from './http/stalled-writes.ts';
 import { type Timeouts, timeouts } from './http/timeouts.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
-import { watchTokens } from './live/token-watch.ts';
+import { watchTokens } from './live/watch-tokens.ts';
 import type { Log } from './log.ts';
 import { createEventMetrics } from './metrics/event-metrics.ts';
 import { startRetention } from './notifications/retention.ts';
@@ -52,7 +52,7 @@ export async function startServer(
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
   const hub = createHub(
-    { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, inAll: config.maxSubscribers },
+    { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, total: config.maxSubscribers },
     events.observeDelay,
   );
   const keySet = await openKeySet(config.keySet, config.dataDir);
