@@ -1,6 +1,6 @@
 import { memberRead, memberWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { enumValues } from '../graphql/enum-values.ts';
+import { toEnumValues } from '../graphql/enum-values.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';
@@ -10,7 +10,7 @@ import { type EditorAuthEvent, watchEditorAuth } from './editor-auth-events.ts';
 
 const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
   description: 'How an editor is connected.',
-  values: enumValues(editorAuthTypes, { none: 'Not at all.', subscription: 'By a subscription.' }),
+  values: toEnumValues(editorAuthTypes, { none: 'Not at all.', subscription: 'By a subscription.' }),
 });
 
 const reasons = {
@@ -22,13 +22,13 @@ const reasons = {
 /** Why a pair failed, as the platform reports it. */
 export const FailureReasonEnum = builder.enumType('EditorAuthFailureReason', {
   description: 'Why a pair no longer works for good.',
-  values: enumValues(failureReasons, reasons),
+  values: toEnumValues(failureReasons, reasons),
 });
 
 /** Why a user must connect again. */
 export const ReauthReasonEnum = builder.enumType('ReauthReason', {
   description: 'Why the user must connect again.',
-  values: enumValues(reauthReasons, {
+  values: toEnumValues(reauthReasons, {
     ...reasons,
     credential_unreadable: 'The key that the pair lies under is not configured.',
   }),

@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts';
-import { enumValues } from '../graphql/enum-values.ts';
+import { toEnumValues } from '../graphql/enum-values.ts';
 import {
   notificationKinds,
   notificationStatuses,
@@ -10,7 +10,7 @@ import {
 
 export const NotificationKindEnum = builder.enumType('NotificationKind', {
   description: 'What a notification is about; it decides the shape of the payload.',
-  values: enumValues(notificationKinds, {
+  values: toEnumValues(notificationKinds, {
     plan_requested: "The task asks for a plan's approval.",
     question_requested: 'The task asks questions.',
     task_failed: 'The task failed.',
@@ -20,7 +20,7 @@ export const NotificationKindEnum = builder.enumType('NotificationKind', {
 
 export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
   description: 'How a notification stands.',
-  values: enumValues(notificationStatuses, {
+  values: toEnumValues(notificationStatuses, {
     active: 'It waits for the user.',
     resolved: 'The platform no longer waits for it.',
     dismissed: 'The user has put it away.',
@@ -35,12 +35,12 @@ const reasons = {
 
 export const ResolveReasonEnum = builder.enumType('ResolveReason', {
   description: 'Why the platform no longer waits for an answer.',
-  values: enumValues(resolveReasons, reasons),
+  values: toEnumValues(resolveReasons, reasons),
 });
 
 export const ResolutionEnum = builder.enumType('Resolution', {
   description: 'Why a notification was resolved.',
-  values: enumValues(resolutions, {
+  values: toEnumValues(resolutions, {
     ...reasons,
     superseded: 'A later one of the same task and kind took its place.',
   }),
@@ -48,7 +48,7 @@ export const ResolutionEnum = builder.enumType('Resolution', {
 
 export const TaskStatusEnum = builder.enumType('TaskStatus', {
   description: 'How a task stands after a result.',
-  values: enumValues(taskStatuses, {
+  values: toEnumValues(taskStatuses, {
     awaiting_input: 'It waits for the user.',
     errored: 'It stopped with an error.',
   }),

@@ -1,6 +1,6 @@
 import { builder } from '../graphql/builder.ts';
+import { createRecordInterfaceRef, createRecordRef } from '../graphql/record-refs.ts';
 import { resolveFrom, resolveRecord } from '../graphql/selected-properties.ts';
-import { recordInterfaceRef, recordRef } from '../graphql/record-refs.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import {
@@ -12,7 +12,7 @@ import type { SelectedNotification } from './notifications.ts';
 import { PlanRequested, QuestionRequested, TaskResult } from './payload.graphql.ts';
 import { requirePayload } from './payload.ts';
 
-const Task = recordRef<Notification, SelectedNotification>('NotificationTask').implement({
+const Task = createRecordRef<Notification, SelectedNotification>('NotificationTask').implement({
   description: 'The task that a notification is about.',
   fields: (t) => ({
     id: t.exposeID('taskId', { description: "The task's id." }),
@@ -22,59 +22,59 @@ const Task = recordRef<Notification, SelectedNotification>('NotificationTask').i
   }),
 });
 
-const UserNotification = recordInterfaceRef<Notification, SelectedNotification>('UserNotification').implement(
-  {
-    description: 'What every kind of notification has.',
-    fields: (t) => ({
-      id: t.exposeID('id', {
-        description: "Unique among the user's notifications, not among those of all users.",
-      }),
-      userId: t.exposeID('userId', { description: 'The user who owns the notification.' }),
-      kind: t.expose('kind', { type: NotificationKindEnum, description: 'What it is about.' }),
-      status: t.expose('status', { type: NotificationStatusEnum, description: 'How it stands.' }),
-      task: t.field({
-        type: Task,
-        description: 'The task it is about.',
-        ...resolveRecord,
-      }),
-      title: t.exposeString('title', { description: 'One line for people.' }),
-      previewText: t.exposeString('previewText', {
-        nullable: true,
-        description: 'The beginning of its text.',
-      }),
-      prUrl: t.exposeString('prUrl', { nullable: true, description: "The task's pull request." }),
-      projectName: t.exposeString('projectName', { nullable: true, description: "The project's name." }),
-      projectRepoUrl: t.exposeString('projectRepoUrl', {
-        nullable: true,
-        description: "The project's repository.",
-      }),
-      resolvedBy: t.expose('resolvedBy', {
-        type: ResolutionEnum,
-        nullable: true,
-        description: 'Why it was resolved; null while it never was.',
-      }),
-      occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened in the task.' }),
-      createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it reached the gateway.' }),
-      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
-      resolvedAt: t.expose('resolvedAt', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When it was resolved.',
-      }),
-      dismissedAt: t.expose('dismissedAt', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When it was dismissed.',
-      }),
+const UserNotification = createRecordInterfaceRef<Notification, SelectedNotification>(
+  'UserNotification',
+).implement({
+  description: 'What every kind of notification has.',
+  fields: (t) => ({
+    id: t.exposeID('id', {
+      description: "Unique among the user's notifications, not among those of all users.",
     }),
-  },
-);
+    userId: t.exposeID('userId', { description: 'The user who owns the notification.' }),
+    kind: t.expose('kind', { type: NotificationKindEnum, description: 'What it is about.' }),
+    status: t.expose('status', { type: NotificationStatusEnum, description: 'How it stands.' }),
+    task: t.field({
+      type: Task,
+      description: 'The task it is about.',
+      ...resolveRecord,
+    }),
+    title: t.exposeString('title', { description: 'One line for people.' }),
+    previewText: t.exposeString('previewText', {
+      nullable: true,
+      description: 'The beginning of its text.',
+    }),
+    prUrl: t.exposeString('prUrl', { nullable: true, description: "The task's pull request." }),
+    projectName: t.exposeString('projectName', { nullable: true, description: "The project's name." }),
+    projectRepoUrl: t.exposeString('projectRepoUrl', {
+      nullable: true,
+      description: "The project's repository.",
+    }),
+    resolvedBy: t.expose('resolvedBy', {
+      type: ResolutionEnum,
+      nullable: true,
+      description: 'Why it was resolved; null while it never was.',
+    }),
+    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened in the task.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it reached the gateway.' }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
+    resolvedAt: t.expose('resolvedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was resolved.',
+    }),
+    dismissedAt: t.expose('dismissedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was dismissed.',
+    }),
+  }),
+});
 
 function resolvePayload<Kind extends NotificationKind>(kind: Kind) {
   return resolveFrom<Notification>()(['kind', 'payload'], (row) => requirePayload(row, kind));
 }
 
-const PlanRequestedNotification = recordRef<Notification, SelectedNotification>(
+const PlanRequestedNotification = createRecordRef<Notification, SelectedNotification>(
   'PlanRequestedNotification',
 ).implement({
   description: "The task asks for a plan's approval.",
@@ -88,7 +88,7 @@ const PlanRequestedNotification = recordRef<Notification, SelectedNotification>(
   }),
 });
 
-const QuestionRequestedNotification = recordRef<Notification, SelectedNotification>(
+const QuestionRequestedNotification = createRecordRef<Notification, SelectedNotification>(
   'QuestionRequestedNotification',
 ).implement({
   description: 'The task asks questions.',
@@ -102,7 +102,7 @@ const QuestionRequestedNotification = recordRef<Notification, SelectedNotificati
   }),
 });
 
-const TaskFailedNotification = recordRef<Notification, SelectedNotification>(
+const TaskFailedNotification = createRecordRef<Notification, SelectedNotification>(
   'TaskFailedNotification',
 ).implement({
   description: 'The task failed.',
@@ -116,7 +116,7 @@ const TaskFailedNotification = recordRef<Notification, SelectedNotification>(
   }),
 });
 
-const TaskResponseReadyNotification = recordRef<Notification, SelectedNotification>(
+const TaskResponseReadyNotification = createRecordRef<Notification, SelectedNotification>(
   'TaskResponseReadyNotification',
 ).implement({
   description: 'The task has an answer.',

@@ -1,9 +1,9 @@
 import { accountRead, accountWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
-import { resolveRecord, selectedProperties } from '../graphql/selected-properties.ts';
-import { recordRef } from '../graphql/record-refs.ts';
+import { createRecordRef } from '../graphql/record-refs.ts';
 import { maxItems } from '../graphql/rules.ts';
+import { findSelectedProperties, resolveRecord } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
@@ -18,7 +18,7 @@ import {
   type SelectedNotification,
 } from './notifications.ts';
 
-const NotificationEdge = recordRef<Notification, SelectedNotification>('NotificationEdge').implement({
+const NotificationEdge = createRecordRef<Notification, SelectedNotification>('NotificationEdge').implement({
   description: 'A notification in a list.',
   fields: (t) => ({
     node: t.field({
@@ -61,10 +61,10 @@ builder.queryFields((t) => ({
     },
     resolve: (_root, { userId, first, after, last, before, ...filter }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
-      const reads = selectedProperties(info);
+      const selected = findSelectedProperties(info);
       return connect({ first, after, last, before }, listing, {
-        reads,
-        page: (page) => listNotifications(em, owner, filter, page, reads),
+        selected,
+        page: (page) => listNotifications(em, owner, filter, page, selected),
         totalCount: () => countNotifications(em, owner, filter),
         etag: () => readEntityTag(em, owner, 'notifications'),
         isId,

@@ -1,6 +1,6 @@
 import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { enumValues } from '../graphql/enum-values.ts';
+import { toEnumValues } from '../graphql/enum-values.ts';
 import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from '../notifications/notification-enums.graphql.ts';
 import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
@@ -36,7 +36,7 @@ const WorkspaceCount = builder
 
 const CredentialStateEnum = builder.enumType('EditorCredentialState', {
   description: 'How a stored credential stands.',
-  values: enumValues(credentialStates, {
+  values: toEnumValues(credentialStates, {
     connected: 'In use.',
     needs_reauth: 'Reported as failed.',
     unreadable: 'Its key is not configured.',
