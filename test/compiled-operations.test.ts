@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { INTERPRETED_FIRST } from '../src/graphql/execution/executor.ts';
+import { RUNS_BEFORE_COMPILATION } from '../src/graphql/execution/executor.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asPlatform, payloads, publish } from './support/records.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 /** Enough for an operation to be interpreted first and compiled then, and to run twice so. */
-const TIMES = INTERPRETED_FIRST + 2;
+const TIMES = RUNS_BEFORE_COMPILATION + 2;
 
 /** The different answers to a document that comes often. */
 async function answers(query: string, variables: Record<string, unknown> = {}) {
