@@ -3,7 +3,7 @@ import type { Path } from '../src/errors/gateway-errors.ts';
 import { valueAt } from '../src/errors/validation-issues.ts';
 import { toArguments, toBodyPath } from './wire.ts';
 
-/** The parts of a request that arguments are made of, checked and decoded. */
+/** The parts of a request that arguments come from, checked and decoded. */
 export type Parts = {
   path: Readonly<Record<string, string>>;
   query: Readonly<Record<string, readonly string[]>>;
@@ -16,7 +16,7 @@ export type Source =
   | { from: 'query'; name: string; shape: z.ZodEnum; description: string }
   | { from: 'body'; name: string };
 
-/** A source for every argument, nested as the arguments are. Read backwards it locates an error. */
+/** A source for every argument, nested as the arguments are. Read backwards, it locates an error. */
 export type Binding = { readonly [argument: string]: Source | Binding };
 
 /** A parameter of the path. */
@@ -24,7 +24,7 @@ export function path(name: string, description: string): Source {
   return { from: 'path', name, description };
 }
 
-/** A parameter of the query that may be repeated, each of the words of an enum. */
+/** A query parameter that can be repeated, with the values of an enum. */
 export function query(name: string, shape: z.ZodEnum, description: string): Source {
   return { from: 'query', name, shape, description };
 }
@@ -39,7 +39,7 @@ export function listSources(binding: Binding): Source[] {
   return Object.values(binding).flatMap((bound) => (isSource(bound) ? [bound] : listSources(bound)));
 }
 
-/** Forwards: the arguments that a request stands for. */
+/** Converts a request to arguments. */
 export function bindArguments(binding: Binding, parts: Parts, bodyShape: z.ZodObject | undefined) {
   const entries = Object.entries(binding).map(([name, bound]): [string, unknown] => [
     name,
@@ -62,7 +62,7 @@ function bindArgument(source: Source, parts: Parts, bodyShape: z.ZodObject | und
   }
 }
 
-/** Backwards: the place in the request that an argument's path came from. */
+/** Converts an argument's path to the location in the request that it came from. */
 export function locateArgument(binding: Binding, argument: Path, bodyShape: z.ZodObject | undefined): Path {
   const [step, ...rest] = argument;
   const bound = step === undefined ? undefined : binding[step];

@@ -8,14 +8,14 @@ import { headerRefs, quota } from './headers.ts';
 import { describeParameters } from './parameters.ts';
 import { type Json, reference } from './schemas.ts';
 
-/** The list is the one that the caller has. */
+/** The response if the client has the current list. */
 export const notModified = {
   description:
-    'The list is the one that `If-None-Match` names. There is no body. It counts as a read all the same.',
+    'The list has not changed since the `ETag` in `If-None-Match`. There is no body. The request counts as a read.',
   headers: headerRefs(...quota, 'ETag', 'Cache-Control'),
 };
 
-/** The shapes of a route's bodies by the names that {@link describeOperation} knows them by. */
+/** The shapes of a route's bodies by the names that {@link describeOperation} uses. */
 export function namedShapes({ field, summary, body, reply }: Route): Readonly<Record<string, z.ZodType>> {
   const answer =
     reply.name === undefined
@@ -42,7 +42,7 @@ export function describeOperation(
     summary: route.summary,
     description: [
       route.description,
-      `${describeAccess(access)} Counts against the limit of ${access.bucket}.`,
+      `${describeAccess(access)} Counts against the rate limit for ${access.bucket}.`,
       ...(route.isExtension ? [EXTENSION] : []),
     ].join('\n\n'),
     ...(route.isExtension && { 'x-extension': true }),
@@ -64,7 +64,7 @@ export function describeOperation(
   };
 }
 
-const EXTENSION = 'An extension: the specification of the service does not have it.';
+const EXTENSION = 'This operation is an extension of the specification.';
 
 function successResponse({ field, reply, paged }: Route, schemas: Readonly<Record<string, Json>>): Json {
   return {

@@ -41,14 +41,14 @@ export function platform(scope: Extract<Scope, `platform:${string}`>): Access {
 
 /** Describes what an operation requires, in Markdown; `takesUser` where its caller may name another user. */
 export function describeAccess({ scope, membership, otherUserScope }: Access, takesUser = false): string {
-  const other = takesUser && otherUserScope ? `; with \`userId\` of another user, \`${otherUserScope}\`` : '';
+  const other = takesUser && otherUserScope ? `, or \`${otherUserScope}\` if \`userId\` is another user` : '';
   const member = membership ? ' Requires membership in an organization.' : '';
   return `Requires the scope \`${scope}\`${other}.${member}`;
 }
 
 /**
- * What a root field declares.
- * @throws {Error} where it declares nothing; such a schema is not served
+ * Returns the access that a root field declares.
+ * @throws {Error} if it declares none; such a schema is not served
  */
 export function requireAccess(name: string, extensions: { access?: Access } | null | undefined): Access {
   if (extensions?.access === undefined) throw new Error(`The root field "${name}" declares no access.`);
@@ -56,8 +56,8 @@ export function requireAccess(name: string, extensions: { access?: Access } | nu
 }
 
 /**
- * Why a viewer may not ask for a field; undefined if they may. `args` is undefined while the arguments are unknown. A
- * missing scope comes before a missing membership.
+ * Returns the error that denies a viewer a field; undefined if access is allowed. `args` is undefined while the arguments
+ * are unknown. A missing scope is reported before a missing membership.
  */
 export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): GatewayError | undefined {
   if (viewer === anonymous) return new UnauthenticatedError(false, 'introspection alone needs no token');

@@ -57,12 +57,12 @@ function toPage(
 ): Page & { limit: number } {
   const issues: ValidationIssue[] = [];
   if (first != null && last != null) {
-    issues.push({ path: ['last'], message: 'must not be given together with first', value: last });
+    issues.push({ path: ['last'], message: 'must not be combined with first', value: last });
   }
   const position = (argument: string, cursor: string | null | undefined) => {
     const found = cursor == null ? undefined : parsePosition(cursor);
     if (cursor != null && !(found && isId(found.id))) {
-      issues.push({ path: [argument], message: 'is not a cursor of this list', value: cursor });
+      issues.push({ path: [argument], message: 'must be a cursor of this list', value: cursor });
     }
     return found;
   };
@@ -80,17 +80,19 @@ function toPage(
 type ListedRecord = Selected<Position, 'id'>;
 
 const PageInfo = builder.objectRef<Connection<ListedRecord>>('PageInfo').implement({
-  description: 'Where a page lies in its list.',
+  description: 'The position of a page in its list.',
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether records follow this page.' }),
-    hasPreviousPage: t.exposeBoolean('hasPreviousPage', { description: 'Whether records precede it.' }),
+    hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
+      description: 'Whether records precede this page.',
+    }),
     startCursor: t.string({
-      description: 'Cursor of the first record; null on an empty page.',
+      description: 'Cursor of the first record. `null` on an empty page.',
       nullable: true,
       resolve: ({ nodes }) => cursorAt(nodes, 0),
     }),
     endCursor: t.string({
-      description: 'Cursor of the last record; null on an empty page.',
+      description: 'Cursor of the last record. `null` on an empty page.',
       nullable: true,
       resolve: ({ nodes }) => cursorAt(nodes, -1),
     }),
@@ -107,7 +109,7 @@ function cursorAt(nodes: readonly ListedRecord[], index: number): string | undef
 
 /** The field `cursor` of every edge. */
 export const cursorField = {
-  description: 'Where it stands, for `after` and `before`.',
+  description: 'Cursor of the record, for `after` and `before`.',
   ...resolveFrom<Position>()(['id', 'createdAt'], formatPosition),
 };
 
@@ -117,34 +119,34 @@ export function connectionType<Node extends ListedRecord>(
   { node, edge }: { node: OutputRef<Node>; edge: OutputRef<Node> },
 ) {
   return builder.objectRef<Connection<Node>>(`${name}Connection`).implement({
-    description: 'A page of a list, newest first.',
+    description: 'A page of a list, newest records first.',
     fields: (t) => ({
       nodes: t.field({
         type: [node],
-        description: 'The records.',
+        description: 'The records of the page.',
         extensions: readsBelow,
         resolve: ({ nodes }) => nodes,
       }),
       edges: t.field({
         type: [edge],
-        description: 'The records with cursors.',
+        description: 'The records of the page, each with its cursor.',
         extensions: readsBelow,
         resolve: ({ nodes }) => nodes,
       }),
       pageInfo: t.field({
         type: PageInfo,
-        description: 'Where the page lies.',
+        description: 'The position of the page in the list.',
         extensions: reads<Position>('id', 'createdAt'),
         resolve: (page) => page,
       }),
       totalCount: t.int({
-        description: 'How many records the whole list has; counted only when asked for.',
+        description: 'The number of records on all pages. Counted only if it is selected.',
         extensions: reads(),
         resolve: ({ totalCount }, _args, { readTurns, viewer }) => readTurns.take(viewer.userId, totalCount),
       }),
       etag: t.string({
         description:
-          'Entity tag of the whole list, without filters. Every change to a record of the list changes it. The REST ' +
+          'Entity tag of the whole list, without filters. It changes whenever a record of the list changes. The REST ' +
           'API returns it as `ETag`.',
         extensions: reads<List<Node>>('etag'),
         resolve: ({ etag }) => etag(),
@@ -157,14 +159,14 @@ export function connectionType<Node extends ListedRecord>(
 export function pageArguments() {
   return builder.args((t) => ({
     first: t.int({
-      description: `How many from the start, 1 to ${MAX_PAGE_SIZE}; ${DEFAULT_PAGE_SIZE} unless told.`,
+      description: `The number of records to return from the start, 1 to ${MAX_PAGE_SIZE}. Defaults to ${DEFAULT_PAGE_SIZE}.`,
       validate: wholeNumberRule(1, MAX_PAGE_SIZE),
     }),
-    after: t.string({ description: 'Only what follows this cursor.' }),
+    after: t.string({ description: 'Returns only records after this cursor.' }),
     last: t.int({
-      description: `How many from the end, 1 to ${MAX_PAGE_SIZE}.`,
+      description: `The number of records to return from the end, 1 to ${MAX_PAGE_SIZE}. Cannot be combined with \`first\`.`,
       validate: wholeNumberRule(1, MAX_PAGE_SIZE),
     }),
-    before: t.string({ description: 'Only what precedes this cursor.' }),
+    before: t.string({ description: 'Returns only records before this cursor.' }),
   }));
 }

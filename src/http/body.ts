@@ -6,8 +6,8 @@ import { BadRequestError, formatLocation, type Path } from '../errors/gateway-er
 const MAX_BODY_BYTES = 1_048_576;
 const TOO_LARGE = `is larger than ${MAX_BODY_BYTES} bytes`;
 
-/** Deeper JSON than anybody writes, and far less than what exhausts a stack where it is written out again. */
-const DEEPEST = 256;
+/** Far below the depth at which serializing the value exhausts the stack. */
+const MAX_DEPTH = 256;
 
 const readRaw = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
 
@@ -48,14 +48,14 @@ export function parseJson(text: string, path: Path): unknown {
     throw badRequest(path, 'is not JSON');
   }
   // Every level takes two characters.
-  if (text.length > 2 * DEEPEST && isTooDeep(value))
-    throw badRequest(path, `is nested deeper than ${DEEPEST} levels`);
+  if (text.length > 2 * MAX_DEPTH && isTooDeep(value))
+    throw badRequest(path, `is nested deeper than ${MAX_DEPTH} levels`);
   return value;
 }
 
 function isTooDeep(value: unknown): boolean {
   let level = [value];
-  for (let depth = 0; depth <= DEEPEST && level.length > 0; depth += 1) {
+  for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth += 1) {
     level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
   }
   return level.length > 0;
@@ -63,9 +63,10 @@ function isTooDeep(value: unknown): boolean {
 
 function checkContentType(contentType: string | undefined): void {
   const [type, ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
-  if (type !== 'application/json') throw badBody('needs the header Content-Type: application/json');
+  if (type !== 'application/json') throw badBody('must be sent with Content-Type: application/json');
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
-  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) throw badBody('must be in UTF-8');
+  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))
+    throw badBody('must be encoded in UTF-8');
 }
 
 /** Almost all bodies come as they are. */
@@ -110,7 +111,7 @@ function describeReason(error: unknown): string {
     case 'entity.too.large':
       return TOO_LARGE;
     case 'encoding.unsupported':
-      return 'has an unknown Content-Encoding';
+      return 'has an unsupported Content-Encoding';
     default:
       return 'cannot be read';
   }

@@ -9,29 +9,35 @@ import { NotificationKindEnum } from './notification-enums.graphql.ts';
 const KindCount = builder
   .objectRef<{ kind: NotificationKind; count: number }>('NotificationKindCount')
   .implement({
-    description: 'Notifications of one kind.',
+    description: 'The number of active notifications of one kind.',
     fields: (t) => ({
-      kind: t.expose('kind', { type: NotificationKindEnum, description: 'The kind.' }),
-      count: t.exposeInt('count', { description: 'How many.' }),
+      kind: t.expose('kind', { type: NotificationKindEnum, description: 'The kind of the notifications.' }),
+      count: t.exposeInt('count', { description: 'The number of active notifications.' }),
     }),
   });
 
 export const Counts = builder.objectRef<ActiveCounts>('NotificationCounts').implement({
-  description: 'How many notifications wait for the user.',
+  description: "The numbers of a user's active notifications.",
   fields: (t) => ({
-    total: t.exposeInt('total', { description: 'In all.' }),
-    byKind: t.expose('byKind', { type: [KindCount], description: 'By kind, every kind.' }),
+    total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
+    byKind: t.expose('byKind', {
+      type: [KindCount],
+      description: 'The number of active notifications of each kind, zeros included.',
+    }),
   }),
 });
 
 const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('NotificationCountsNow').implement({
-  description: 'How many notifications wait for the user, and where changes go on from there.',
+  description: "The numbers of a user's active notifications, and the cursor to receive changes from.",
   fields: (t) => ({
-    total: t.exposeInt('total', { description: 'In all.' }),
-    byKind: t.expose('byKind', { type: [KindCount], description: 'By kind, every kind.' }),
+    total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
+    byKind: t.expose('byKind', {
+      type: [KindCount],
+      description: 'The number of active notifications of each kind, zeros included.',
+    }),
     cursor: t.exposeString('cursor', {
       description:
-        'For `notificationEvents(after:)`. Where it is asked for in a request before the list’s, no change between the two is lost; fields of one request are read at the same time.',
+        'Cursor for the argument `after` of `notificationEvents`. Query it in a separate request, before the list, so that no change in between is lost. Fields of one request are read at the same time.',
     }),
   }),
 });
@@ -41,7 +47,7 @@ builder.queryField('notificationCounts', (t) =>
     access: accountRead,
     type: CountsNow,
     nullable: true,
-    description: "How many of a user's notifications are active.",
+    description: "Returns the numbers of a user's active notifications.",
     args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;

@@ -18,7 +18,7 @@ import {
 } from './notifications.ts';
 
 const NotificationEdge = recordRef<Notification, SelectedNotification>('NotificationEdge').implement({
-  description: 'A notification in a list.',
+  description: 'A notification in a list, with its cursor.',
   fields: (t) => ({
     node: t.field({
       type: NotificationUnion,
@@ -39,18 +39,18 @@ builder.queryFields((t) => ({
     access: accountRead,
     type: NotificationConnection,
     nullable: true,
-    description: "A user's notifications, newest first.",
+    description: "Returns a user's notifications, newest first.",
     args: {
       ...pageArguments(),
       userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }),
       status: t.arg({
         type: [NotificationStatusEnum],
-        description: 'Only these statuses.',
+        description: 'Filter by status. Defaults to all statuses.',
         validate: maxItems(100),
       }),
       kind: t.arg({
         type: [NotificationKindEnum],
-        description: 'Only these kinds.',
+        description: 'Filter by kind. Defaults to all kinds.',
         validate: maxItems(100),
       }),
     },
@@ -70,23 +70,26 @@ builder.queryFields((t) => ({
     access: accountRead,
     type: NotificationUnion,
     nullable: true,
-    description: 'One notification of the caller.',
-    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
+    description: 'Returns a notification of the caller.',
+    args: { id: t.arg.id({ required: true, description: "The notification's ID." }) },
     resolve: (_root, { id }, { em, viewer }) => findNotification(em, viewer.userId, id),
   }),
 }));
 
 const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
-  description: 'Which notification to dismiss.',
-  fields: (t) => ({ id: t.id({ required: true, description: 'Its id.' }) }),
+  description: 'The notification to dismiss.',
+  fields: (t) => ({ id: t.id({ required: true, description: "The notification's ID." }) }),
 });
 
 const DismissNotificationPayload = builder
   .objectRef<{ notification: Notification }>('DismissNotificationPayload')
   .implement({
-    description: 'The dismissed notification.',
+    description: 'Result of dismissing a notification.',
     fields: (t) => ({
-      notification: t.expose('notification', { type: NotificationUnion, description: 'As it is now.' }),
+      notification: t.expose('notification', {
+        type: NotificationUnion,
+        description: 'The dismissed notification.',
+      }),
     }),
   });
 
@@ -95,8 +98,14 @@ builder.mutationFields((t) => ({
     access: accountWrite,
     type: DismissNotificationPayload,
     nullable: true,
-    description: 'Puts a notification away, whatever its status; once more changes nothing.',
-    args: { input: t.arg({ type: DismissNotificationInput, required: true, description: 'Which one.' }) },
+    description: 'Dismisses a notification, whatever its status. Dismissing it again changes nothing.',
+    args: {
+      input: t.arg({
+        type: DismissNotificationInput,
+        required: true,
+        description: 'The notification to dismiss.',
+      }),
+    },
     resolve: async (_root, { input }, context) => ({
       notification: await dismissNotification(context, context.viewer.userId, input.id, context.now),
     }),

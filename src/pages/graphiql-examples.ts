@@ -1,20 +1,20 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
-/** One operation to try, with its comment; it works on the records of `npm run seed -- --user alice`. */
+/** An operation to try, with its comment. It uses the records of `npm run seed -- --user alice`. */
 export type Example = {
-  /** Whose example it is, as GraphiQL's menu says it. */
+  /** The kind of caller, as GraphiQL's menu names it. */
   group: string;
-  /** The file's name without its ending. */
+  /** The file's name without its extension. */
   name: string;
   query: string;
-  /** JSON text, empty where the operation takes none. */
+  /** JSON, empty if the operation takes no variables. */
   variables: string;
 };
 
-/** The folders of `examples/` in the order of the menu, and what it calls them. */
+/** The folders of `examples/` in the order of the menu, with its labels. */
 const groups = { 'web-app': 'Web app', platform: 'Platform services', dashboard: 'Dashboards' };
 
-/** Reads `examples/`: a `.graphql` file each, and a `.json` file of the same name where it takes variables. */
+/** Reads `examples/`: a `.graphql` file each, and a `.json` file of the same name if it takes variables. */
 export function readExamples(): Example[] {
   return Object.entries(groups).flatMap(([folder, group]) => {
     const place = new URL(`../../examples/${folder}/`, import.meta.url);

@@ -4,17 +4,18 @@ import { type PageFiles, renderHtml } from './page.ts';
 /** The names of the editors' worker scripts, each relative to the boot script's address. */
 export type WorkerFiles = { editorWorkerService: string; json: string; graphql: string };
 
-// The editor reads JSON with comments. The header stays commented out until there is a token: a placeholder would be
-// sent as it stands, and the introspection behind the documentation would be refused along with it.
+// The editor reads JSON with comments. A placeholder token would be sent, and introspection would be rejected with it, so
+// the header is commented out.
 const headersWithoutToken = `{
-  // With a token, take the slashes away. In development this prints one:
+  // To send a token, insert it below and remove the slashes.
+  // In development, this command prints one:
   // npm run -s token -- --sub alice --org acme
   // "Authorization": "Bearer <token>"
 }`;
 
 /**
- * The HTML of GraphiQL, with or without a token for its header editor.
- * @param token a JWT, which needs no escaping: it is letters, digits, `-`, `_` and `.` (RFC 7515, section 7.1)
+ * Renders the HTML of GraphiQL, with or without a token for its header editor.
+ * @param token a JWT, which needs no escaping: it consists of letters, digits, `-`, `_` and `.` (RFC 7515, section 7.1)
  */
 export function renderPage({ script, style, icon, boot }: PageFiles, token: string | null): string {
   return renderHtml({
@@ -23,22 +24,23 @@ export function renderPage({ script, style, icon, boot }: PageFiles, token: stri
     style,
     scripts: [boot, script],
     body: `  <body class="no-focus-outline">
-    <noscript>GraphiQL needs JavaScript.</noscript>
+    <noscript>GraphiQL requires JavaScript.</noscript>
     <div id="root"${token === null ? '' : ` data-token="${token}"`}></div>
   </body>`,
   });
 }
 
 /**
- * The script that starts GraphiQL in the page. It runs before GraphiQL's own script, which looks for MonacoEnvironment
- * while it loads, and draws when both have run. Without an `endpoint` GraphiQL asks the page's own address.
+ * Renders the script that starts GraphiQL in the page. It runs before GraphiQL's own script, which reads
+ * MonacoEnvironment while it loads, and renders the page once both have run. GraphiQL's `endpoint` defaults to the page's
+ * address.
  */
 export function renderBootScript(workers: WorkerFiles, examples: readonly Example[]): string {
   const options = {
     defaultQuery: examples.find(({ name }) => name === 'inbox')?.query,
     defaultEditorToolsVisibility: 'headers',
     shouldPersistHeaders: false,
-    // Subscriptions too: by itself they go by GET, with the query and its variables in the address.
+    // By default GraphiQL sends subscriptions with GET, with the query and its variables in the URL.
     method: 'POST',
   };
   return `'use strict';
@@ -53,7 +55,7 @@ self.MonacoEnvironment = {
   getWorkerUrl: (moduleId, label) => new URL(workers[label], base).href,
 };
 
-// By itself every edit goes into the page's address, and from there into histories and logs.
+// By default GraphiQL writes every edit into the page's URL, which histories and logs contain.
 options.onEditQuery = () => {};
 
 addEventListener('DOMContentLoaded', () => {
@@ -64,13 +66,13 @@ addEventListener('DOMContentLoaded', () => {
       ? headersWithoutToken
       : JSON.stringify({ Authorization: 'Bearer ' + token }, null, 2);
 
-  const asked = new URLSearchParams(location.search).get('example');
-  const example = examples.find(({ name }) => name === asked);
+  const requested = new URLSearchParams(location.search).get('example');
+  const example = examples.find(({ name }) => name === requested);
   if (example !== undefined) {
     options.query = example.query;
     options.variables = example.variables;
     if (example.variables !== '') options.defaultEditorToolsVisibility = 'variables';
-    // Loading the page again must not open the example once more.
+    // Reloading the page must not open the example again.
     history.replaceState(null, '', location.pathname);
   }
 
@@ -78,7 +80,7 @@ addEventListener('DOMContentLoaded', () => {
   YogaGraphiQL.renderYogaGraphiQL(root, options);
 });
 
-/** The page's name, and a menu that opens an example in a tab of its own. */
+/** Renders the page's name, and a menu that opens an example. */
 function renderTitle() {
   const { createElement } = React;
   const groups = Object.entries(Object.groupBy(examples, ({ group }) => group));

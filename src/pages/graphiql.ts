@@ -8,7 +8,7 @@ import { renderPage } from './graphiql-page.ts';
 import type { PageToken } from './graphiql-token.ts';
 import { sendAsset, sendPage } from './page.ts';
 
-/** Answers the GraphiQL page and its assets, and hands any other request on. */
+/** Serves the GraphiQL page and its assets, and passes on any other request. */
 export type Graphiql = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -19,17 +19,18 @@ const pagePath = '/graphql';
 const assetsPath = '/graphql/assets/';
 
 /**
- * Serves GraphiQL from this process alone. Its files are prepared when somebody first asks for them, in about half a
- * second and a process of its own; about 12 MB are kept from then on. The page's header editor holds what `token` makes.
+ * Serves GraphiQL without files from other hosts. Its files are prepared on the first request, in a process of their own,
+ * which takes about half a second; they take about 12 MB of memory from then on. `token` creates the token in the page's
+ * header editor.
  */
 export function createGraphiql(token?: PageToken): Graphiql {
   const files = lazy(prepare);
 
   async function answerPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const page = renderPage((await files()).files, (await token?.(request)) ?? null);
-    // The same address answers GraphQL.
+    // The same path serves the GraphQL API.
     response.appendHeader('Vary', 'Accept');
-    // It may hold a token.
+    // The page may contain a token.
     sendPage(response, page, 'no-store');
   }
 
@@ -55,7 +56,7 @@ export function createGraphiql(token?: PageToken): Graphiql {
   };
 }
 
-/** @throws {Error} when the files cannot be prepared */
+/** @throws {Error} if the files cannot be prepared */
 function prepare(): Promise<Prepared> {
   const child = fork(new URL('./graphiql-assets.ts', import.meta.url), {
     env: {},
@@ -65,12 +66,14 @@ function prepare(): Promise<Prepared> {
   return new Promise((resolve, reject) => {
     child.once('message', resolve);
     child.once('error', reject);
-    // Unlike its exit, the end of the channel cannot overtake a message.
-    child.once('disconnect', () => reject(new Error('GraphiQL: the process preparing its files sent none')));
+    // Unlike `exit`, `disconnect` is emitted after every message.
+    child.once('disconnect', () =>
+      reject(new Error('GraphiQL: the process that prepares its files exited without sending them')),
+    );
   });
 }
 
-/** What this address serves. A client without a preference is a program, and gets the first. */
+/** The media types of this path. A client without a preference is a program and gets the first. */
 const mediaTypes = ['application/json', 'application/graphql-response+json', 'text/html'];
 
 function prefersPage(request: IncomingMessage): boolean {

@@ -1,6 +1,6 @@
 import { type PageFiles, renderHtml } from './page.ts';
 
-/** The HTML of the REST reference. */
+/** Renders the HTML of the REST reference. */
 export function renderPage({ script, style, icon, boot }: PageFiles): string {
   return renderHtml({
     title: 'REST reference',
@@ -8,21 +8,21 @@ export function renderPage({ script, style, icon, boot }: PageFiles): string {
     style,
     scripts: [script, boot],
     body: `  <body>
-    <noscript>The reference needs JavaScript. The document itself is <a href="openapi.json">openapi.json</a>.</noscript>
+    <noscript>This page requires JavaScript. The OpenAPI document is at <a href="openapi.json">openapi.json</a>.</noscript>
     <div id="root"></div>
   </body>`,
   });
 }
 
-/** The script that draws the reference. It runs when Swagger UI's own script has. */
+/** The script that renders the reference. It runs after Swagger UI's own script. */
 export const bootScript = `'use strict';
 const address = new URL('openapi.json', document.baseURI);
 
 (async () => {
   const spec = await (await fetch(address)).json();
-  // The page may be open at another address than the configured one, and may call its own alone.
+  // The page can be open at another address than the configured one, and may call only its own origin.
   spec.servers = [{ url: new URL('.', address).href.replace(/\\/$/, '') }];
-  spec.info.description += '\\n\\nThis page as a document: [openapi.json](' + address.href + ')';
+  spec.info.description += '\\n\\nThe OpenAPI document: [openapi.json](' + address.href + ')';
   SwaggerUIBundle({
     spec,
     dom_id: '#root',
@@ -30,7 +30,7 @@ const address = new URL('openapi.json', document.baseURI);
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
     showExtensions: true,
-    // What is left undefined is asked of a service of Swagger's.
+    // If it is undefined, Swagger UI calls an external validator.
     validatorUrl: null,
   });
 })();

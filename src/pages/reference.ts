@@ -8,15 +8,15 @@ import { bootScript, renderPage } from './reference-page.ts';
 /** The page, and its files by name. */
 type Docs = { page: string; assets: Assets };
 
-/** Answers a request, or hands it on. */
+/** Handles a request, or passes it on. */
 type Answer = (request: IncomingMessage, response: ServerResponse, next: () => void) => Promise<void>;
 
-/** The addresses of the page and of its files. */
+/** The paths of the page and of its files. */
 export const REFERENCE_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
 
 /**
- * Answers the reference of the REST face for people: Swagger UI on `openapi.json`, served from this process alone. Its
- * files are read when they are first asked for; about 2.5 MB are kept from then on.
+ * Serves the reference of the REST API: Swagger UI with `openapi.json`, without files from other hosts. Its files are read
+ * on the first request and take about 2.5 MB of memory from then on.
  */
 export function serveReference(): Answer {
   const open = lazy(prepare);

@@ -19,7 +19,7 @@ const LATEST = new Date('9999-12-31T23:59:59.999Z');
 const Rfc3339 = z.iso.datetime({ offset: true });
 
 /** The rule of times, as error items state it. */
-export const TIME_RULE = 'must be an RFC 3339 time, for example 2026-01-31T09:30:00.000Z';
+export const TIME_RULE = 'must be an RFC 3339 timestamp, for example 2026-01-31T09:30:00.000Z';
 
 /** Reads a time with any offset, in the years 1 to 9999; undefined for any other value. */
 export function parseTime(value: unknown): Time | undefined {
