@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import main from './vitest.config.ts';
 
-/** Tests that run foreign programs: clients that are generated in other languages, and a tester of APIs. */
+/** Tests that run programs npm does not install: generated clients, an API tester, a browser, systemd, image builds. */
 export default defineConfig({
   test: { ...main.test, include: ['test/foreign/**/*.test.ts'], exclude: [], fileParallelism: false },
 });

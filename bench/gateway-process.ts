@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
 /** A start script: variables, `node`, and what it is given. */
-const Start = /^((?:\w+=\S+ )*)node (.+)$/;
+const Start = /^(?:exec env )?((?:\w+=\S+ )*)node (.+)$/;
 const Package = z.object({ scripts: z.object({ start: z.string().regex(Start) }) });
 
 /**

@@ -1,5 +1,6 @@
 /** A query or mutation of the schema. Written by `npm run schema`. */
 export type RootField =
+  | 'claimEditorCredentialRefresh'
   | 'deleteEditorAuth'
   | 'deleteUser'
   | 'deleteWorkspace'

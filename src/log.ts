@@ -17,10 +17,11 @@ export function createLog(level: string, destination: DestinationStream): Log {
   );
 }
 
-/** Changes and reads of credentials, and deletions of users. */
+/** Changes, reads and claims of credentials, and deletions of users. */
 export type AuditedEvent =
   | 'editor_credential.stored'
   | 'editor_credential.read'
+  | 'editor_credential.claimed'
   | 'editor_credential.refreshed'
   | 'editor_credential.deleted'
   | 'user.deleted';

@@ -8,7 +8,7 @@ import { addProcessMetrics } from './metrics/process-metrics.ts';
 import { startDatabaseServer } from './postgres/start-postgres.ts';
 import { collectWhenIdle } from './process/idle-collection.ts';
 import { openLogOutput } from './process/log-output.ts';
-import { startLines } from './process/start-lines.ts';
+import { listStartLines } from './process/start-lines.ts';
 import { awaitStopSignal, endProcessAfter } from './process/stop-signal.ts';
 import { startServer } from './server.ts';
 
@@ -47,7 +47,7 @@ async function main(): Promise<void> {
         addProcessMetrics(gateway.metrics);
         addLogMetrics(gateway.metrics, output);
       }
-      for (const line of startLines(config, gateway)) say(line);
+      for (const line of listStartLines(config, gateway)) say(line);
       const loss = await Promise.race([stopping, server.lost]);
       if (loss !== undefined) endProcessAfter(maxStopMs);
       await gateway.close(loss === undefined ? config.shutdownGraceMs : 0);

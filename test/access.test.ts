@@ -45,6 +45,7 @@ const access: Readonly<Record<string, Access>> = {
   resolveNotifications: { opens: [platformWrite], member: false },
   editorCredential: { opens: [credentials], member: false },
   refreshEditorCredential: { opens: [credentials], member: false },
+  claimEditorCredentialRefresh: { opens: [credentials], member: false },
   statistics: { opens: [platformRead], member: false },
 };
 

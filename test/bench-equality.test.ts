@@ -21,12 +21,14 @@ beforeAll(async () => {
   await fill(client, 200);
   const issuer = await createIssuer();
   callers = await signCallers(client, issuer);
-  for (const name of contenders) {
-    servers.set(name, await startContender(name, { databaseUrl: database.url, issuer }));
-  }
+  await Promise.all(
+    contenders.map(async (name) => {
+      servers.set(name, await startContender(name, { databaseUrl: database.url, issuer }));
+    }),
+  );
 });
 afterAll(async () => {
-  for (const server of servers.values()) await server.stop();
+  await Promise.all([...servers.values()].map((server) => server.stop()));
   await client.end();
   await database.drop();
 });

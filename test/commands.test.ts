@@ -4,6 +4,7 @@ import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { graphql, rest } from './support/client.ts';
+import { copyCluster } from './support/cluster.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { type GatewayProcess, runProcess, startGatewayProcess, withoutPlace } from './support/process.ts';
 import { readSettings } from './support/settings-file.ts';
@@ -16,6 +17,7 @@ let gateway: GatewayProcess;
 beforeAll(async () => {
   folder = await makeFolder();
   settings = { DATA_DIR: join(folder, 'data') };
+  await copyCluster(settings.DATA_DIR);
   gateway = await startGatewayProcess({
     ...settings,
     AUTH_AUDIENCE: 'here',

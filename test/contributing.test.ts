@@ -43,7 +43,8 @@ test('the worked example of CONTRIBUTING.md fits the code: it has the right type
   const include = blocks.map(({ path }) => path).filter((path) => /^(src|rest)\//.test(path));
   await writeFile(join(folder, 'example.json'), JSON.stringify({ extends: './tsconfig.json', include }));
   await run('src/commands/print-schema.ts');
-  await run('node_modules/typescript/bin/tsc', '-p', 'example.json');
+  // Several checkers at once check much twice.
+  await run('node_modules/typescript/bin/tsc', '--singleThreaded', '-p', 'example.json');
   const schema = await readFile(join(folder, 'schema.graphql'), 'utf8');
   expect(schema).toMatch(/addFavoriteProject\(/);
   expect(schema).toMatch(/favoriteProjects: \[FavoriteProject!\]/);

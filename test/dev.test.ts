@@ -4,9 +4,10 @@ import { appendFile, cp, readFile, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { copyCluster } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { follow, type Process, runProcess } from './support/process.ts';
+import { compileCache, follow, type Process, runProcess } from './support/process.ts';
 import { freePort } from './support/redis.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
@@ -27,7 +28,9 @@ beforeAll(async () => {
   await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'));
   const port = String(await freePort());
   address = `http://127.0.0.1:${port}`;
-  environment = { PORT: port, DATA_DIR: join(folder, 'data'), GRAPHIQL: 'false' };
+  const dataDir = join(folder, 'data');
+  await copyCluster(dataDir);
+  environment = { NODE_COMPILE_CACHE: compileCache, PORT: port, DATA_DIR: dataDir, GRAPHIQL: 'false' };
 });
 afterAll(async () => {
   await Promise.all(running.map((process) => process.stop()));

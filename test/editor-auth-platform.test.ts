@@ -17,6 +17,8 @@ const second = { accessToken: 'second-access', refreshToken: 'second-refresh' };
 
 const CREDENTIAL =
   'query ($userId: ID!) { editorCredential(userId: $userId) { version accessToken refreshToken } }';
+const CREDENTIAL_STATE =
+  'query ($userId: ID!) { editorCredential(userId: $userId) { needsReauth reauthReason } }';
 const REFRESH = `mutation ($input: RefreshEditorCredentialInput!) {
   refreshEditorCredential(input: $input) { version }
 }`;
@@ -74,6 +76,17 @@ test('a failure of the current version is noted, and the answer is the new state
     editorAuth: { auth: { type: 'SUBSCRIPTION' }, needsReauth: true, reauthReason: 'REFRESH_FAILED' },
   });
   expect(await credential('failed')).toEqual({ version, ...first });
+});
+
+test('a pair is read with its failure until another is stored', async () => {
+  const state = async () =>
+    (await asPlatform(gateway, CREDENTIAL_STATE, { userId: 'seen' })).editorCredential;
+  const version = await store('seen');
+  expect(await state()).toEqual({ needsReauth: false, reauthReason: null });
+  await report('seen', version, 'TOKEN_REVOKED');
+  expect(await state()).toEqual({ needsReauth: true, reauthReason: 'TOKEN_REVOKED' });
+  await store('seen');
+  expect(await state()).toEqual({ needsReauth: false, reauthReason: null });
 });
 
 test('a later report replaces the reason', async () => {
@@ -134,12 +147,30 @@ test('a refresh of a version that is no longer current is a conflict and changes
   expect(await row('stale')).toEqual(before);
 });
 
-test('the same refreshed pair sent again returns its version and changes nothing', async () => {
+test('the same refresh sent again returns the version that it stored and changes nothing', async () => {
   const version = await store('again');
   const next = await refresh('again', version);
+  await report('again', next);
   const before = await row('again');
   expect(await refresh('again', version)).toBe(next);
   expect(await row('again')).toEqual(before);
+});
+
+test.each<[what: string, change: (user: string, refreshed: string) => Promise<unknown>]>([
+  ['refreshed again to the same pair', (user, refreshed) => refresh(user, refreshed)],
+  ['stored by its user', (user) => store(user, second)],
+  ['deleted', (user) => remove(user)],
+])('a refresh sent again after the pair was %s is a conflict', async (user, change) => {
+  const version = await store(user);
+  await change(user, await refresh(user, version));
+  await refusedRefresh(user, version);
+});
+
+test('the current pair sent as a refresh of any other version is a conflict', async () => {
+  const version = await store('other');
+  await store('other', second);
+  await refusedRefresh('other', version);
+  await refusedRefresh('other', randomUUIDv7());
 });
 
 test('a refresh never brings a deleted pair back', async () => {

@@ -1,18 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmod,
-  cp,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  realpath,
-  rm,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
@@ -29,6 +17,8 @@ import {
   runProgram,
   startProgram,
 } from '../src/postgres/embedded-programs.ts';
+import { copyCluster } from './support/cluster.ts';
+import { makeFolder } from './support/folder.ts';
 
 vi.setConfig({ testTimeout: 30_000, hookTimeout: 30_000 });
 
@@ -239,16 +229,18 @@ async function runAll(actions: (() => Promise<unknown>)[]): Promise<void> {
 
 let used: Promise<string> | undefined;
 
-/** A data directory that tests share, for it takes a while to make one; no server runs on it. */
+/** A data directory with a cluster that tests share; no server runs on it. */
 function usedDirectory(): Promise<string> {
-  used ??= dataDirectory(0o755, lastCleanUps);
+  used ??= dataDirectory(0o755, lastCleanUps).then(async (dataDir) => {
+    await copyCluster(dataDir);
+    return dataDir;
+  });
   return used;
 }
 
 /** A new data directory, in a folder of the given mode. */
 async function dataDirectory(mode = 0o755, removals = cleanUps): Promise<string> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'embedded-postgres-')));
-  await chmod(folder, mode);
+  const folder = await makeFolder(mode);
   const dataDir = join(folder, 'data');
   await mkdir(dataDir);
   removals.push(async () => {

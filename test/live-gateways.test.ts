@@ -11,28 +11,27 @@ import { publish } from './support/records.ts';
 let folder: string;
 let database: TestDatabase;
 let settings: Record<string, string>;
-const running: GatewayProcess[] = [];
-
-async function start(count: number): Promise<GatewayProcess[]> {
-  const gateways = await Promise.all(Array.from({ length: count }, () => startGatewayProcess(settings)));
-  running.push(...gateways);
-  return gateways;
-}
+let first: GatewayProcess;
+let second: GatewayProcess;
+let third: GatewayProcess;
 
 beforeAll(async () => {
   folder = await makeFolder();
   database = await createTestDatabase();
   settings = { ...settingsFor(database), DATA_DIR: folder, LOG_LEVEL: 'error' };
+  [first, second, third] = await Promise.all([
+    startGatewayProcess(settings),
+    startGatewayProcess(settings),
+    startGatewayProcess(settings),
+  ]);
 });
 afterAll(async () => {
-  await Promise.all(running.map((gateway) => gateway.stop('SIGKILL')));
+  await Promise.all([first, second, third].map((gateway) => gateway.stop('SIGKILL')));
   await database.drop();
   await removeFolder(folder);
 });
 
 test('what changes through one gateway reaches the subscribers of all; one that is killed in a burst loses nobody anything', async () => {
-  const [first, second, third] = await start(3);
-  if (!first || !second || !third) throw new Error('There are three.');
   const everywhere = [first, second, third];
   const inboxes = everywhere.map(() => createInbox('alice'));
   await Promise.all(inboxes.map((inbox, index) => inbox.follow(everywhere[index] ?? first)));
@@ -60,30 +59,25 @@ test('what changes through one gateway reaches the subscribers of all; one that 
 });
 
 test('a client that was away while gateways came and went goes on with its cursor at any of them', async () => {
-  const [before] = await start(1);
-  if (!before) throw new Error('There is one.');
-  const inbox = createInbox('bob', await presentCursor(before, 'bob'));
-  await inbox.follow(before);
-  await publish(before, 'bob');
+  const inbox = createInbox('bob', await presentCursor(second, 'bob'));
+  await inbox.follow(second);
+  await publish(second, 'bob');
   await inbox.settles(database);
-  await before.stop('SIGKILL');
+  await second.stop('SIGKILL');
   inbox.leave();
 
-  const [after] = await start(1);
-  if (!after) throw new Error('There is one.');
-  for (let number = 0; number < 5; number += 1) await change(after, 'bob', number);
-  await inbox.follow(after);
+  second = await startGatewayProcess(settings);
+  for (let number = 0; number < 5; number += 1) await change(second, 'bob', number);
+  await inbox.follow(second);
 
   await inbox.settles(database);
   inbox.leave();
 });
 
 test('a gateway with open subscriptions stops by itself when it is told to, and ends them properly', async () => {
-  const [gateway] = await start(1);
-  if (!gateway) throw new Error('There is one.');
-  const streams = await Promise.all([1, 2, 3].map(() => createInbox('carol').follow(gateway)));
+  const streams = await Promise.all([1, 2, 3].map(() => createInbox('carol').follow(third)));
 
-  const { status, stderr } = await gateway.stop();
+  const { status, stderr } = await third.stop();
 
   expect([status, stderr]).toEqual([0, '']);
   expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(Array(3).fill('complete'));

@@ -4,6 +4,7 @@ import { existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { copyCluster } from './support/cluster.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
@@ -19,6 +20,7 @@ let folder: string;
 let database: TestDatabase;
 beforeAll(async () => {
   folder = await makeFolder();
+  await copyCluster(join(folder, 'data'));
   database = await createTestDatabase();
 });
 afterAll(async () => {

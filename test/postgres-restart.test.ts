@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { migrate } from '../src/database/migrate.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
 import { rest } from './support/client.ts';
+import { copyCluster } from './support/cluster.ts';
 import { existingDatabase, type TestDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -23,6 +24,7 @@ const portOf = (url: string) => Number(new URL(url).port);
 
 beforeAll(async () => {
   folder = await makeFolder();
+  await copyCluster(join(folder, 'data'));
   postgres = await start();
   await migrate(postgres.url);
   // The server takes another port at every start; the gateway knows one address.

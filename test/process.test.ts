@@ -88,7 +88,7 @@ test('a wrong configuration: every fault on standard error, status 1, and nothin
   expect(existsSync(untouched)).toBe(false);
 });
 
-test('a port that is taken: told what to do and nothing about Redis, status 1, and the embedded database is stopped again', async () => {
+test('a port that is taken ends the start with the fix and no warning about Redis, and stops the embedded database', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const port = String(portOf(other));

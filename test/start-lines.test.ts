@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
-import { startLines } from '../src/process/start-lines.ts';
+import { listStartLines } from '../src/process/start-lines.ts';
 import { rest } from './support/client.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
@@ -48,7 +48,7 @@ test('the printed commands work with the settings in force', { timeout: 60_000 }
 
 test('with the defaults the commands are printed without settings', () => {
   const started = { address: 'http://127.0.0.1:4000', adminAddress: undefined };
-  expect(startLines(readConfig({}), started).slice(-2)).toEqual([
+  expect(listStartLines(readConfig({}), started).slice(-2)).toEqual([
     'A token   npm run -s token -- --sub alice --org acme',
     'Records   npm run -s seed -- --user alice',
   ]);

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { isMissing } from '../auth/first-fetch.ts';
+import { isNeverFetched } from '../auth/first-fetch.ts';
 import type { KeySet } from '../auth/key-set.ts';
 import type { Database } from '../database/database.ts';
 import { pendingMigrations } from '../database/migrate.ts';
@@ -34,7 +34,7 @@ export async function serveReadiness(response: ServerResponse, from: Readiness, 
   const checks: Checks = {
     process: from.isStopping() ? 'is stopping' : OK,
     ...(await checkDatabase(from.database, log)),
-    key_set: isMissing(from.keySet) ? 'was never fetched' : OK,
+    key_set: isNeverFetched(from.keySet) ? 'was never fetched' : OK,
     live_events: from.live.state,
   };
   const { live_events: _, ...required } = checks;

@@ -8,22 +8,22 @@ export function fetchFirst(keySet: KeySet, log: Log): { stop(): void } {
   const { signal } = stopping;
   const fetchUntilStopped = async () => {
     let isReported = false;
-    while (!signal.aborted && isMissing(keySet)) {
+    while (!signal.aborted && isNeverFetched(keySet)) {
       const failure = await keySet.fetch?.();
-      if (!isMissing(keySet)) break;
+      if (!isNeverFetched(keySet)) break;
       if (!isReported && failure !== undefined) {
         log.warn({ err: failure }, 'The key set at AUTH_JWKS_URL cannot be fetched: not ready until it is');
         isReported = true;
       }
       await pause(COOLDOWN_MS, undefined, { signal, ref: false }).catch(() => undefined);
     }
-    if (isReported && !isMissing(keySet)) log.info('The key set was fetched');
+    if (isReported && !isNeverFetched(keySet)) log.info('The key set was fetched');
   };
   void fetchUntilStopped();
   return { stop: () => stopping.abort() };
 }
 
 /** Whether the keys have to be fetched and never were. */
-export function isMissing({ age }: Pick<KeySet, 'age'>): boolean {
+export function isNeverFetched({ age }: Pick<KeySet, 'age'>): boolean {
   return age !== undefined && age() === undefined;
 }

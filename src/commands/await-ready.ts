@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { errorCode } from '../postgres/embedded-postgres-error.ts';
-import { gatewayAddress } from './gateway-address.ts';
+import { formatGatewayAddress } from './gateway-address.ts';
 import { runCommand, UsageError } from './run.ts';
 
 const POLL_MS = 100;
@@ -22,7 +22,7 @@ runCommand('node src/commands/await-ready.ts [--pid PID] [--seconds 60]', async 
       'With REUSE_PORT=true any process may reply on PORT. Set ADMIN_PORT for each process.',
     );
   }
-  const url = `${gatewayAddress(config.admin ?? config)}/readyz`;
+  const url = `${formatGatewayAddress(config.admin ?? config)}/readyz`;
   const deadline = Date.now() + Number(seconds) * 1000;
   let state = await readState(url);
   while (state !== undefined) {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { signDevelopmentToken } from '../auth/development-key.ts';
 import { type Config, readConfig } from '../config.ts';
 import { isId } from '../values/text.ts';
-import { gatewayAddress } from './gateway-address.ts';
+import { formatGatewayAddress } from './gateway-address.ts';
 import { runCommand, UsageError, warnOfNewKey } from './run.ts';
 import { notifications, workspaces } from './seed-records.ts';
 
@@ -58,7 +58,7 @@ const Reply = z.looseObject({ errors: z.array(z.looseObject({ message: z.string(
 /** Calls operations of the running gateway with a token of these claims. */
 async function caller(config: Config, claims: Record<string, unknown>) {
   const token = await signDevelopmentToken(config, claims, TOKEN_SECONDS, warnOfNewKey);
-  const address = gatewayAddress(config);
+  const address = formatGatewayAddress(config);
   return async (query: string, input: object): Promise<void> => {
     const response = await fetch(`${address}/graphql`, {
       method: 'POST',

@@ -11,6 +11,9 @@ export type Encrypted = CredentialOwner & { ciphertext: string; keyId: string; n
 /** Every statement returns the revision that its change reached. */
 const reached = sql<number>`(select reached from raised)`.as('reached');
 
+/** What a new or deleted pair never keeps of the one before. */
+const reset = { reauthReason: null, claimId: null, claimedUntil: null };
+
 /** Stores a pair, whatever was stored before. */
 export const store = statement((db, slots: Slots<Encrypted>) => {
   const { slot } = slots;
@@ -22,7 +25,8 @@ export const store = statement((db, slots: Slots<Encrypted>) => {
       version: slot('version'),
       ciphertext: slot('ciphertext'),
       keyId: slot('keyId'),
-      reauthReason: null,
+      refreshedFrom: null,
+      ...reset,
       createdAt: slot('now'),
       updatedAt: slot('now'),
     })
@@ -31,7 +35,8 @@ export const store = statement((db, slots: Slots<Encrypted>) => {
         version: eb.ref('excluded.version'),
         ciphertext: eb.ref('excluded.ciphertext'),
         keyId: eb.ref('excluded.keyId'),
-        reauthReason: null,
+        refreshedFrom: null,
+        ...reset,
         updatedAt: eb.ref('excluded.updatedAt'),
       })),
     )
@@ -49,7 +54,8 @@ export const refresh = statement((db, slots: Slots<Encrypted & { refreshed: stri
       version: slot('version'),
       ciphertext: slot('ciphertext'),
       keyId: slot('keyId'),
-      reauthReason: null,
+      refreshedFrom: slot('refreshed'),
+      ...reset,
       updatedAt: slot('now'),
     })
     .where('userId', '=', sql<string>`(select user_id from current)`)
@@ -62,7 +68,7 @@ export const wipe = statement((db, slots: Slots<{ userId: string; now: Time }>) 
     .with('current', (db) => current(db, slots))
     .with('raised', (db) => raiseIfCurrent(db, slots))
     .updateTable('EditorCredential')
-    .set({ ciphertext: null, keyId: null, reauthReason: null, updatedAt: slots.slot('now') })
+    .set({ ciphertext: null, keyId: null, refreshedFrom: null, ...reset, updatedAt: slots.slot('now') })
     .where('userId', '=', sql<string>`(select user_id from current)`)
     .returning(reached),
 );
@@ -80,6 +86,48 @@ export const report = statement(
       .returning(['keyId', 'reauthReason', reached]);
   },
 );
+
+/** How long a claim lasts: longer than a provider takes to refresh a pair. */
+export const CLAIM_SECONDS = 60;
+
+/**
+ * Gives the caller the right to refresh a version, unless another caller has it. Returns no row if nothing is stored,
+ * and a null `claimedUntil` if the version is no longer current. All gateways go by the database's clock.
+ */
+export const claim = statement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
+  const { slot } = slots;
+  return db
+    .with('stored', (db) =>
+      current(db, slots)
+        .select(['claimId', 'claimedUntil', sql<Time>`clock_timestamp()`.as('now')])
+        .select((eb) => eb('version', '=', slot('version')).as('matches')),
+    )
+    .with('claimed', (db) =>
+      db
+        .updateTable('EditorCredential')
+        .from('stored')
+        .set({
+          claimId: slot('claimId'),
+          claimedUntil: sql<Time>`stored.now + make_interval(secs => ${sql.lit(CLAIM_SECONDS)})`,
+        })
+        .whereRef('EditorCredential.userId', '=', 'stored.userId')
+        .where('stored.matches', '=', true)
+        .where(({ or, eb, ref }) =>
+          or([
+            eb('stored.claimedUntil', 'is', null),
+            eb('stored.claimedUntil', '<=', ref('stored.now')),
+            eb('stored.claimId', '=', slot('claimId')),
+          ]),
+        )
+        .returning('EditorCredential.claimedUntil as until'),
+    )
+    .selectFrom('stored')
+    .leftJoin('claimed', (join) => join.onTrue())
+    .select([
+      sql<boolean>`until is not null`.as('granted'),
+      sql<Time | null>`case when matches then coalesce(until, claimed_until) end`.as('claimedUntil'),
+    ]);
+});
 
 type OfUser = Slots<{ userId: string }>;
 

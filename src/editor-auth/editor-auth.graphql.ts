@@ -24,7 +24,8 @@ export const FailureReasonEnum = builder.enumType('EditorAuthFailureReason', {
   values: enumValues(failureReasons, reasons),
 });
 
-const ReauthReasonEnum = builder.enumType('ReauthReason', {
+/** Why a user must connect again. */
+export const ReauthReasonEnum = builder.enumType('ReauthReason', {
   description: 'Why the user must connect again.',
   values: enumValues(reauthReasons, {
     ...reasons,

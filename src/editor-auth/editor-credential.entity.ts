@@ -9,17 +9,23 @@ export const EditorCredentialSchema = defineEntity({
     userId: idColumn().primary(),
     /** A UUIDv7 that is new for every stored pair and never repeats; older rows keep a number. */
     version: idColumn(),
+    /** The version that this pair was refreshed from, null if the user stored it. */
+    refreshedFrom: idColumn().strictNullable(),
     /** The encrypted pair (JWE compact), null once deleted. */
     ciphertext: textColumn().strictNullable(),
     /** The key that `ciphertext` lies under. */
     keyId: textColumn().strictNullable(),
     reauthReason: enumColumn(failureReasons).strictNullable(),
+    /** The caller that may refresh this version, and until when. */
+    claimId: idColumn().strictNullable(),
+    claimedUntil: timeColumn().strictNullable(),
     createdAt: timeColumn(),
     updatedAt: timeColumn(),
   },
   checks: [
     { name: 'editor_credential_whole', expression: '("ciphertext" is null) = ("key_id" is null)' },
     { name: 'editor_credential_reason', expression: '"reauth_reason" is null or "ciphertext" is not null' },
+    { name: 'editor_credential_claim', expression: '("claim_id" is null) = ("claimed_until" is null)' },
   ],
   indexes: [{ name: 'editor_credential_by_key', properties: ['keyId'] }],
 });

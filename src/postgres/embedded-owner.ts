@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { isServerRunning, startPostmaster, stopPostmaster } from './embedded-postmaster.ts';
-import { connectionUrl, PATIENCE_MS, retake, type Session } from './embedded-session.ts';
+import { connectionUrl, MAX_WAIT_MS, retake, type Session } from './embedded-session.ts';
 
 /** A running PostgreSQL. */
 export type EmbeddedPostgres = {
@@ -51,13 +51,13 @@ export function ownServer(
   };
 
   const regain = async (): Promise<Session | undefined> => {
-    let deadline = performance.now() + PATIENCE_MS;
+    let deadline = performance.now() + MAX_WAIT_MS;
     do {
       const session = await retake(cluster);
       if (session?.postmaster.port === port) return session;
       // Another process started it at an address that nobody here uses, and was killed.
       if (session) await stopSession(cluster, session);
-      if (await isServerRunning(cluster, port)) deadline = performance.now() + PATIENCE_MS;
+      if (await isServerRunning(cluster, port)) deadline = performance.now() + MAX_WAIT_MS;
       else if (await restart()) continue;
       await pause(RETRY_MS);
     } while (!stopping && performance.now() < deadline);
@@ -102,7 +102,7 @@ export function ownServer(
 }
 
 /** A server that another process is responsible for. */
-export function unownedServer(url: string): EmbeddedPostgres {
+export function borrowServer(url: string): EmbeddedPostgres {
   return { url, lost: new Promise(() => undefined), stop: async () => undefined };
 }
 

@@ -1,5 +1,5 @@
 import { openCluster, removeLeftovers } from './embedded-cluster.ts';
-import { type EmbeddedPostgres, ownServer, unownedServer } from './embedded-owner.ts';
+import { borrowServer, type EmbeddedPostgres, ownServer } from './embedded-owner.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { connectionUrl, openSession } from './embedded-session.ts';
 
@@ -43,5 +43,5 @@ export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): 
   const session = await openSession(cluster, options.notice, 0);
   if (session.owns) return ownServer(cluster, session, options.notice);
   await session.client.end();
-  return unownedServer(connectionUrl(cluster, session.postmaster));
+  return borrowServer(connectionUrl(cluster, session.postmaster));
 }

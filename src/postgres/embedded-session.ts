@@ -12,7 +12,7 @@ const POLL_MS = 50;
 const CONNECT_MS = 5_000;
 
 /** How long to wait for files or a port that another process uses. */
-export const PATIENCE_MS = 30_000;
+export const MAX_WAIT_MS = 30_000;
 
 /** Connects to the server, starting it where none runs, and tries for so long to own it. */
 export async function openSession(
@@ -20,7 +20,7 @@ export async function openSession(
   notice: (line: string) => void,
   lockTimeoutMs: number,
 ): Promise<Session> {
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + MAX_WAIT_MS;
   while (Date.now() < deadline) {
     const session = await connect(cluster, lockTimeoutMs);
     if (session && session !== 'busy') return session;

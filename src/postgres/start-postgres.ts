@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import { type EmbeddedPostgres, unownedServer } from './embedded-owner.ts';
+import { borrowServer, type EmbeddedPostgres } from './embedded-owner.ts';
 import { attachEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 import { checkExternalPostgres } from './external-postgres.ts';
 
@@ -12,7 +12,7 @@ export async function startDatabaseServer(
   const { databaseUrl, databaseTimeoutMs, dataDir } = config;
   if (databaseUrl !== null) {
     await checkExternalPostgres(databaseUrl, databaseTimeoutMs);
-    return unownedServer(databaseUrl);
+    return borrowServer(databaseUrl);
   }
   const start = role === 'gateway' ? startEmbeddedPostgres : attachEmbeddedPostgres;
   return start({ dataDir, notice });

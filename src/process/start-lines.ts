@@ -1,7 +1,10 @@
 import { type Config, readConfig } from '../config.ts';
 
 /** What a started gateway prints. */
-export function startLines(config: Config, gateway: { address: string; adminAddress: string | undefined }) {
+export function listStartLines(
+  config: Config,
+  gateway: { address: string; adminAddress: string | undefined },
+) {
   const { address, adminAddress } = gateway;
   const lines = [`Listening on ${address}`];
   if (adminAddress !== undefined) lines.push(`Admin     ${adminAddress}`);
@@ -11,8 +14,8 @@ export function startLines(config: Config, gateway: { address: string; adminAddr
   lines.push(`REST      ${publicUrl}/docs`);
   if (config.keySet.kind === 'development') {
     const inForce = { ...config, port: Number(new URL(address).port || 80) };
-    lines.push(`A token   ${settingsFor(inForce, token)}npm run -s token -- --sub alice --org acme`);
-    lines.push(`Records   ${settingsFor(inForce, seed)}npm run -s seed -- --user alice`);
+    lines.push(`A token   ${formatSettings(inForce, token)}npm run -s token -- --sub alice --org acme`);
+    lines.push(`Records   ${formatSettings(inForce, seed)}npm run -s seed -- --user alice`);
   }
   return lines;
 }
@@ -23,7 +26,7 @@ const token = { ...key, AUTH_ORG_CLAIM: 'orgClaim' } as const;
 const seed = { ...key, HOST: 'host', PORT: 'port' } as const;
 
 /** Assignments of the settings in force that are not the defaults, as a shell reads them before a command. */
-function settingsFor(config: Config, names: typeof token | typeof seed): string {
+function formatSettings(config: Config, names: typeof token | typeof seed): string {
   const defaults = readConfig({});
   return Object.entries(names)
     .filter(([, name]) => config[name] !== defaults[name])

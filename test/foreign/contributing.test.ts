@@ -4,7 +4,7 @@ import { applyBlock, copyRepository, exampleBlocks } from '../support/contributi
 import { makeFolder, removeFolder } from '../support/folder.ts';
 
 /** The last command of the example is `npm test`. */
-const PATIENCE_MS = 1_800_000;
+const TIMEOUT_MS = 1_800_000;
 
 let folder: string;
 beforeAll(async () => {
@@ -22,7 +22,7 @@ function run(command: string): void {
 }
 
 test('the worked example of CONTRIBUTING.md, followed to the end, passes every check and test', {
-  timeout: PATIENCE_MS,
+  timeout: TIMEOUT_MS,
 }, async () => {
   const commands: string[] = [];
   for (const block of exampleBlocks()) {

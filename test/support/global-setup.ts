@@ -1,35 +1,49 @@
+import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '../../src/database/migrate.ts';
+import { openCluster } from '../../src/postgres/embedded-cluster.ts';
 import { startEmbeddedPostgres } from '../../src/postgres/embedded-postgres.ts';
+import { copyFolder } from './cluster.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** Address of the PostgreSQL that all test files share, without a database. */
     postgresUrl: string;
+    /** An initialized cluster on which no server runs. */
+    cluster: string;
   }
 }
 
+/** Nothing of this PostgreSQL has to survive a crash, and every table that needs statistics is analyzed by its test. */
+const settings = ['fsync = off', 'full_page_writes = off', "max_wal_size = '4GB'", 'autovacuum = off'];
+
 /** One real PostgreSQL for the whole run, with a migrated database that test files clone. */
 export default async function setup(project: TestProject) {
-  const dataDir = await makeFolder();
+  const folder = await makeFolder();
+  const dataDir = join(folder, 'data');
+  await openCluster(dataDir);
+  const cluster = join(folder, 'unused');
+  await copyFolder(join(dataDir, 'postgresql'), cluster);
   const postgres = await startEmbeddedPostgres({ dataDir, notice: () => undefined });
   const template = new URL(postgres.url);
   template.pathname = '/template_gateway';
-  await run(postgres.url, 'create database template_gateway');
+  await run(postgres.url, ...settings.map((setting) => `alter system set ${setting}`));
+  await run(postgres.url, 'select pg_reload_conf()', 'create database template_gateway');
   await migrate(template.href);
   await run(postgres.url, 'alter database template_gateway with is_template true allow_connections false');
   project.provide('postgresUrl', postgres.url);
+  project.provide('cluster', cluster);
   return async () => {
     await postgres.stop();
-    await removeFolder(dataDir);
+    await removeFolder(folder);
   };
 }
 
-async function run(url: string, sql: string): Promise<void> {
+async function run(url: string, ...statements: string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await client.query(sql);
+  for (const statement of statements) await client.query(statement);
   await client.end();
 }

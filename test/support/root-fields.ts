@@ -23,6 +23,7 @@ export const isSubscription = (name: string) => name in subscriptions;
 
 /** Good arguments of every root field, about the user who is named where one has to be. */
 export const goodArguments: Readonly<Record<string, (userId: string) => Arguments>> = {
+  claimEditorCredentialRefresh: (userId) => ({ input: { userId, version: '1', claimId: randomUUID() } }),
   deleteEditorAuth: () => ({}),
   deleteUser: () => ({ input: { userId: 'nobody' } }),
   deleteWorkspace: (userId) => ({ input: { userId, id: randomUUID(), deletedAt: new Date().toISOString() } }),

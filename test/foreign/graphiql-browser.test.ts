@@ -1,11 +1,11 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { readExamples } from '../src/pages/graphiql-examples.ts';
-import { hasBrowser, openPage, startBrowser, type WatchedPage } from './support/browser.ts';
-import { type DevelopmentGateway, seed, startDevelopmentGateway } from './support/development.ts';
-import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { publish } from './support/records.ts';
-import { member } from './support/tokens.ts';
+import { readExamples } from '../../src/pages/graphiql-examples.ts';
+import { hasBrowser, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
+import { type DevelopmentGateway, seed, startDevelopmentGateway } from '../support/development.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { publish } from '../support/records.ts';
+import { member } from '../support/tokens.ts';
 
 if (!hasBrowser)
   process.stdout.write('graphiql-browser.test.ts: no chromium on the PATH, its tests are skipped.\n');

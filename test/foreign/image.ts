@@ -3,8 +3,8 @@ import { chmod, cp, mkdir } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type Instruction, readDockerignore, type Stage } from './dockerfile.ts';
-import { type Ended, follow, type Process } from './process.ts';
+import { type Instruction, readDockerignore, type Stage } from '../support/dockerfile.ts';
+import { type Ended, follow, type Process } from '../support/process.ts';
 
 /** What a Dockerfile makes: a folder that stands for the root of the file system, and how it is run. */
 export type Image = {

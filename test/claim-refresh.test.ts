@@ -1,0 +1,223 @@
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { graphql, rest } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import type { Pair } from './support/provider.ts';
+import { asPlatform, credentialVersion, deleteUser } from './support/records.ts';
+import { member, platform } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const CLAIM = `mutation ($input: ClaimEditorCredentialRefreshInput!) {
+  claimEditorCredentialRefresh(input: $input) { granted claimedUntil }
+}`;
+const REFRESH = `mutation ($input: RefreshEditorCredentialInput!) {
+  refreshEditorCredential(input: $input) { version }
+}`;
+const REPORT = `mutation ($input: ReportEditorAuthFailureInput!) {
+  reportEditorAuthFailure(input: $input) { applied }
+}`;
+
+/** Sends a claim, and returns its result, or the code and the items of its error. */
+async function claim(userId: string, version: string, claimId: string) {
+  const input = { userId, version, claimId };
+  const { data, errors } = await graphql(gateway, CLAIM, { input }, { token: await platform() });
+  if (errors.length === 0) return data.claimEditorCredentialRefresh;
+  expect([errors.length, data]).toEqual([1, { claimEditorCredentialRefresh: null }]);
+  return { code: errors[0].extensions.code, items: errors[0].extensions.errors };
+}
+
+async function store(userId: string, pair: Pair = { accessToken: 'a', refreshToken: 'r' }) {
+  const token = await member(userId);
+  const { status } = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body: pair });
+  expect(status).toBe(200);
+  return credentialVersion(gateway, userId);
+}
+
+async function remove(userId: string) {
+  await rest(gateway, 'DELETE', '/editor/auth', { token: await member(userId) });
+}
+
+async function refresh(userId: string, version: string, pair: Pair): Promise<string> {
+  const input = { userId, version, ...pair };
+  return (await asPlatform(gateway, REFRESH, { input })).refreshEditorCredential.version;
+}
+
+const nextPair = (): Pair => ({ accessToken: randomUUID(), refreshToken: randomUUID() });
+
+/** Lets time pass for a user's claim, by moving its end towards the past. */
+async function pass(userId: string, seconds: number) {
+  await gateway.database.sql(
+    'update editor_credential set claimed_until = claimed_until - make_interval(secs => $2) where user_id = $1',
+    [userId, seconds],
+  );
+}
+
+const secondsUntil = (time: string) => (Date.parse(time) - Date.now()) / 1000;
+
+test('a claim is granted to one claim ID for 60 s, and others get its end', async () => {
+  const version = await store('first');
+
+  const granted = await claim('first', version, 'mine');
+  expect(granted).toEqual({ granted: true, claimedUntil: expect.any(String) });
+  expect(secondsUntil(granted.claimedUntil)).toBeGreaterThan(30);
+  expect(secondsUntil(granted.claimedUntil)).toBeLessThanOrEqual(60.5);
+
+  const { claimedUntil } = granted;
+  expect(await claim('first', version, 'other')).toEqual({ granted: false, claimedUntil });
+});
+
+test('the same claim ID gets the claim again, for 60 s from then', async () => {
+  const version = await store('again');
+  const first = await claim('again', version, 'mine');
+  await pass('again', 40);
+
+  const second = await claim('again', version, 'mine');
+
+  expect(second.granted).toBe(true);
+  expect(Date.parse(second.claimedUntil)).toBeGreaterThanOrEqual(Date.parse(first.claimedUntil));
+  await pass('again', 40);
+  expect(await claim('again', version, 'other')).toMatchObject({ granted: false });
+});
+
+test('a claim that has ended is granted to another, and the version decides whose refresh is stored', async () => {
+  const version = await store('ended');
+  await claim('ended', version, 'slow');
+  await pass('ended', 61);
+  expect(await claim('ended', version, 'quick')).toMatchObject({ granted: true });
+  expect(await claim('ended', version, 'slow')).toMatchObject({ granted: false });
+
+  const next = await refresh('ended', version, nextPair());
+  await expect(refresh('ended', version, nextPair())).rejects.toThrow('CONFLICT');
+  expect(await credentialVersion(gateway, 'ended')).toBe(next);
+});
+
+test('a version that is no longer current, or never was, is a conflict, also for the claim ID that had it', async () => {
+  const version = await store('stale');
+  await claim('stale', version, 'mine');
+  await store('stale');
+  for (const other of [version, randomUUIDv7()]) {
+    expect(await claim('stale', other, 'mine')).toEqual({
+      code: 'CONFLICT',
+      items: [{ location: 'input.version', message: 'is not the current version', value: other }],
+    });
+  }
+});
+
+test('a token in the place of the version is redacted', async () => {
+  await store('mixed-up');
+  const { items } = await claim('mixed-up', 'secret-access-token', 'mine');
+  expect(items).toMatchObject([{ location: 'input.version', value: '[redacted]' }]);
+});
+
+test('a claim where nothing is stored, or no longer, is not found', async () => {
+  const notFound = { code: 'NOT_FOUND' };
+  expect(await claim('never', randomUUIDv7(), 'mine')).toEqual(notFound);
+  const version = await store('deleted');
+  await remove('deleted');
+  expect(await claim('deleted', version, 'mine')).toEqual(notFound);
+  await store('deleted-user');
+  await deleteUser(gateway, 'deleted-user');
+  expect(await claim('deleted-user', version, 'mine')).toEqual(notFound);
+});
+
+const changes: [what: string, ends: boolean, change: (user: string, version: string) => Promise<unknown>][] =
+  [
+    ['storing a pair', true, (user) => store(user)],
+    ['refreshing without the claim', true, (user, version) => refresh(user, version, nextPair())],
+    [
+      'deleting the pair and storing one',
+      true,
+      async (user) => {
+        await remove(user);
+        await store(user);
+      },
+    ],
+    ['a read', false, (user) => credentialVersion(gateway, user)],
+    [
+      'a refresh that is a conflict',
+      false,
+      (user) => refresh(user, randomUUIDv7(), nextPair()).catch(() => 0),
+    ],
+    [
+      'a report of a failure',
+      false,
+      (userId, version) =>
+        asPlatform(gateway, REPORT, { input: { userId, version, reason: 'REFRESH_FAILED' } }),
+    ],
+  ];
+
+test.each(changes)('%s ends a claim: %s', async (user, ends, change) => {
+  const version = await store(user);
+  await claim(user, version, 'mine');
+
+  await change(user, version);
+
+  const current = await credentialVersion(gateway, user);
+  expect(await claim(user, current, 'other')).toMatchObject({ granted: ends });
+});
+
+test('a deletion keeps nothing of the claim', async () => {
+  await claim('wiped', await store('wiped'), 'mine');
+  await remove('wiped');
+  const rows = await gateway.database.sql(
+    'select claim_id, claimed_until from editor_credential where user_id = $1',
+    ['wiped'],
+  );
+  expect(rows).toEqual([{ claim_id: null, claimed_until: null }]);
+});
+
+test('a claim that is granted is audited, without the claim ID', async () => {
+  const version = await store('audited');
+  await claim('audited', version, 'mine-alone');
+  await claim('audited', version, 'other');
+  await claim('audited', randomUUIDv7(), 'mine-alone');
+
+  const lines = gateway.logLines().filter((line) => line.includes('"audited"') && line.includes('claimed'));
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { audit: 'editor_credential.claimed', by: 'platform-service', user: 'audited' },
+  ]);
+  expect(gateway.logLines().join('\n')).not.toContain('mine-alone');
+});
+
+type Step = { claim: 'a' | 'b' | 'c' } | { pass: number } | { change: 'store' | 'refresh' };
+const steps = fc.array(
+  fc.oneof(
+    { weight: 5, arbitrary: fc.record({ claim: fc.constantFrom('a', 'b', 'c') }) },
+    // Far enough from multiples of 60 s that the time that the test itself takes decides nothing.
+    { weight: 3, arbitrary: fc.record({ pass: fc.constantFrom(25, 70) }) },
+    { weight: 1, arbitrary: fc.record({ change: fc.constantFrom('store', 'refresh') }) },
+  ),
+  { maxLength: 15 },
+) satisfies fc.Arbitrary<Step[]>;
+
+test('over any sequence of claims, changes and time at most one claim ID has the claim', async () => {
+  let runs = 0;
+  await fc.assert(
+    fc.asyncProperty(steps, async (sequence) => {
+      const user = `sequence-${++runs}`;
+      let version = await store(user);
+      let held: { by: string; seconds: number } | undefined;
+      for (const step of sequence) {
+        if ('pass' in step) {
+          await pass(user, step.pass);
+          if (held !== undefined) held.seconds -= step.pass;
+          if (held !== undefined && held.seconds <= 0) held = undefined;
+        } else if ('change' in step) {
+          version = await (step.change === 'store' ? store(user) : refresh(user, version, nextPair()));
+          held = undefined;
+        } else {
+          const isFree = held === undefined || held.by === step.claim;
+          expect(await claim(user, version, step.claim)).toMatchObject({ granted: isFree });
+          if (isFree) held = { by: step.claim, seconds: 60 };
+        }
+      }
+    }),
+    { numRuns: 15 },
+  );
+});

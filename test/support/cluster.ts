@@ -1,0 +1,16 @@
+import { execFile } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { inject } from 'vitest';
+
+/** Puts an initialized cluster into a data directory, in less time than a first start takes to initialize one. */
+export async function copyCluster(dataDir: string): Promise<void> {
+  await mkdir(dataDir, { recursive: true });
+  await copyFolder(inject('cluster'), join(dataDir, 'postgresql'));
+}
+
+/** Copies a folder; its files keep their owners, as PostgreSQL requires. */
+export async function copyFolder(from: string, to: string): Promise<void> {
+  await promisify(execFile)('cp', ['-a', from, to]);
+}
