@@ -12,12 +12,10 @@ import { variant } from './wire.ts';
 const text = () => z.string().min(1);
 
 /** Kinds in the specification's order. */
-export const notificationKind = z
-  .enum(notificationKinds)
-  .meta({
-    id: 'NotificationKind',
-    description: 'The kind of a notification. It determines the type of the payload.',
-  });
+export const notificationKind = z.enum(notificationKinds).meta({
+  id: 'NotificationKind',
+  description: 'The kind of a notification. It determines the type of the payload.',
+});
 
 const notificationStatus = z.enum(notificationStatuses).meta({
   id: 'NotificationStatus',
