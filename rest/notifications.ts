@@ -20,7 +20,7 @@ export const notificationKind = z.enum(notificationKinds).meta({
 const notificationStatus = z.enum(notificationStatuses).meta({
   id: 'NotificationStatus',
   description:
-    'The status of a notification. `active`: the notification needs the attention of the user. `resolved`: the ' +
+    "The status of a notification. `active`: the notification needs the user's attention. `resolved`: the " +
     'platform resolved the notification, because it was answered, the task resumed or was deleted, or a later ' +
     'notification replaced it. `dismissed`: the user dismissed the notification.',
 });
@@ -135,25 +135,25 @@ const notification = z
   .discriminatedUnion('kind', [
     notificationShape(
       'PlanRequestedNotification',
-      'A notification that a task asks the user to approve a plan.',
+      'The notification of a task that asks the user to approve a plan.',
       'plan_requested',
       planRequested,
     ),
     notificationShape(
       'QuestionRequestedNotification',
-      'A notification that a task asks the user questions.',
+      'The notification of a task that asks the user questions.',
       'question_requested',
       questionRequested,
     ),
     notificationShape(
       'TaskFailedNotification',
-      'A notification that a task failed.',
+      'The notification of a task that failed.',
       'task_failed',
       taskResult,
     ),
     notificationShape(
       'TaskResponseReadyNotification',
-      'A notification that a task produced a response.',
+      'The notification of a task that produced a response.',
       'task_response_ready',
       taskResult,
     ),

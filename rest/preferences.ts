@@ -66,7 +66,7 @@ export const preferences = [
     tag: 'Notification preferences',
     summary: 'Update notification preferences',
     description:
-      "Updates the caller's notification preferences. Kinds that no change names keep their channels. The preferences " +
+      "Updates the caller's notification preferences. Kinds that the body does not name keep their channels. The preferences " +
       'of all four kinds are stored, even if the list is empty. `updated_at` changes only if a channel changes. ' +
       'Preferences do not affect the inbox.',
     body: z

@@ -16,7 +16,7 @@ const EditorCredential = builder.objectRef<Credential>('EditorCredential').imple
     refreshToken: t.expose('refreshToken', { type: 'Secret', description: 'The refresh token.' }),
     needsReauth: t.boolean({
       description:
-        'Whether a failure was reported, so that the user must connect the editor again. Such a pair should not be refreshed.',
+        'Whether the platform reported a failure and the user must connect the editor again. Do not refresh such a token pair.',
       resolve: ({ reauthReason }) => reauthReason !== null,
     }),
     reauthReason: t.expose('reauthReason', {
@@ -62,12 +62,12 @@ const ClaimEditorCredentialRefreshPayload = builder
     fields: (t) => ({
       granted: t.exposeBoolean('granted', {
         description:
-          'Whether the caller may refresh the token pair. `false` while a claim with another ID lasts.',
+          'Whether the caller may refresh the token pair. `false` while a claim with another ID is active.',
       }),
       claimedUntil: t.expose('claimedUntil', {
         type: 'DateTime',
         description:
-          "Timestamp of the end of the claim: the caller's if `granted` is `true`, otherwise the other one.",
+          "Timestamp at which the current claim ends. It is the caller's claim if `granted` is `true`.",
       }),
     }),
   });
@@ -121,7 +121,7 @@ builder.mutationFields((t) => ({
     access: platform('platform:credentials'),
     type: ClaimEditorCredentialRefreshPayload,
     nullable: true,
-    description: `Grants one caller at a time the refresh of a token pair, for ${CLAIM_SECONDS} seconds. Calling it again with the same \`claimId\` extends the claim to another ${CLAIM_SECONDS} seconds. Storing, refreshing or deleting the pair ends the claim. Fails with \`CONFLICT\` if \`version\` is no longer current, and with \`NOT_FOUND\` if no pair is stored. A claim is not required to refresh.`,
+    description: `Claims the refresh of a token pair for ${CLAIM_SECONDS} seconds, so that only one caller refreshes it. A call with the same \`claimId\` renews the claim for another ${CLAIM_SECONDS} seconds. Storing, refreshing or deleting the pair ends the claim. Fails with \`CONFLICT\` if \`version\` is no longer current, and with \`NOT_FOUND\` if no pair is stored. Refreshing does not require a claim.`,
     args: {
       input: t.arg({
         type: ClaimEditorCredentialRefreshInput,
@@ -140,7 +140,7 @@ builder.mutationFields((t) => ({
     type: RefreshEditorCredentialPayload,
     nullable: true,
     description:
-      'Stores a refreshed token pair if `version` is still current, and otherwise fails with `CONFLICT`. Until the next change, sending the same refresh again returns the version that it stored.',
+      'Stores a refreshed token pair if `version` is still current, and otherwise fails with `CONFLICT`. A retry with the same input returns the version that it stored, until the token pair changes again.',
     args: {
       input: t.arg({
         type: RefreshEditorCredentialInput,

@@ -140,14 +140,15 @@ export function connectionType<Node extends ListedRecord>(
         resolve: (page) => page,
       }),
       totalCount: t.int({
-        description: 'The number of records on all pages. Counted only if it is selected.',
+        description:
+          'The number of records that match the filters, on all pages. Counted only if it is selected.',
         extensions: reads(),
         resolve: ({ totalCount }, _args, { readTurns, viewer }) => readTurns.take(viewer.userId, totalCount),
       }),
       etag: t.string({
         description:
-          'Entity tag of the whole list, without filters. It changes whenever a record of the list changes. The REST ' +
-          'API returns it as `ETag`.',
+          "Entity tag of the user's whole list, regardless of filters. It changes whenever a record of the list changes. " +
+          'The REST API returns it as `ETag`.',
         extensions: reads<List<Node>>('etag'),
         resolve: ({ etag }) => etag(),
       }),
@@ -159,12 +160,12 @@ export function connectionType<Node extends ListedRecord>(
 export function pageArguments() {
   return builder.args((t) => ({
     first: t.int({
-      description: `The number of records to return from the start, 1 to ${MAX_PAGE_SIZE}. Defaults to ${DEFAULT_PAGE_SIZE}.`,
+      description: `The number of records to return from the start of the list, 1 to ${MAX_PAGE_SIZE}. Defaults to ${DEFAULT_PAGE_SIZE}.`,
       validate: wholeNumberRule(1, MAX_PAGE_SIZE),
     }),
     after: t.string({ description: 'Returns only records after this cursor.' }),
     last: t.int({
-      description: `The number of records to return from the end, 1 to ${MAX_PAGE_SIZE}. Cannot be combined with \`first\`.`,
+      description: `The number of records to return from the end of the list, 1 to ${MAX_PAGE_SIZE}. Cannot be combined with \`first\`.`,
       validate: wholeNumberRule(1, MAX_PAGE_SIZE),
     }),
     before: t.string({ description: 'Returns only records before this cursor.' }),

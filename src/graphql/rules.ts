@@ -36,7 +36,10 @@ export function boundedText(description: string, max: number) {
 
 /** The description and the rule of a URL that clients may link: following another scheme could run code. */
 export function linkUrl(description: string) {
-  const { validate, ...field } = boundedText(`${description} Must be \`http\` or \`https\`.`, MAX_LENGTH.url);
+  const { validate, ...field } = boundedText(
+    `${description} Must start with \`http://\` or \`https://\`.`,
+    MAX_LENGTH.url,
+  );
   const schema = validate.schema.refine(isLinkUrl, 'must be an http or https URL');
   return { ...field, validate: { schema } };
 }

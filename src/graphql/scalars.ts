@@ -25,7 +25,7 @@ export const DateTime = new GraphQLScalarType<Time, string>({
 /** Any JSON, passed through unchanged. */
 export const JSONValue = new GraphQLScalarType<unknown, unknown>({
   name: 'JSON',
-  description: 'Any JSON value. It is returned equal to what was sent, with its keys in order.',
+  description: 'Any JSON value. It is returned equal to what was sent, with its keys in the same order.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
   parseValue: (value) => value,
   serialize: (value) => value,

@@ -30,7 +30,7 @@ const DismissNotificationsInput = builder.inputType('DismissNotificationsInput',
   fields: (t) => ({
     ids: t.idList({
       description:
-        "The notifications' IDs, at most 100. IDs of unknown notifications and of other users are ignored.",
+        "The notifications' IDs, at most 100. Unknown IDs and IDs of other users' notifications are ignored.",
       validate: { ...maxItems(100), items: idRule },
     }),
     filter: t.field({

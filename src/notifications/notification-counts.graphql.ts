@@ -17,27 +17,27 @@ const KindCount = builder
   });
 
 export const Counts = builder.objectRef<ActiveCounts>('NotificationCounts').implement({
-  description: "The numbers of a user's active notifications.",
+  description: "Counts of a user's active notifications.",
   fields: (t) => ({
     total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
     byKind: t.expose('byKind', {
       type: [KindCount],
-      description: 'The number of active notifications of each kind, zeros included.',
+      description: 'Counts by kind. Every kind is included, even if its count is 0.',
     }),
   }),
 });
 
 const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('NotificationCountsNow').implement({
-  description: "The numbers of a user's active notifications, and the cursor to receive changes from.",
+  description: "Counts of a user's active notifications, with a cursor for receiving later changes.",
   fields: (t) => ({
     total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
     byKind: t.expose('byKind', {
       type: [KindCount],
-      description: 'The number of active notifications of each kind, zeros included.',
+      description: 'Counts by kind. Every kind is included, even if its count is 0.',
     }),
     cursor: t.exposeString('cursor', {
       description:
-        'Cursor for the argument `after` of `notificationEvents`. Query it in a separate request, before the list, so that no change in between is lost. Fields of one request are read at the same time.',
+        'Cursor for the argument `after` of `notificationEvents`. To lose no change, query it in a separate request before the list: the fields of one request are read concurrently.',
     }),
   }),
 });
@@ -47,7 +47,7 @@ builder.queryField('notificationCounts', (t) =>
     access: accountRead,
     type: CountsNow,
     nullable: true,
-    description: "Returns the numbers of a user's active notifications.",
+    description: "Returns counts of a user's active notifications.",
     args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;

@@ -21,8 +21,8 @@ export const NotificationKindEnum = builder.enumType('NotificationKind', {
 export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
   description: 'The status of a notification.',
   values: enumValues(notificationStatuses, {
-    active: 'The notification needs the attention of the user.',
-    resolved: 'The platform resolved the notification. `resolvedBy` is the reason.',
+    active: "The notification needs the user's attention.",
+    resolved: 'The platform resolved the notification. `resolvedBy` gives the reason.',
     dismissed: 'The user dismissed the notification.',
   }),
 });

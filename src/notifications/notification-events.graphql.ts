@@ -33,7 +33,7 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
     }),
     counts: t.field({
       type: Counts,
-      description: "The current numbers of the user's active notifications.",
+      description: "The current counts of the user's active notifications.",
       extensions: reads<NotificationEvent>('counts'),
       resolve: ({ counts }) => {
         if (counts === undefined) throw new Error('The counts were not read.');

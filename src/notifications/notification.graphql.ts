@@ -59,7 +59,7 @@ const UserNotification = recordInterfaceRef<Notification, SelectedNotification>(
       resolvedBy: t.expose('resolvedBy', {
         type: ResolutionEnum,
         nullable: true,
-        description: 'The reason why the notification was resolved. `null` if it never was.',
+        description: 'The reason why the notification was resolved. `null` if it was never resolved.',
       }),
       occurredAt: t.expose('occurredAt', {
         type: 'DateTime',
@@ -91,7 +91,7 @@ function resolvePayload<Kind extends NotificationKind>(kind: Kind) {
 const PlanRequestedNotification = recordRef<Notification, SelectedNotification>(
   'PlanRequestedNotification',
 ).implement({
-  description: 'A notification that a task asks the user to approve a plan.',
+  description: 'The notification of a task that asks the user to approve a plan.',
   interfaces: [UserNotification],
   fields: (t) => ({
     payload: t.field({
@@ -105,7 +105,7 @@ const PlanRequestedNotification = recordRef<Notification, SelectedNotification>(
 const QuestionRequestedNotification = recordRef<Notification, SelectedNotification>(
   'QuestionRequestedNotification',
 ).implement({
-  description: 'A notification that a task asks the user questions.',
+  description: 'The notification of a task that asks the user questions.',
   interfaces: [UserNotification],
   fields: (t) => ({
     payload: t.field({
@@ -119,7 +119,7 @@ const QuestionRequestedNotification = recordRef<Notification, SelectedNotificati
 const TaskFailedNotification = recordRef<Notification, SelectedNotification>(
   'TaskFailedNotification',
 ).implement({
-  description: 'A notification that a task failed.',
+  description: 'The notification of a task that failed.',
   interfaces: [UserNotification],
   fields: (t) => ({
     payload: t.field({
@@ -133,7 +133,7 @@ const TaskFailedNotification = recordRef<Notification, SelectedNotification>(
 const TaskResponseReadyNotification = recordRef<Notification, SelectedNotification>(
   'TaskResponseReadyNotification',
 ).implement({
-  description: 'A notification that a task produced a response.',
+  description: 'The notification of a task that produced a response.',
   interfaces: [UserNotification],
   fields: (t) => ({
     payload: t.field({

@@ -42,7 +42,7 @@ const PlanRequestedInput = builder.inputType('PlanRequestedInput', {
       type: 'JSON',
       required: true,
       description:
-        "The tool call's input: an object with the strings `summary` and `plan`. Additional properties are kept. Its size is limited only by that of the request, 1 MiB.",
+        "The tool call's input: an object with the strings `summary` and `plan`. Additional properties are kept. The only size limit is that of the request, 1 MiB.",
       validate: jsonRuleFor(PlanInput),
     }),
   }),
@@ -55,7 +55,7 @@ const QuestionRequestedInput = builder.inputType('QuestionRequestedInput', {
     input: t.field({
       type: 'JSON',
       required: true,
-      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} \`AskUserQuestion\` with at most ${MAX_OPTIONS} options each. Additional properties are kept. Its size is limited only by that of the request, 1 MiB.`,
+      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} \`AskUserQuestion\` objects with at most ${MAX_OPTIONS} options each. Additional properties are kept. The only size limit is that of the request, 1 MiB.`,
       validate: jsonRuleFor(QuestionInput),
     }),
   }),

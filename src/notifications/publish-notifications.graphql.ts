@@ -114,7 +114,7 @@ builder.mutationFields((t) => ({
     type: PublishNotificationPayload,
     nullable: true,
     description:
-      "Publishes a notification to a user's inbox. Publishing the same `id` with the same content again returns the stored notification; with other content it fails with `CONFLICT`. Of the notifications of one task and kind, only the one that occurred last can be active: the others are resolved.",
+      "Publishes a notification to a user's inbox. If the `id` exists already, the stored notification is returned if its content is the same; otherwise the call fails with `CONFLICT`. At most one notification per task and kind is active, the latest by `occurredAt`. A notification that it replaces is resolved as `SUPERSEDED`.",
     args: {
       input: t.arg({
         type: PublishNotificationInput,

@@ -19,11 +19,11 @@ export function rateLimitArguments(bucket: Bucket): { limit: number; duration: n
 /** Replaces the definition of the library, which describes neither the limits that fields share nor 0. */
 const directive = `
 """
-The default rate limit of a root field, per user. All reads of the account share one limit, all writes another, and all
-platform operations a third. The operator can configure other limits.
+The default rate limit of a root field, per user. Reads of the account share one limit, writes another, and platform
+operations a third. The operator can configure other limits.
 """
 directive @rateLimit(
-  """The maximum number of points in a time window; an operation costs at least one. 0 means unlimited."""
+  """The maximum number of points per time window. A call costs at least one point. 0 means no limit."""
   limit: Int! = ${defaultLimits.reads}
   """The length of the time window in seconds."""
   duration: Int! = ${WINDOW_SECONDS}

@@ -68,7 +68,7 @@ export interface paths {
         get: operations["notificationPreferences"];
         /**
          * Update notification preferences
-         * @description Updates the caller's notification preferences. Kinds that no change names keep their channels. The preferences of all four kinds are stored, even if the list is empty. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
+         * @description Updates the caller's notification preferences. Kinds that the body does not name keep their channels. The preferences of all four kinds are stored, even if the list is empty. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
          *
          *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          */
@@ -163,7 +163,7 @@ export interface components {
             /** @description The dismissed notification. */
             notification: components["schemas"]["Notification"];
         };
-        /** @description A notification that a task asks the user to approve a plan. */
+        /** @description The notification of a task that asks the user to approve a plan. */
         PlanRequestedNotification: {
             /** @description The notification's ID, unique among the user's notifications but not across users. */
             id: string;
@@ -197,7 +197,7 @@ export interface components {
             project_repo_url: string | null;
         };
         /**
-         * @description The status of a notification. `active`: the notification needs the attention of the user. `resolved`: the platform resolved the notification, because it was answered, the task resumed or was deleted, or a later notification replaced it. `dismissed`: the user dismissed the notification.
+         * @description The status of a notification. `active`: the notification needs the user's attention. `resolved`: the platform resolved the notification, because it was answered, the task resumed or was deleted, or a later notification replaced it. `dismissed`: the user dismissed the notification.
          * @enum {string}
          */
         NotificationStatus: "active" | "resolved" | "dismissed";
@@ -235,7 +235,7 @@ export interface components {
          * @description An RFC 3339 timestamp in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
          */
         Timestamp: string;
-        /** @description A notification that a task asks the user questions. */
+        /** @description The notification of a task that asks the user questions. */
         QuestionRequestedNotification: {
             /** @description The notification's ID, unique among the user's notifications but not across users. */
             id: string;
@@ -302,7 +302,7 @@ export interface components {
             /** @description A preview of the outcome of the answer. */
             preview?: string;
         };
-        /** @description A notification that a task failed. */
+        /** @description The notification of a task that failed. */
         TaskFailedNotification: {
             /** @description The notification's ID, unique among the user's notifications but not across users. */
             id: string;
@@ -349,7 +349,7 @@ export interface components {
             /** @description Timestamp of the message, in the task's own format. `null` if there is none. */
             message_timestamp: string | null;
         };
-        /** @description A notification that a task produced a response. */
+        /** @description The notification of a task that produced a response. */
         TaskResponseReadyNotification: {
             /** @description The notification's ID, unique among the user's notifications but not across users. */
             id: string;

@@ -90,7 +90,7 @@ builder.mutationField('updateNotificationPreferences', (t) =>
     type: UpdateNotificationPreferencesPayload,
     nullable: true,
     description:
-      "Updates the caller's notification preferences. Kinds that no change names keep their channels.",
+      "Updates the caller's notification preferences. Kinds that the input does not name keep their channels.",
     args: {
       input: t.arg({
         type: UpdateNotificationPreferencesInput,
