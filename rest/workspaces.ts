@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { idSchema } from '../src/values/constraints.ts';
 import { workspaceStatuses } from '../src/workspaces/workspace.enums.ts';
-import { route } from './route.ts';
+import { query, route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 
 const hardware = z
@@ -13,8 +14,14 @@ const hardware = z
   })
   .meta({ id: 'WorkspaceHardware', description: 'The hardware that a workspace runs on.' });
 
+const workspaceStatus = z
+  .enum(workspaceStatuses)
+  .meta({ id: 'WorkspaceStatus', description: 'The status of a workspace.' });
+
 const common = {
-  id: z.guid().describe("The workspace's ID: a UUID, unique among the user's workspaces."),
+  id: z
+    .guid()
+    .describe("The workspace's ID: a UUID, unique among the user's workspaces but not across users."),
   project_id: z.string().describe('The ID of the project that the workspace belongs to.'),
   status: z.enum(workspaceStatuses).exclude(['error']).describe("The workspace's status."),
   hardware,
@@ -67,7 +74,14 @@ export const workspaces = [
     description:
       "Returns the caller's workspaces in all projects, newest first by `created_at`, then by `id`. The specification " +
       'leaves the path of this operation open.',
-    bind: {},
+    bind: {
+      projectId: query('project_id', idSchema, 'Filter by project. Defaults to all projects.'),
+      status: query(
+        'status',
+        workspaceStatus,
+        'Filter by status. Can be repeated. Defaults to all statuses.',
+      ),
+    },
     paged: true,
     reply: {
       status: 200,

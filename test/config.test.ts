@@ -196,7 +196,7 @@ test.each(['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test'])(
   (host) => {
     expect(issuesOf({ HOST: host })).toEqual([
       expect.stringMatching(
-        /^HOST: .* can be reached from other machines, .* development key: set AUTH_JWKS_URL/,
+        /^HOST: .* accepts connections from other machines, .* development key: set one of them/,
       ),
     ]);
     expect(readConfig({ HOST: host, AUTH_JWKS: JSON.stringify(jwks) }).host).toBe(host);
@@ -229,7 +229,7 @@ test('metrics are open on the own machine alone; elsewhere only with a token', (
 
 test('an admin host without its port, and an admin port that is the public one, are rejected', () => {
   expect(issuesOf({ ADMIN_HOST: '0.0.0.0' })).toEqual(['ADMIN_PORT: is required with ADMIN_HOST']);
-  expect(issuesOf({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must be another port than PORT']);
+  expect(issuesOf({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must differ from PORT']);
   expect(readConfig({ ADMIN_PORT: '0', PORT: '0' }).admin).toEqual({ host: '127.0.0.1', port: 0 });
 });
 
@@ -286,7 +286,7 @@ test('a key set is taken as JSON text and as the path of a file', async () => {
 
 test('a key set and the address of one are refused together', () => {
   const both = { AUTH_JWKS: JSON.stringify(jwks), AUTH_JWKS_URL: 'https://issuer.test/keys' };
-  expect(issuesOf(both)).toEqual(['AUTH_JWKS: set it or AUTH_JWKS_URL, not both']);
+  expect(issuesOf(both)).toEqual(['AUTH_JWKS: cannot be combined with AUTH_JWKS_URL; unset one of them']);
 });
 
 test('a message never repeats a secret, and a configuration never prints a key', () => {

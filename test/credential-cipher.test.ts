@@ -104,7 +104,7 @@ test('the first key encrypts, and every key decrypts', async () => {
 test('a key that is not configured is known by its id, and the error names it', async () => {
   const ciphertext = await rotated.encrypt(pair, owner);
   expect([cipher.canRead('first'), cipher.canRead('second')]).toEqual([true, false]);
-  await expect(open(ciphertext)).rejects.toThrow('does not hold the key "second"');
+  await expect(open(ciphertext)).rejects.toThrow('does not contain the key "second"');
 });
 
 test('another key under the same id does not open, and the error shows no token', async () => {
@@ -125,5 +125,5 @@ test.each([
 });
 
 test('a cipher without keys is not made', () => {
-  expect(() => createCredentialCipher(new Map())).toThrow('holds no key');
+  expect(() => createCredentialCipher(new Map())).toThrow('contains no key');
 });

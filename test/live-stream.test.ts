@@ -18,7 +18,7 @@ let hub: Hub;
 beforeAll(async () => {
   database = await createTestDatabase();
   opened = await openDatabase({ url: database.url, poolSize: 2, timeoutMs: 5000 });
-  hub = createHub({ perUser: 20, inAll: 20 });
+  hub = createHub({ perViewer: 20, inAll: 20 });
 });
 afterAll(async () => {
   await opened.close();
@@ -38,7 +38,7 @@ async function startList(userId: string, list: number[] = []) {
     reads += 1;
     return { events: list.slice(after), seen: list.length };
   };
-  const source: Source<number> = { topic: 'notifications', startsAt: () => 0, read };
+  const source: Source<number> = { userId, topic: 'notifications', startsAt: () => 0, read };
   const viewer = {
     userId,
     scopes: new Set<never>(),
@@ -176,7 +176,7 @@ test('a comparison has it read what was not announced, and nothing that it has s
 });
 
 test('after the end of the hub a stream ends as soon as it is opened', async () => {
-  const closed = createHub({ perUser: 1, inAll: 1 });
+  const closed = createHub({ perViewer: 1, inAll: 1 });
   closed.close();
   const list = await startList('late', [1]);
   const stream = await list.open({}, closed);

@@ -127,7 +127,12 @@ test('a request that takes longer than the grace is cut, with its query, and tol
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
   expect(lines.map((line) => JSON.parse(line))).toContainEqual(
-    expect.objectContaining({ level: 40, cut: 1, graceMs: 300, msg: 'cut the requests that took too long' }),
+    expect.objectContaining({
+      level: 40,
+      cut: 1,
+      graceMs: 300,
+      msg: 'grace period exceeded; remaining requests were cut off',
+    }),
   );
 });
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { developmentEncryptionKeys } from '../src/auth/development-key.ts';
+import { readDevelopmentEncryptionKeys } from '../src/auth/development-key.ts';
 import { openKeySet } from '../src/auth/key-set.ts';
 import { OperatorError } from '../src/errors/operator-error.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
@@ -35,7 +35,7 @@ test.each(['', 'nonsense', '{}', '{"kty":"OKP"}'])(
     await writeFile(path, content);
     const opening = openKeySet({ kind: 'development' }, folder);
     await expect(opening).rejects.toThrow(OperatorError);
-    await expect(opening).rejects.toThrow(`${path} does not hold an Ed25519 key. Remove it`);
+    await expect(opening).rejects.toThrow(`${path} does not contain an Ed25519 key. Delete it`);
   },
 );
 
@@ -44,8 +44,8 @@ test.each(['', 'nonsense', 'c2hvcnQ='])(
   async (content) => {
     const path = join(folder, 'encryption-key');
     await writeFile(path, content);
-    const opening = developmentEncryptionKeys(folder);
+    const opening = readDevelopmentEncryptionKeys(folder);
     await expect(opening).rejects.toThrow(OperatorError);
-    await expect(opening).rejects.toThrow(`${path} does not hold 32 bytes in base64. Bring it back`);
+    await expect(opening).rejects.toThrow(`${path} does not contain 32 bytes in base64. Restore it`);
   },
 );

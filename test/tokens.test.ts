@@ -125,7 +125,7 @@ test('an audience among several holds', async () => {
 test('the log says which check failed, the body does not', async () => {
   await rest(gateway, 'GET', '/user/workspaces', { token: await signToken({ sub: 'alice', aud: 'other' }) });
 
-  const refusals = gateway.logLines().filter((line) => line.includes('token refused'));
+  const refusals = gateway.logLines().filter((line) => line.includes('token rejected'));
   expect(refusals.at(-1)).toContain('\\"aud\\"');
 });
 

@@ -33,7 +33,8 @@ export const headers = {
     schema: { type: 'string', pattern: '^Bearer' },
   },
   ETag: {
-    description: 'The entity tag of the whole list. It changes whenever a record of the list changes.',
+    description:
+      'The entity tag of the whole list, regardless of filters. It changes whenever a record of the list changes.',
     required: true,
     schema: { type: 'string' },
   },

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { environmentWith, readConfig } from '../config.ts';
+import { extendEnvironment, readConfig } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { startDatabaseServer } from '../postgres/start-postgres.ts';
 import { runCommand, say } from './run.ts';
@@ -19,7 +19,7 @@ runCommand('npm run dev', async () => {
   const database = await startDatabaseServer({ ...config, dataDir }, 'gateway', say);
   try {
     const watcher = spawnWatcher(
-      environmentWith({ DATABASE_URL: database.url, NODE_COMPILE_CACHE: join(dataDir, 'compile-cache') }),
+      extendEnvironment({ DATABASE_URL: database.url, NODE_COMPILE_CACHE: join(dataDir, 'compile-cache') }),
     );
     const ended = once(watcher, 'exit');
     const loss = await Promise.race([

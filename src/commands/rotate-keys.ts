@@ -1,4 +1,4 @@
-import { developmentEncryptionKeys } from '../auth/development-key.ts';
+import { readDevelopmentEncryptionKeys } from '../auth/development-key.ts';
 import { readConfig } from '../config.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { type KeyUse, olderKeys, rotateBatch } from '../editor-auth/rotate-credentials.ts';
@@ -15,7 +15,7 @@ const BATCH = 100;
  */
 runCommand('npm run -s keys:rotate', async () => {
   const config = readConfig();
-  const keys = config.encryptionKeys ?? (await developmentEncryptionKeys(config.dataDir));
+  const keys = config.encryptionKeys ?? (await readDevelopmentEncryptionKeys(config.dataDir));
   const cipher = createCredentialCipher(keys);
   const server = await startDatabaseServer(config, 'command', say);
   const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });

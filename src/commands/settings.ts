@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { developmentPublicKeys } from '../auth/development-key.ts';
+import { readDevelopmentPublicKeys } from '../auth/development-key.ts';
 import { readConfig } from '../config.ts';
 import { runCommand } from './run.ts';
 
@@ -10,7 +10,7 @@ const AUDIENCE = 'workspace-account-gateway';
 runCommand('npm run -s settings > .env', async () => {
   const { dataDir } = readConfig();
   const settings = {
-    AUTH_JWKS: JSON.stringify(await developmentPublicKeys(dataDir)),
+    AUTH_JWKS: JSON.stringify(await readDevelopmentPublicKeys(dataDir)),
     AUTH_ISSUER: ISSUER,
     AUTH_AUDIENCE: AUDIENCE,
     ENCRYPTION_KEYS: `key-1:${randomBytes(32).toString('base64')}`,

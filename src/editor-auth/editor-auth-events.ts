@@ -15,6 +15,7 @@ export function watchEditorAuth(
 ): Source<EditorAuthEvent> {
   let shown: EditorAuth | undefined;
   return {
+    userId,
     topic: 'editorAuth',
     // Before the first revision there is: the present state is shown even if there never was a credential.
     startsAt: () => -1,

@@ -1,6 +1,7 @@
 import { memberRead, memberWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { enumValues } from '../graphql/enum-values.ts';
+import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';
 import { editorAuthTypes, failureReasons, reauthReasons } from './editor-auth.enums.ts';
@@ -47,6 +48,7 @@ const EditorAuthMethod = builder.objectRef<EditorAuth>('EditorAuthMethod').imple
 export const EditorAuthType = builder.objectRef<EditorAuth>('EditorAuth').implement({
   description: "The status of a user's editor connection. It never includes the token pair.",
   fields: (t) => ({
+    userId: t.exposeID('userId', { description: "The user's ID." }),
     auth: t.field({
       type: EditorAuthMethod,
       description: 'The method by which the editor is connected.',
@@ -70,7 +72,7 @@ builder.queryField('editorAuth', (t) =>
     type: EditorAuthType,
     nullable: true,
     description: "Returns the status of a user's editor connection.",
-    args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
+    args: { userId: t.arg.id(userArgument) },
     resolve: (_root, { userId }, { em, cipher, viewer }) =>
       readEditorAuth(em, cipher, userId ?? viewer.userId),
   }),
@@ -137,9 +139,12 @@ builder.subscriptionField('editorAuthEvents', (t) =>
     access: memberRead,
     type: EditorAuthEventType,
     description:
-      "Delivers the current status of the caller's editor connection, then each change. The stream ends when the token expires.",
-    subscribe: (_root, _args, context) =>
-      openStream(context, watchEditorAuth(context.em, context.cipher, context.viewer.userId)),
+      "Delivers the current status of a user's editor connection, then each change. The stream ends when the token expires.",
+    args: { userId: t.arg.id(userArgument) },
+    subscribe: (_root, { userId }, context) => {
+      const { em, cipher, viewer } = context;
+      return openStream(context, watchEditorAuth(em, cipher, userId ?? viewer.userId));
+    },
     resolve: (event) => event,
   }),
 );

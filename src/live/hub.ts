@@ -12,6 +12,8 @@ export type Change = { user: string; topic: Topic; revision: number };
 /** An open stream of one user's changes. */
 export type Subscriber = {
   readonly viewer: Viewer;
+  /** The user whose changes the stream shows: the viewer, or another user whom the viewer may read. */
+  readonly userId: string;
   /** Called at every change of the user. */
   wake(change: Change): void;
   /** Called with what is in the database now; undefined if nothing of the user ever changed. */
@@ -20,10 +22,10 @@ export type Subscriber = {
   fail(error: Error): void;
 };
 
-/** How many subscribers a user and the whole gateway may have. */
-export type HubLimits = { perUser: number; inAll: number };
+/** The maximum number of streams that one viewer may open, and that the whole gateway may have. */
+export type HubLimits = { perViewer: number; inAll: number };
 
-/** The subscribers of a gateway, by user. */
+/** The subscribers of a gateway, by the user whose changes they show. */
 export type Hub = {
   /** @throws {RateLimitedError} where there are too many */
   join(subscriber: Subscriber): void;
@@ -49,23 +51,28 @@ const RETRY_SECONDS = 10;
 /** A hub without subscribers; `delivered` is told how long changes take. */
 export function createHub(limits: HubLimits, delivered: Hub['delivered'] = () => undefined): Hub {
   const users = new Map<string, Set<Subscriber>>();
+  const openedBy = new Map<string, number>();
   let size = 0;
   let isClosed = false;
 
   const hub: Hub = {
     join(subscriber) {
-      const { userId } = subscriber.viewer;
-      const others = users.get(userId) ?? new Set();
-      if (size >= limits.inAll || others.size >= limits.perUser) throw new RateLimitedError(RETRY_SECONDS);
-      users.set(userId, others.add(subscriber));
+      const { userId, viewer } = subscriber;
+      const opened = openedBy.get(viewer.userId) ?? 0;
+      if (size >= limits.inAll || opened >= limits.perViewer) throw new RateLimitedError(RETRY_SECONDS);
+      openedBy.set(viewer.userId, opened + 1);
+      users.set(userId, (users.get(userId) ?? new Set()).add(subscriber));
       size += 1;
       if (isClosed) subscriber.fail(new GoingAwayError());
     },
     leave(subscriber) {
-      const { userId } = subscriber.viewer;
-      const others = users.get(userId);
-      if (!others?.delete(subscriber)) return;
-      if (others.size === 0) users.delete(userId);
+      const { userId, viewer } = subscriber;
+      const subscribers = users.get(userId);
+      if (!subscribers?.delete(subscriber)) return;
+      if (subscribers.size === 0) users.delete(userId);
+      const opened = (openedBy.get(viewer.userId) ?? 0) - 1;
+      if (opened > 0) openedBy.set(viewer.userId, opened);
+      else openedBy.delete(viewer.userId);
       size -= 1;
     },
     announce(change) {

@@ -7,6 +7,8 @@ import type { Change, Hub, Subscriber, Topic } from './hub.ts';
 
 /** What a stream shows of a user, and how it finds what is new. */
 export type Source<Event> = {
+  /** The user whose changes these are. */
+  readonly userId: string;
   readonly topic: Exclude<Topic, 'user'>;
   /** The revision behind which the stream begins. */
   startsAt(state: Revisions | undefined): number;
@@ -31,7 +33,7 @@ export type StreamContext = {
 };
 
 /**
- * Opens a stream of the viewer's own changes; from here on nothing is missed.
+ * Opens a stream of a user's changes; from here on nothing is missed.
  * @throws {RateLimitedError} where there are too many subscribers
  */
 export async function openStream<Event>(
@@ -84,6 +86,10 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
 
   get viewer(): Viewer {
     return this.#context.viewer;
+  }
+
+  get userId(): string {
+    return this.#source.userId;
   }
 
   async start(): Promise<void> {
@@ -208,7 +214,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   #state(): Promise<Revisions | undefined> {
-    return findRevision(this.#context.em, this.viewer.userId);
+    return findRevision(this.#context.em, this.userId);
   }
 
   #isAnotherLife(state: Revisions | undefined): boolean {

@@ -32,6 +32,7 @@ const UserNotification = recordInterfaceRef<Notification, SelectedNotification>(
       id: t.exposeID('id', {
         description: "The notification's ID, unique among the user's notifications but not across users.",
       }),
+      userId: t.exposeID('userId', { description: 'The ID of the user who owns the notification.' }),
       kind: t.expose('kind', { type: NotificationKindEnum, description: "The notification's kind." }),
       status: t.expose('status', { type: NotificationStatusEnum, description: "The notification's status." }),
       task: t.field({

@@ -45,9 +45,9 @@ const Question = builder.objectRef<AskUserQuestion>('AskUserQuestion').implement
       nullable: true,
       description: 'A short heading. `null` if there is none.',
     }),
-    id: t.exposeString('id', {
+    questionId: t.exposeString('id', {
       nullable: true,
-      description: "The question's ID in `input`, which need not be unique. `null` if there is none.",
+      description: "The question's ID, `id` in `input`, which need not be unique. `null` if there is none.",
     }),
     multiSelect: t.exposeBoolean('multiSelect', {
       nullable: true,

@@ -5,8 +5,9 @@ import { enumValues } from '../graphql/enum-values.ts';
 import { readsBelow, resolveFrom, resolveRecord, selectedProperties } from '../graphql/reads.ts';
 import { recordRef } from '../graphql/records.ts';
 import { maxItems } from '../graphql/rules.ts';
+import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
-import { entityTag } from '../revisions/revisions.ts';
+import { readEntityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
@@ -44,7 +45,10 @@ const Hardware = recordRef<Workspace, SelectedWorkspace>('Hardware').implement({
 export const WorkspaceType = recordRef<Workspace, SelectedWorkspace>('Workspace').implement({
   description: 'A development workspace of a user.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: "The workspace's ID: a UUID, unique among the user's workspaces." }),
+    id: t.exposeID('id', {
+      description: "The workspace's ID: a UUID, unique among the user's workspaces but not across users.",
+    }),
+    userId: t.exposeID('userId', { description: 'The ID of the user who owns the workspace.' }),
     projectId: t.exposeID('projectId', {
       description: 'The ID of the project that the workspace belongs to.',
     }),
@@ -114,7 +118,7 @@ builder.queryField('workspaces', (t) =>
     description: "Returns a user's workspaces in all projects, newest first.",
     args: {
       ...pageArguments(),
-      userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }),
+      userId: t.arg.id(userArgument),
       projectId: t.arg.id({ description: 'Filter by project. Defaults to all projects.' }),
       status: t.arg({
         type: [WorkspaceStatusEnum],
@@ -129,7 +133,7 @@ builder.queryField('workspaces', (t) =>
         reads,
         page: (page) => listWorkspaces(em, owner, { projectId, status }, page, reads),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),
-        etag: () => entityTag(em, owner, 'workspaces'),
+        etag: () => readEntityTag(em, owner, 'workspaces'),
         isId: isUuid,
       });
     },
@@ -154,9 +158,12 @@ builder.subscriptionField('workspaceEvents', (t) =>
     access: accountRead,
     type: WorkspaceEventType,
     description:
-      "Delivers all of the caller's workspaces in their current state, then each change. The stream ends when the token expires.",
-    subscribe: (_root, _args, context, info) =>
-      openStream(context, watchWorkspaces(context.em, context.viewer.userId, selectedProperties(info))),
+      "Delivers all of a user's workspaces in their current state, then each change. The stream ends when the token expires.",
+    args: { userId: t.arg.id(userArgument) },
+    subscribe: (_root, { userId }, context, info) => {
+      const { em, viewer } = context;
+      return openStream(context, watchWorkspaces(em, userId ?? viewer.userId, selectedProperties(info)));
+    },
     resolve: (event) => event,
   }),
 );

@@ -389,6 +389,11 @@ export interface components {
             /** @description The notifications. */
             notifications: components["schemas"]["Notification"][];
         };
+        /**
+         * @description The kind of a notification. It determines the type of the payload.
+         * @enum {string}
+         */
+        NotificationKind: "plan_requested" | "question_requested" | "task_failed" | "task_response_ready";
         /** @description Changes of notification preferences. */
         NotificationPreferencesUpdate: {
             /** @description The changes, at most 100. They are applied in order, so later ones override earlier ones. */
@@ -405,11 +410,6 @@ export interface components {
             /** @description Whether direct messages in the chat are enabled. */
             chat_dm_enabled: boolean;
         };
-        /**
-         * @description The kind of a notification. It determines the type of the payload.
-         * @enum {string}
-         */
-        NotificationKind: "plan_requested" | "question_requested" | "task_failed" | "task_response_ready";
         /** @description The reply of "Update notification preferences". */
         UpdateNotificationPreferencesReply: {
             /** @description The preferences for all kinds. */
@@ -495,7 +495,7 @@ export interface components {
         HealthyWorkspace: {
             /**
              * Format: uuid
-             * @description The workspace's ID: a UUID, unique among the user's workspaces.
+             * @description The workspace's ID: a UUID, unique among the user's workspaces but not across users.
              */
             id: string;
             /** @description The ID of the project that the workspace belongs to. */
@@ -538,7 +538,7 @@ export interface components {
         FailedWorkspace: {
             /**
              * Format: uuid
-             * @description The workspace's ID: a UUID, unique among the user's workspaces.
+             * @description The workspace's ID: a UUID, unique among the user's workspaces but not across users.
              */
             id: string;
             /** @description The ID of the project that the workspace belongs to. */
@@ -566,6 +566,11 @@ export interface components {
             /** @description The details of the error. `null` if unknown. */
             error_message: string | null;
         };
+        /**
+         * @description The status of a workspace.
+         * @enum {string}
+         */
+        WorkspaceStatus: "creating" | "starting" | "running" | "stopping" | "stopped" | "error";
         /** @description The request cannot be read. Its body is not JSON, not UTF-8, empty, larger than 1 MiB or sent without `Content-Type: application/json`; a query parameter is invalid; its path cannot be decoded; or its HTTP syntax is malformed. */
         BadRequest: {
             /** @description The error message, for people. */
@@ -709,7 +714,7 @@ export interface components {
         "Retry-After": number;
         /** @description The challenge of RFC 6750, section 3. It has `error="invalid_token"` if a token was sent, and `error="insufficient_scope"` if the token lacks the scope. Absent with `org_membership_required`. */
         "WWW-Authenticate": string;
-        /** @description The entity tag of the whole list. It changes whenever a record of the list changes. */
+        /** @description The entity tag of the whole list, regardless of filters. It changes whenever a record of the list changes. */
         ETag: string;
         /** @description Only the client itself may cache the list, and must revalidate it with its `ETag`. */
         "Cache-Control": "private, no-cache";
@@ -1420,6 +1425,10 @@ export interface operations {
     workspaces: {
         parameters: {
             query?: {
+                /** @description Filter by project. Defaults to all projects. */
+                project_id?: string;
+                /** @description Filter by status. Can be repeated. Defaults to all statuses. */
+                status?: components["schemas"]["WorkspaceStatus"][];
                 /** @description The maximum number of records to return. Defaults to all. */
                 limit?: components["parameters"]["Limit"];
                 /** @description The number of records to skip. */

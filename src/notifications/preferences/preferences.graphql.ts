@@ -1,6 +1,7 @@
 import { memberRead, memberWrite } from '../../auth/access.ts';
 import { builder } from '../../graphql/builder.ts';
 import { maxItems } from '../../graphql/rules.ts';
+import { userArgument } from '../../graphql/user-argument.ts';
 import { NotificationKindEnum } from '../notification-enums.graphql.ts';
 import { type EffectivePreference, listPreferences, updatePreferences } from './preferences.ts';
 
@@ -38,7 +39,7 @@ builder.queryField('notificationPreferences', (t) =>
     nullable: true,
     description:
       "Returns a user's preferences for all kinds. All channels of a kind are enabled until its preference is stored.",
-    args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
+    args: { userId: t.arg.id(userArgument) },
     resolve: (_root, { userId }, { em, viewer }) => listPreferences(em, userId ?? viewer.userId),
   }),
 );
