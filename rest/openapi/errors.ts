@@ -15,7 +15,7 @@ const everyRoute: readonly Code[] = [
   'INTERNAL_ERROR',
 ];
 
-/** The codes that a route may answer, by status. A record is looked up where the path names one. */
+/** The codes that a route can return, by status. A path parameter names a record, which may not exist. */
 export function errorCodesByStatus({ bind, body }: Route, { membership }: Access): Map<number, Code[]> {
   const namesRecord = listSources(bind).some(({ from }) => from === 'path');
   const codes: readonly Code[] = [

@@ -24,7 +24,7 @@ export function renderPage({ script, style, icon, boot }: PageFiles, token: stri
     style,
     scripts: [boot, script],
     body: `  <body class="no-focus-outline">
-    <noscript>GraphiQL needs JavaScript.</noscript>
+    <noscript>GraphiQL requires JavaScript.</noscript>
     <div id="root"${token === null ? '' : ` data-token="${token}"`}></div>
   </body>`,
   });
