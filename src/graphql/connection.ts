@@ -152,7 +152,8 @@ export function connectionType<Node extends ListedRecord>(
       totalCount: t.int({
         description: 'How many records the whole list has; counted only when asked for.',
         extensions: reads(),
-        resolve: ({ totalCount }, _args, { readTurns, viewer }) => readTurns.take(viewer.userId, totalCount),
+        resolve: ({ totalCount }, _args, { readScheduler, viewer }) =>
+          readScheduler.run(viewer.userId, totalCount),
       }),
       etag: t.string({
         description:
