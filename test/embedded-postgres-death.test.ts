@@ -79,8 +79,6 @@ test('one that ends again and again ends the gateway, which says why', { timeout
   const { status, stderr } = await gateway.ended;
   expect({ status, stderr }).toEqual({
     status: 1,
-    stderr: expect.stringMatching(
-      /^PostgreSQL on \/.* exited 6 times within 5 minutes\. .*\n$/,
-    ),
+    stderr: expect.stringMatching(/^PostgreSQL on \/.* exited 6 times within 5 minutes\. .*\n$/),
   });
 });
