@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -10,6 +11,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Test files share the modules of a worker: importing the gateway takes longer than most files' tests.
     isolate: false,
+    sequence: { sequencer: LongestFirst },
     // More workers than cores: the tests mostly wait for processes and sockets.
     maxWorkers: 3,
     // Node.js loads the modules, as in production. Vite's module runner would load graphql twice.

@@ -1,6 +1,6 @@
 import { readConfig } from './config.ts';
 import { openDatabase } from './database/database.ts';
-import { migrate, pendingMigrations, requireMigrations } from './database/migrate.ts';
+import { findPendingMigrations, migrate, requireMigrations } from './database/migrate.ts';
 import { describeFailure } from './errors/operator-error.ts';
 import { createLog } from './log.ts';
 import { registerLogMetrics } from './metrics/log-metrics.ts';
@@ -38,7 +38,7 @@ async function main(): Promise<void> {
     });
     try {
       if (config.production) await requireMigrations(database);
-      else if ((await pendingMigrations(database)).length > 0) await migrate(server.url);
+      else if ((await findPendingMigrations(database)).length > 0) await migrate(server.url);
       const gateway = await startServer(config, database, log);
       // Frees about 50 MiB that V8 would keep after loading the modules; takes about 100 ms.
       globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });

@@ -12,6 +12,7 @@ import './notifications/publish-notifications.graphql.ts';
 import './notifications/resolve-notifications.graphql.ts';
 import './notifications/preferences/preferences.graphql.ts';
 import './statistics/statistics.graphql.ts';
+import './users/list-users.graphql.ts';
 import './users/users.graphql.ts';
 import './workspaces/platform-workspaces.graphql.ts';
 import './workspaces/workspaces.graphql.ts';

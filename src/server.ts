@@ -17,7 +17,7 @@ import { destroyStalledSockets } from './http/stalled-writes.ts';
 import { type Timeouts, timeouts } from './http/timeouts.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
-import { watchTokens } from './live/token-watch.ts';
+import { watchTokens } from './live/watch-tokens.ts';
 import type { Log } from './log.ts';
 import { createEventMetrics } from './metrics/event-metrics.ts';
 import { startRetention } from './notifications/retention.ts';
@@ -38,8 +38,8 @@ export type Gateway = {
   close(graceMs: number): Promise<void>;
 };
 
-/** Maximum number of live subscribers of one user on one gateway. */
-const MAX_SUBSCRIBERS_PER_USER = 20;
+/** Maximum number of live streams that one viewer may open on one gateway. */
+const MAX_SUBSCRIBERS_PER_VIEWER = 20;
 
 /** Creates all parts of the gateway and listens. The caller closes the database. */
 export async function startServer(
@@ -52,7 +52,7 @@ export async function startServer(
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
   const hub = createHub(
-    { perUser: MAX_SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers },
+    { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, total: config.maxSubscribers },
     events.observeDelay,
   );
   const keySet = await openKeySet(config.keySet, config.dataDir);

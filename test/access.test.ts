@@ -47,6 +47,7 @@ const access: Readonly<Record<string, Access>> = {
   refreshEditorCredential: { opens: [credentials], member: false },
   claimEditorCredentialRefresh: { opens: [credentials], member: false },
   statistics: { opens: [platformRead], member: false },
+  users: { opens: [platformRead], member: false },
 };
 
 /** What a token may name in `scope`, with the claim. */

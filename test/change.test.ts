@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, getChangePool, openDatabase } from '../src/database/database.ts';
+import { type Database, getConnections, openDatabase } from '../src/database/database.ts';
 import { type Slots, statement } from '../src/database/statement.ts';
 import { change } from '../src/revisions/change.ts';
 import { graphql } from './support/client.ts';
@@ -108,7 +108,7 @@ test('where a later statement cannot be made nothing is changed, and the connect
   });
   await expect(failing).rejects.toThrow('unmade');
   expect(await countOf('unmade')).toBeUndefined();
-  const { totalCount, idleCount } = getChangePool(em());
+  const { totalCount, idleCount } = getConnections(em()).changes;
   expect(idleCount).toBe(totalCount);
 });
 
@@ -117,7 +117,7 @@ test('a statement that is sent after the commit is refused', async () => {
     await run(count, { userId: 'late' });
     return run(count, { userId: 'late' });
   });
-  await expect(late).rejects.toThrow('sent before the first is awaited');
+  await expect(late).rejects.toThrow('send all its statements before');
   expect(await countOf('late')).toBe(1);
 });
 

@@ -67,7 +67,7 @@ function openContext(): Context {
     operations: new Set(),
     failures: [],
     cipher: createCredentialCipher(keys),
-    hub: createHub({ perUser: 1, inAll: 1 }),
+    hub: createHub({ perViewer: 1, total: 1 }),
     announce: () => undefined,
     readScheduler: new ReadScheduler(),
     onLeave: () => undefined,

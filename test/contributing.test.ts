@@ -5,9 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { applyBlock, copyRepository, exampleBlocks, guide } from './support/contributing.ts';
-import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { compileCache } from './support/process.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 /** The files of the worked example. */
@@ -20,8 +19,9 @@ let folder: string;
 let database: TestDatabase;
 beforeAll(async () => {
   folder = await makeFolder();
-  database = await createTestDatabase();
+  database = await createEmptyDatabase();
   await copyRepository(folder);
+  await run('src/commands/migrate.ts');
 });
 afterAll(async () => {
   await database.drop();
@@ -31,7 +31,7 @@ afterAll(async () => {
 const run = (program: string, ...options: string[]) =>
   promisify(execFile)(process.execPath, [program, ...options], {
     cwd: folder,
-    env: { DATABASE_URL: database.url, NODE_COMPILE_CACHE: compileCache },
+    env: { DATABASE_URL: database.url, NODE_COMPILE_CACHE: join(folder, 'cache') },
   });
 
 test('the worked example of CONTRIBUTING.md fits the code: it has the right types, and the schema has its operations', {

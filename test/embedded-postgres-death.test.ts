@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rest } from './support/client.ts';
+import { copyCluster } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
@@ -16,6 +17,7 @@ let gateway: GatewayProcess;
 let token: string;
 beforeAll(async () => {
   folder = await makeFolder();
+  await copyCluster(join(folder, 'data'));
   token = await member('alice');
   gateway = await startGatewayProcess({
     DATA_DIR: join(folder, 'data'),

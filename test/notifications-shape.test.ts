@@ -24,6 +24,8 @@ const askAll = {
   id: 'q1',
   multiSelect: false,
 };
+const { id: questionId, ...others } = askAll;
+const askedByGraphQL = { ...others, questionId };
 const result = {
   taskStatus: 'AWAITING_INPUT',
   message: 'Done',
@@ -151,7 +153,7 @@ test('a kind has its own type in the union, and all share the interface', async 
       ... on UserNotification { kind status title task { id projectId name workspaceId } }
       ... on PlanRequestedNotification { plan: payload { toolId summary plan input } }
       ... on QuestionRequestedNotification { question: payload {
-        toolId input questions { question header id multiSelect options { label description preview } }
+        toolId input questions { question header questionId multiSelect options { label description preview } }
       } }
       ... on TaskFailedNotification { failed: payload { taskStatus message messageLabel messageTimestamp } }
       ... on TaskResponseReadyNotification { ready: payload { taskStatus message } }
@@ -169,8 +171,14 @@ test('a kind has its own type in the union, and all share the interface', async 
   expect(byType.get('QuestionRequestedNotification')).toMatchObject({
     question: {
       questions: [
-        askAll,
-        { ...ask, header: null, id: null, multiSelect: null, options: [{ label: 'A', description: null }] },
+        askedByGraphQL,
+        {
+          ...ask,
+          header: null,
+          questionId: null,
+          multiSelect: null,
+          options: [{ label: 'A', description: null }],
+        },
       ],
     },
   });

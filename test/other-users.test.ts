@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
-import { documentOf, rootFields } from './support/root-fields.ts';
+import { deleteUser, publish, putWorkspaces, workspaceInput } from './support/records.ts';
+import { documentOf, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
+import { openStream, subscribe } from './support/sse.ts';
 import { member, signToken } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -15,7 +16,28 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 /** The account queries that take another user. */
-const named = ['editorAuth', 'notificationCounts', 'notificationPreferences', 'notifications', 'workspaces'];
+const named = [
+  'editorAuth',
+  'editorAuthEvents',
+  'notification',
+  'notificationCounts',
+  'notificationEvents',
+  'notificationPreferences',
+  'notifications',
+  'workspaceEvents',
+  'workspaces',
+];
+
+/** Calls a root field with good arguments, and returns the codes of its errors. A stream is closed again. */
+async function codesOf(field: string, given: object, claims: object): Promise<string[]> {
+  const variables = { ...goodArguments[field]?.('bob'), ...given };
+  if (field === 'notification') Object.assign(variables, { id: bobsNotification });
+  const token = await signToken({ sub: 'alice', org_id: 'acme', ...claims });
+  const send = isSubscription(field) ? subscribe : graphql;
+  const reply = await send(gateway, documentOf(field, variables), variables, { token });
+  if ('stream' in reply) reply.stream?.close();
+  return reply.errors.map(({ extensions }) => extensions.code);
+}
 
 test('exactly the account queries take an optional user', () => {
   const optional = Object.values(rootFields).filter(({ args }) =>
@@ -26,12 +48,7 @@ test('exactly the account queries take an optional user', () => {
 });
 
 test.each(named)('%s of another user needs platform:read, whatever the account allows', async (field) => {
-  const read = (claims: object, userId = 'bob') =>
-    signToken({ sub: 'alice', org_id: 'acme', ...claims }).then((token) =>
-      graphql(gateway, documentOf(field, { userId }), { userId }, { token }),
-    );
-  const codes = async (claims: object, userId?: string) =>
-    (await read(claims, userId)).errors.map(({ extensions }) => extensions.code);
+  const codes = (claims: object) => codesOf(field, { userId: 'bob' }, claims);
 
   expect(await codes({})).toEqual(['FORBIDDEN']);
   expect(await codes({ scope: 'account:read account:write' })).toEqual(['FORBIDDEN']);
@@ -40,24 +57,36 @@ test.each(named)('%s of another user needs platform:read, whatever the account a
 });
 
 test.each(named)('%s of oneself by name needs no more than without', async (field) => {
-  const token = await member('alice');
+  const without = await codesOf(field, {}, {});
 
-  const { errors } = await graphql(
-    gateway,
-    documentOf(field, { userId: 'alice' }),
-    { userId: 'alice' },
-    { token },
-  );
-
-  expect(errors).toEqual([]);
+  expect(await codesOf(field, { userId: 'alice' }, {})).toEqual(without);
+  expect(without).not.toContain('FORBIDDEN');
 });
 
 test.each(named)('%s with platform:read alone is no account access of one’s own', async (field) => {
-  const token = await signToken({ sub: 'alice', org_id: 'acme', scope: 'platform:read' });
+  expect(await codesOf(field, {}, { scope: 'platform:read' })).toEqual(['FORBIDDEN']);
+});
 
-  const { errors } = await graphql(gateway, documentOf(field, {}), {}, { token });
+test('subscriptions of another user show that user’s changes and end with that user’s data', async () => {
+  const token = await signToken({ sub: 'dashboard', org_id: 'acme', scope: 'platform:read' });
+  const open = (query: string) => openStream(gateway, `subscription { ${query} }`, {}, { token });
+  const events = await open(
+    'notificationEvents(userId: "carol") { notification { ... on UserNotification { userId id } } }',
+  );
+  const workspaces = await open('workspaceEvents(userId: "carol") { workspace { userId id } }');
+  const auth = await open('editorAuthEvents(userId: "carol") { editorAuth { userId } }');
 
-  expect(errors.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN']);
+  const { id } = await publish(gateway, 'carol');
+  const [workspace] = await putWorkspaces(gateway, 'carol', [workspaceInput()]);
+
+  const taken = await Promise.all([events, workspaces, auth].map((stream) => stream.take()));
+  expect(taken.map(({ data }) => data)).toEqual([
+    { notificationEvents: { notification: { userId: 'carol', id } } },
+    { workspaceEvents: { workspace: { userId: 'carol', id: workspace } } },
+    { editorAuthEvents: { editorAuth: { userId: 'carol' } } },
+  ]);
+  await deleteUser(gateway, 'carol');
+  expect(await Promise.all([events.ended, workspaces.ended, auth.ended])).toEqual(Array(3).fill('complete'));
 });
 
 test('the lists hold the caller’s own records alone on both faces', async () => {

@@ -2,19 +2,20 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { readPoolOptions } from '../src/database/pool.ts';
-import { rest } from './support/client.ts';
+import { encodeCursor } from '../src/values/cursor.ts';
+import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { fillTables, hoardNotifications, hoardWorkspaces } from './support/hoard.ts';
 import { asMember, asPlatform, payloads } from './support/records.ts';
 import { type Statement, statementsOf } from './support/statements.ts';
-import { member } from './support/tokens.ts';
+import { member, signToken } from './support/tokens.ts';
 
 /*
  * What a read costs grows with the page, not with the table or with what the user has besides. The statements are
  * those that the gateway sends; PostgreSQL runs them on analysed tables, by a plan for the values and by one for any.
  */
 
-/** How many records of either list one user has, all of one kind, status and project. Ten times as many have the same plans. */
+/** How many records of either list one user has, all of one kind, status, project and task. Ten times as many have the same plans. */
 const HOARD = 50_000;
 
 let gateway: TestGateway;
@@ -29,7 +30,8 @@ beforeAll(async () => {
        select 'user-' || n % 4, 'n-' || n, n,
               (array['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'])[n / 4 % 4 + 1],
               (array['active', 'resolved', 'dismissed'])[n / 4 % 3 + 1],
-              'task-' || n, 'p', 'A title', '{"taskStatus":"errored"}', now(), now() - n * interval '1 min', now()
+              'task-' || case n / 4 % 3 when 0 then n else n / 480 end, 'p-' || n / 480 % 5, 'A title',
+              '{"taskStatus":"errored"}', now(), now() - n * interval '1 min', now()
          from generate_series(1, 20000) n`,
     );
     await database.sql(
@@ -131,6 +133,11 @@ const filters: [list: 'notifications' | 'workspaces', args: string][] = [
       (kind): ['notifications', string] => ['notifications', `${status} ${kind}`.trim()],
     ),
   ),
+  ['notifications', 'projectId: "p-1"'],
+  ['notifications', 'projectId: "p-1" status: ACTIVE kind: [TASK_FAILED, TASK_RESPONSE_READY]'],
+  ['notifications', 'taskId: "task-3"'],
+  ['notifications', 'taskId: "task-3" kind: TASK_FAILED status: [RESOLVED, DISMISSED]'],
+  ['notifications', 'taskId: "task-3" projectId: "p-3"'],
   ...['projectId: "p-1"', ''].flatMap((project) =>
     ['status: RUNNING', 'status: [RUNNING, ERROR, STARTING]', ''].map((status): ['workspaces', string] => [
       'workspaces',
@@ -167,6 +174,32 @@ test.each(narrowing)('counting %s(%s) looks at no record that does not match', a
   expect(await costOf(tables[list], read('hoarder', query))).toBeLessThanOrEqual(PAGE);
 });
 
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+/** Twenty minutes in the middle of the hoard, which has a record a minute. */
+const times = `createdFrom: "${minutesAgo(HOARD / 2 + 20)}", createdBefore: "${minutesAgo(HOARD / 2)}"`;
+
+test.each([
+  'projectId: "p"',
+  'taskId: "task"',
+  'taskId: "task", projectId: "p"',
+  times,
+  `${times}, status: DISMISSED`,
+  `${times}, projectId: "p"`,
+  `${times}, taskId: "task"`,
+])('a page of a hoard by %s looks at a bounded number of records', async (args) => {
+  for (const page of ['first: 5', 'last: 5']) {
+    const query = `{ notifications(${page}, ${args}) { nodes { __typename } } }`;
+    expect((await asMember(gateway, 'hoarder', query)).notifications.nodes).toHaveLength(5);
+    expect(await costOf('notification', read('hoarder', query)), page).toBeLessThanOrEqual(BOUND);
+  }
+});
+
+test('counting a period looks at no record outside of it', async () => {
+  const query = `{ notifications(first: 1, ${times}) { totalCount } }`;
+  expect((await asMember(gateway, 'hoarder', query)).notifications.totalCount).toBe(20);
+  expect(await costOf('notification', read('hoarder', query))).toBeLessThanOrEqual(20 + PAGE);
+});
+
 const searches = [
   'kind=task_failed',
   'kind=task_failed&status=active',
@@ -196,6 +229,16 @@ test.each(['notification', 'workspace'])(
     }
   },
 );
+
+test('a page of users by prefix looks at the users of the page', async () => {
+  const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+  const after = encodeCursor(['user-55']);
+  for (const args of ['', 'prefix: "user-5"', `prefix: "user-5", after: "${after}"`, 'prefix: "x"']) {
+    const query = `{ users(first: 5, ${args}) { nodes { id } } }`;
+    const cost = await costOf('user_revision', () => graphql(gateway, query, {}, { token }));
+    expect(cost, args).toBeLessThanOrEqual(PAGE);
+  }
+});
 
 const task = { id: 'task-47', projectId: 'p' };
 const changes: [what: string, work: () => Promise<unknown>][] = [

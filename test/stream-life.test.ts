@@ -88,6 +88,18 @@ test(`a user has at most ${PER_USER} subscriptions; one more is RATE_LIMITED, al
   for (const stream of streams) stream.close();
 });
 
+test('a dashboard’s streams take its own places, not those of the user whom it watches', async () => {
+  const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+  const watching = 'subscription { notificationEvents(userId: "watched") { cursor } }';
+  const open = () => subscribe(gateway, watching, {}, { token });
+  const replies = await Promise.all(Array.from({ length: PER_USER }, open));
+  expect(replies.map(({ status }) => status)).toEqual(Array(PER_USER).fill(200));
+
+  expect((await open()).status).toBe(429);
+  (await watchEvents(gateway, 'watched')).close();
+  for (const { stream } of replies) stream?.close();
+});
+
 test('MAX_SUBSCRIBERS bounds all users together, and a place is free again when its client leaves', async () => {
   const first = await placeFor(small, 'a');
   const second = await placeFor(small, 'b');

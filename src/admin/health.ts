@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { KeySet } from '../auth/key-set.ts';
 import { isNeverFetched } from '../auth/key-set-prefetch.ts';
 import type { Database } from '../database/database.ts';
-import { pendingMigrations } from '../database/migrate.ts';
+import { findPendingMigrations } from '../database/migrate.ts';
 import { sendText } from '../http/reply.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import type { Log } from '../log.ts';
@@ -45,7 +45,7 @@ export async function serveReadiness(response: ServerResponse, from: Readiness, 
 /** Checks the database. The pool's timeout limits how long this takes. */
 async function checkDatabase(database: Database, log: Log): Promise<Pick<Checks, 'database' | 'migrations'>> {
   try {
-    const pending = await pendingMigrations(database);
+    const pending = await findPendingMigrations(database);
     const migrations = pending.length === 0 ? OK : `${pending.join(', ')} not applied: npm run migrate`;
     return { database: OK, migrations };
   } catch (error) {

@@ -263,10 +263,10 @@ test('a thousand unique documents, each sent until it could be compiled, cost le
   expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(200);
 });
 
-test('unique introspection without a token costs less than 200 MiB', async () => {
+test('unique introspection without a token costs less than 100 MiB', async () => {
   resetPeakMemory(gateway.pid);
   const before = peakMemoryMiB(gateway.pid);
-  for (let index = 0; index < 40; index += 1) {
+  for (let index = 0; index < 20; index += 1) {
     const query = getIntrospectionQuery().replace('IntrospectionQuery', `Introspection${index}`);
     const replies = await Promise.all(
       Array.from({ length: 12 }, () => post('/graphql', 'nobody', { query })),
@@ -274,7 +274,7 @@ test('unique introspection without a token costs less than 200 MiB', async () =>
     for (const { status } of replies) expect(status).toBe(200);
   }
 
-  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(200);
+  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(100);
 });
 
 test('a caller without points costs little, whatever they send', async () => {
@@ -295,11 +295,11 @@ test('a caller without points costs little, whatever they send', async () => {
   expect(await send('POST', '/graphql')).toBe(400);
 
   const before = processorTimeMs(limited.pid);
-  for (let count = 0; count < 20; count += 1) {
+  for (let count = 0; count < 10; count += 1) {
     expect(await send('PUT', '/user/notification-preferences')).toBe(429);
     expect(await send('POST', '/graphql')).toBe(429);
   }
 
-  expect((processorTimeMs(limited.pid) - before) / 40 / plainMs).toBeLessThan(40);
+  expect((processorTimeMs(limited.pid) - before) / 20 / plainMs).toBeLessThan(40);
   await limited.stop();
 });

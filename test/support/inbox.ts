@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import { readCursor } from '../../src/revisions/change-cursor.ts';
+import { parseChangeCursor } from '../../src/revisions/change-cursor.ts';
 import type { TestDatabase } from './database.ts';
 import { asMember, type Kind, payloads, publish, resolve } from './records.ts';
 import { openStream, type SseResult, type SseStream } from './sse.ts';
@@ -17,7 +17,7 @@ export async function watchEvents(gateway: Gateway, user: string, after?: string
 }
 
 /** The revision that a cursor stands for. */
-export const revisionIn = (cursor: string) => readCursor(cursor, []).revision;
+export const revisionIn = (cursor: string) => parseChangeCursor(cursor, []).revision;
 
 /** The next event of a stream of {@link watchEvents}. */
 export async function nextEvent(stream: SseStream) {

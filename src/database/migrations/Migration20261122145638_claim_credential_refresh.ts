@@ -11,11 +11,4 @@ export class Migration20261122145638_claim_credential_refresh extends Migration 
       `alter table "editor_credential" add constraint "editor_credential_claim" check (("claim_id" is null) = ("claimed_until" is null));`,
     );
   }
-
-  override down(): void | Promise<void> {
-    this.addSql(`alter table "editor_credential" drop constraint "editor_credential_claim";`);
-    this.addSql(
-      `alter table "editor_credential" drop column "refreshed_from", drop column "claim_id", drop column "claimed_until";`,
-    );
-  }
 }
