@@ -41,7 +41,10 @@ const UserConnection = builder.objectRef<Users>('UserConnection').implement({
   description: 'A page of a list of users, sorted by ID.',
   fields: (t) => ({
     nodes: t.expose('users', { type: [User], description: 'The users of the page.' }),
-    edges: t.expose('users', { type: [UserEdge], description: 'The users of the page, each with its cursor.' }),
+    edges: t.expose('users', {
+      type: [UserEdge],
+      description: 'The users of the page, each with its cursor.',
+    }),
     pageInfo: t.field({
       type: PageInfo,
       description: 'The position of the page in the list.',
