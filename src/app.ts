@@ -70,7 +70,7 @@ export async function createApp(
   const cipher = createCredentialCipher(keys);
   // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
   const em = database.em.fork();
-  const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countedInMemory));
+  const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);
   observeState(database, tokens, shared);
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));

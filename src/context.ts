@@ -9,7 +9,7 @@ import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { Charges } from './rate-limit/charges.ts';
-import type { ReadTurns } from './rate-limit/read-turns.ts';
+import type { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import type { Time } from './values/time.ts';
 
 /** The page and the condition of a REST list. GraphQL operations use connection arguments instead. */
@@ -32,7 +32,7 @@ export type Context = {
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
   /** Limits how many account reads of a user run at once. */
-  readonly readTurns: ReadTurns;
+  readonly readScheduler: ReadScheduler;
   /** Announces a committed change to subscribers. */
   readonly announce: Announce;
   /** Calls `leave` when the caller disconnects, or immediately if it already has. */

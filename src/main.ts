@@ -3,13 +3,13 @@ import { openDatabase } from './database/database.ts';
 import { findPendingMigrations, migrate, requireMigrations } from './database/migrate.ts';
 import { describeFailure } from './errors/operator-error.ts';
 import { createLog } from './log.ts';
-import { addLogMetrics } from './metrics/log-metrics.ts';
-import { addProcessMetrics } from './metrics/process-metrics.ts';
+import { registerLogMetrics } from './metrics/log-metrics.ts';
+import { registerProcessMetrics } from './metrics/process-metrics.ts';
 import { startDatabaseServer } from './postgres/start-postgres.ts';
 import { collectWhenIdle } from './process/idle-collection.ts';
 import { openLogOutput } from './process/log-output.ts';
 import { listStartLines } from './process/start-lines.ts';
-import { awaitStopSignal, endProcessAfter } from './process/stop-signal.ts';
+import { awaitStopSignal, exitAfter } from './process/stop-signal.ts';
 import { startServer } from './server.ts';
 
 /** Time to close database connections and stop the embedded PostgreSQL, after requests have finished. */
@@ -44,12 +44,12 @@ async function main(): Promise<void> {
       globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
       collectWhenIdle();
       if (config.metrics.kind !== 'off') {
-        addProcessMetrics(gateway.metrics);
-        addLogMetrics(gateway.metrics, output);
+        registerProcessMetrics(gateway.metrics);
+        registerLogMetrics(gateway.metrics, output);
       }
       for (const line of listStartLines(config, gateway)) printLine(line);
       const loss = await Promise.race([stopping, server.lost]);
-      if (loss !== undefined) endProcessAfter(maxStopMs);
+      if (loss !== undefined) exitAfter(maxStopMs);
       await gateway.close(loss === undefined ? config.shutdownGraceMs : 0);
       if (loss !== undefined) throw loss;
     } finally {

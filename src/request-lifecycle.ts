@@ -8,7 +8,7 @@ import type { OpenRecord, RequestRecord } from './http/request-log.ts';
 import type { Step } from './http/steps.ts';
 import { type Log, logInternalError } from './log.ts';
 import { quotaHeaders, type RateLimiter } from './rate-limit/rate-limiter.ts';
-import { ReadTurns } from './rate-limit/read-turns.ts';
+import { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import { toTime } from './values/time.ts';
 
 /** The part of the context that all requests share. */
@@ -36,7 +36,7 @@ export type RequestLifecycle = {
 export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
   const { openRecord, authenticate, rateLimiter } = options;
   const records = new WeakMap<ServerResponse, RequestRecord>();
-  const shared = { ...options.shared, readTurns: new ReadTurns() };
+  const shared = { ...options.shared, readScheduler: new ReadScheduler() };
 
   const findRecord = (response: ServerResponse): RequestRecord => {
     const record = records.get(response);
@@ -91,7 +91,7 @@ function createContext(
   viewer: Viewer,
   record: RequestRecord,
   response: ServerResponse,
-  shared: SharedContext & Pick<Context, 'readTurns'>,
+  shared: SharedContext & Pick<Context, 'readScheduler'>,
 ): Context {
   const { log, operations, failures } = record;
   record.user = viewer.userId;

@@ -11,13 +11,13 @@ import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { createDraining } from './http/draining.ts';
 import { listen } from './http/listen.ts';
-import { answerMalformed } from './http/malformed.ts';
+import { rejectMalformed } from './http/malformed.ts';
 import { limitPipelining } from './http/pipelining.ts';
 import { destroyStalledSockets } from './http/stalled-writes.ts';
 import { type Timeouts, timeouts } from './http/timeouts.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
-import { watchTokens } from './live/token-watch.ts';
+import { watchTokens } from './live/watch-tokens.ts';
 import type { Log } from './log.ts';
 import { createEventMetrics } from './metrics/event-metrics.ts';
 import { startRetention } from './notifications/retention.ts';
@@ -39,7 +39,7 @@ export type Gateway = {
 };
 
 /** Maximum number of live streams that one viewer may open on one gateway. */
-const MAX_STREAMS_PER_VIEWER = 20;
+const MAX_SUBSCRIBERS_PER_VIEWER = 20;
 
 /** Creates all parts of the gateway and listens. The caller closes the database. */
 export async function startServer(
@@ -52,8 +52,8 @@ export async function startServer(
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
   const hub = createHub(
-    { perViewer: MAX_STREAMS_PER_VIEWER, inAll: config.maxSubscribers },
-    events.delivered,
+    { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, total: config.maxSubscribers },
+    events.observeDelay,
   );
   const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...parsing } = limits;
@@ -61,7 +61,7 @@ export async function startServer(
   const draining = createDraining(server);
   const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
   const live = startLiveEvents(database, hub, timing, log);
-  answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
+  rejectMalformed(server, (error) => JSON.stringify(errorResponse(error)));
   let address: string;
   let admin: AdminServer | undefined;
   try {

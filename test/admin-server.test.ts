@@ -84,7 +84,7 @@ test('metrics that other machines could read are not served without a token', as
 test('an admin port that is taken stops the start with its name', async () => {
   const { port } = new URL(first.adminAddress);
   await expect(startTestGateway({ ADMIN_PORT: port }, first.database)).rejects.toThrow(
-    `Port ${port} of 127.0.0.1 is taken by another process. Stop that one, or set ADMIN_PORT to another`,
+    `Port ${port} of 127.0.0.1 is in use. Stop the process that uses it, or set ADMIN_PORT to another port`,
   );
 });
 

@@ -117,7 +117,7 @@ test('a statement that is sent after the commit is refused', async () => {
     await run(count, { userId: 'late' });
     return run(count, { userId: 'late' });
   });
-  await expect(late).rejects.toThrow('sent before the first is awaited');
+  await expect(late).rejects.toThrow('send all its statements before');
   expect(await countOf('late')).toBe(1);
 });
 

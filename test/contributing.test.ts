@@ -7,7 +7,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { applyBlock, copyRepository, exampleBlocks, guide } from './support/contributing.ts';
 import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { compileCache } from './support/process.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 /** The files of the worked example. */
@@ -32,7 +31,7 @@ afterAll(async () => {
 const run = (program: string, ...options: string[]) =>
   promisify(execFile)(process.execPath, [program, ...options], {
     cwd: folder,
-    env: { DATABASE_URL: database.url, NODE_COMPILE_CACHE: compileCache },
+    env: { DATABASE_URL: database.url, NODE_COMPILE_CACHE: join(folder, 'cache') },
   });
 
 test('the worked example of CONTRIBUTING.md fits the code: it has the right types, and the schema has its operations', {
@@ -67,7 +66,9 @@ test('its migration is written from the entities, once, and makes the table', {
     /^Applied Migration\d{14}_add_favorite_projects\n$/,
   );
   expect(await database.sql('select * from favorite_project')).toEqual([]);
-  await expect(writing()).rejects.toThrow('The database is what the entities describe already.');
+  await expect(writing()).rejects.toThrow(
+    'The database already matches the entities; there is nothing to migrate.',
+  );
 });
 
 test('a migration without a proper name is refused with its usage', async () => {

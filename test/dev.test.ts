@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { copyCluster } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { compileCache, follow, type Process, runProcess } from './support/process.ts';
+import { follow, type Process, runProcess } from './support/process.ts';
 import { freePort } from './support/redis.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
@@ -30,7 +30,12 @@ beforeAll(async () => {
   address = `http://127.0.0.1:${port}`;
   const dataDir = join(folder, 'data');
   await copyCluster(dataDir);
-  environment = { NODE_COMPILE_CACHE: compileCache, PORT: port, DATA_DIR: dataDir, GRAPHIQL: 'false' };
+  environment = {
+    NODE_COMPILE_CACHE: join(folder, 'cache'),
+    PORT: port,
+    DATA_DIR: dataDir,
+    GRAPHIQL: 'false',
+  };
 });
 afterAll(async () => {
   await Promise.all(running.map((process) => process.stop()));

@@ -118,8 +118,8 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
 
 /** The seed's notifications that wait for the user, one of each kind. */
 async function publishSeeds(): Promise<void> {
-  for (const { id, task, title, project, payload, previewText, prUrl, fate } of notifications) {
-    if (fate !== 'stays') continue;
+  for (const { id, task, title, project, payload, previewText, prUrl, outcome } of notifications) {
+    if (outcome !== 'active') continue;
     const { projectId, projectName, projectRepoUrl } = project;
     const about = { task: { id: task, projectId, name: title }, projectName, projectRepoUrl };
     await asPlatform(

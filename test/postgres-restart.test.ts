@@ -20,7 +20,7 @@ let proxy: TestProxy;
 let database: TestDatabase;
 let gateway: TestGateway;
 
-const start = () => startEmbeddedPostgres({ dataDir: join(folder, 'data'), notice: () => undefined });
+const start = () => startEmbeddedPostgres({ dataDir: join(folder, 'data'), report: () => undefined });
 const portOf = (url: string) => Number(new URL(url).port);
 
 beforeAll(async () => {

@@ -2,6 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { describeFailure, OperatorError } from '../src/errors/operator-error.ts';
+import { startDatabaseServer } from '../src/postgres/start-postgres.ts';
 import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
 import { runProcess, startGatewayProcess } from './support/process.ts';
 import { portOf } from './support/proxy.ts';
@@ -52,7 +55,7 @@ test('production refuses a schema that is not migrated, touches nothing, and ser
 
   const elsewhere = await serve({ ...settings, HOST: '192.0.2.1' });
   expect(elsewhere).toMatchObject({ status: 1, stdout: '' });
-  expect(elsewhere.stderr).toMatch(/^"192\.0\.2\.1" is no address of this machine\. Set HOST .*\n$/);
+  expect(elsewhere.stderr).toMatch(/^"192\.0\.2\.1" is not an address of this machine\. Set HOST .*\n$/);
 }, 60_000);
 
 test('a database that nobody answers for: told where, status 1', async () => {
@@ -66,7 +69,7 @@ test('a database that nobody answers for: told where, status 1', async () => {
   expect(ended).toMatchObject({ status: 1, stdout: '' });
   expect(ended.stderr).toMatch(
     new RegExp(
-      `^The database at 127\\.0\\.0\\.1:${port} cannot be used: connect ECONNREFUSED .*DATABASE_URL.*\\n$`,
+      `^Connecting to the database at 127\\.0\\.0\\.1:${port} failed: connect ECONNREFUSED .*DATABASE_URL.*\\n$`,
     ),
   );
   expect(ended.stderr).not.toContain('secret-word');
@@ -76,7 +79,7 @@ test('a database that takes the connection and never answers is given up in boun
   const url = `postgres://user@127.0.0.1:${portOf(silent)}/gateway`;
   const ended = await serve({ DATABASE_URL: url, DATABASE_TIMEOUT_MS: '200' });
   expect(ended).toMatchObject({ status: 1, stdout: '' });
-  expect(ended.stderr).toMatch(/^The database at 127\.0\.0\.1:\d+ cannot be used: .*timeout.*\n$/);
+  expect(ended.stderr).toMatch(/^Connecting to the database at 127\.0\.0\.1:\d+ failed: .*timeout.*\n$/);
 });
 
 test("a password or a database that PostgreSQL refuses is told in PostgreSQL's words", async () => {
@@ -84,11 +87,16 @@ test("a password or a database that PostgreSQL refuses is told in PostgreSQL's w
   wrong.password = 'not-the-password';
   const missing = new URL(inject('postgresUrl'));
   missing.pathname = '/no_such_database';
-  const [password, name] = await Promise.all(
-    [wrong, missing].map(({ href }) => serve({ DATABASE_URL: href })),
-  );
-  expect(password?.stderr).toMatch(/cannot be used: password authentication failed for user "\w+"\. /);
-  expect(password?.stderr).not.toContain('not-the-password');
-  expect(name?.stderr).toMatch(/cannot be used: database "no_such_database" does not exist\. /);
-  expect([password?.status, name?.status]).toEqual([1, 1]);
+  const [password = '', name = ''] = await Promise.all([wrong, missing].map(refusal));
+  expect(password).toMatch(/failed: password authentication failed for user "\w+"\. /);
+  expect(password).not.toContain('not-the-password');
+  expect(name).toMatch(/failed: database "no_such_database" does not exist\. /);
 });
+
+/** What an operator reads of a start on a database that cannot be used. */
+async function refusal({ href }: URL): Promise<string> {
+  const starting = startDatabaseServer(readConfig({ DATABASE_URL: href }), 'gateway', () => undefined);
+  const error: unknown = await starting.catch((error: unknown) => error);
+  expect(error).toBeInstanceOf(OperatorError);
+  return describeFailure(error);
+}

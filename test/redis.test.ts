@@ -10,8 +10,8 @@ import { freePort, hasRedis, startRedis, type TestRedis } from './support/redis.
 import { AUDIENCE, ISSUER, jwks, member } from './support/tokens.ts';
 
 const READS = 3;
-const AWAY = 'Redis is away: rate limits are counted in this process alone';
-const BACK = 'Redis is back: rate limits are shared again';
+const AWAY = 'Redis is unreachable; rate limits are counted per process';
+const BACK = 'Redis is connected again; rate limits are shared';
 /** Far below what it takes when every request waits for a Redis that is silent. */
 const BOUND_MS = 5000;
 const REQUESTS = 50;

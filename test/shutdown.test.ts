@@ -112,7 +112,10 @@ test('while it waits for load balancers it serves on, closes connections, and a 
   expect((await fetch(`${gateway.address}/healthz`)).status).toBe(200);
 
   await gateway.stop('SIGINT');
-  expect(await ended).toMatchObject({ status: 1, stderr: 'Ended at once: a second signal came.\n' });
+  expect(await ended).toMatchObject({
+    status: 1,
+    stderr: 'Exiting immediately: received a second signal.\n',
+  });
 });
 
 test('a request that takes longer than the grace is cut, with its query, and told of in the log', async () => {
@@ -143,7 +146,10 @@ test('a stop that something else holds up ends all the same, some seconds after 
   await waiting(1);
   const ended = await gateway.stop();
   await release();
-  expect(ended).toMatchObject({ status: 1, stderr: 'Ended at once: stopping took longer than 3000 ms.\n' });
+  expect(ended).toMatchObject({
+    status: 1,
+    stderr: 'Exiting immediately: shutdown took longer than 3000 ms.\n',
+  });
 });
 
 test('a gateway whose log nobody reads any more ends when it is told to', async () => {

@@ -24,7 +24,11 @@ test.each(['a-file', 'a-file/below'])(
     await writeFile(join(folder, 'a-file'), '');
     const path = join(folder, name);
     const ended = await runProcess('src/main.ts', { DATA_DIR: path, PORT: '0', GRAPHIQL: 'false' });
-    expect(ended).toEqual({ status: 1, stdout: '', stderr: `${path} is no folder. Set DATA_DIR to one.\n` });
+    expect(ended).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `${path} is not a directory. Set DATA_DIR to a directory.\n`,
+    });
   },
 );
 

@@ -155,7 +155,8 @@ export function connectionType<Node extends ListedRecord>(
         description:
           'The number of records that match the filters, on all pages. Counted only if it is selected.',
         extensions: reads(),
-        resolve: ({ totalCount }, _args, { readTurns, viewer }) => readTurns.take(viewer.userId, totalCount),
+        resolve: ({ totalCount }, _args, { readScheduler, viewer }) =>
+          readScheduler.run(viewer.userId, totalCount),
       }),
       etag: t.string({
         description:

@@ -1,5 +1,5 @@
 import type { EntityManager } from '../database/database.ts';
-import type { Source } from '../live/stream.ts';
+import type { Source } from '../live/source.ts';
 import {
   type ChangeCursor,
   formatChangeCursor,
@@ -33,7 +33,7 @@ export function watchNotifications(
   return {
     userId,
     topic: 'notifications',
-    startsAt: (state) =>
+    getStartRevision: (state) =>
       after === undefined ? getLatestCursor(state).revision : resolveRevision(after, state),
     async read(seen, state) {
       const { epoch, revision: reached } = getLatestCursor(state);

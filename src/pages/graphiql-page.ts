@@ -1,21 +1,21 @@
 import type { Example } from './graphiql-examples.ts';
 import { type PageFiles, renderHtml } from './page.ts';
 
-/** The names of the editors' worker scripts, each relative to the boot script's address. */
+/** The names of the editor's worker scripts, relative to the URL of the boot script. */
 export type WorkerFiles = { editorWorkerService: string; json: string; graphql: string };
 
-// The editor reads JSON with comments. A placeholder token would be sent, and introspection would be rejected with it, so
-// the header is commented out.
+// The editor accepts JSON with comments. The header is commented out because GraphiQL would send a placeholder with its
+// introspection query, which would then be rejected.
 const headersWithoutToken = `{
-  // To send a token, insert it below and remove the slashes.
-  // In development, this command prints one:
+  // Uncomment the last line with your token. In development, this command prints one:
   // npm run -s token -- --sub alice --org acme
   // "Authorization": "Bearer <token>"
 }`;
 
 /**
- * Renders the HTML of GraphiQL, with or without a token for its header editor.
- * @param token a JWT, which needs no escaping: it consists of letters, digits, `-`, `_` and `.` (RFC 7515, section 7.1)
+ * Renders the HTML of GraphiQL.
+ * @param token a JWT for the header editor, which needs no escaping: letters, digits, `-`, `_` and `.` (RFC 7515,
+ *   section 7.1)
  */
 export function renderPage({ script, style, icon, boot }: PageFiles, token: string | null): string {
   return renderHtml({
@@ -31,16 +31,15 @@ export function renderPage({ script, style, icon, boot }: PageFiles, token: stri
 }
 
 /**
- * Renders the script that starts GraphiQL in the page. It runs before GraphiQL's own script, which reads
- * MonacoEnvironment while it loads, and renders the page once both have run. GraphiQL's `endpoint` defaults to the page's
- * address.
+ * Renders the script that starts GraphiQL. It runs before GraphiQL's own script, which reads MonacoEnvironment while it
+ * loads. Without an `endpoint`, GraphiQL sends operations to the URL of the page.
  */
 export function renderBootScript(workers: WorkerFiles, examples: readonly Example[]): string {
   const options = {
     defaultQuery: examples.find(({ name }) => name === 'inbox')?.query,
     defaultEditorToolsVisibility: 'headers',
     shouldPersistHeaders: false,
-    // By default GraphiQL sends subscriptions with GET, with the query and its variables in the URL.
+    // Subscriptions default to GET, which has query and variables in the URL.
     method: 'POST',
   };
   return `'use strict';
@@ -55,7 +54,7 @@ self.MonacoEnvironment = {
   getWorkerUrl: (moduleId, label) => new URL(workers[label], base).href,
 };
 
-// By default GraphiQL writes every edit into the page's URL, which histories and logs contain.
+// By default, every edit is written to the page's URL, and from there to browser histories and logs.
 options.onEditQuery = () => {};
 
 addEventListener('DOMContentLoaded', () => {
@@ -80,7 +79,7 @@ addEventListener('DOMContentLoaded', () => {
   YogaGraphiQL.renderYogaGraphiQL(root, options);
 });
 
-/** Renders the page's name, and a menu that opens an example. */
+/** Renders the title with a menu that opens an example in a new tab. */
 function renderTitle() {
   const { createElement } = React;
   const groups = Object.entries(Object.groupBy(examples, ({ group }) => group));

@@ -2,39 +2,32 @@ import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Negotiator from 'negotiator';
 import { requestPath } from '../http/address.ts';
+import type { Step } from '../http/steps.ts';
 import { lazy } from '../values/lazy.ts';
 import type { Prepared } from './graphiql-assets.ts';
 import { renderPage } from './graphiql-page.ts';
 import type { PageToken } from './graphiql-token.ts';
 import { sendAsset, sendPage } from './page.ts';
 
-/** Serves the GraphiQL page and its assets, and passes on any other request. */
-export type Graphiql = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  next: (error?: unknown) => void,
-) => void;
-
 const pagePath = '/graphql';
 const assetsPath = '/graphql/assets/';
 
 /**
- * Serves GraphiQL without files from other hosts. Its files are prepared on the first request, in a process of their own,
- * which takes about half a second; they take about 12 MB of memory from then on. `token` creates the token in the page's
- * header editor.
+ * Serves the GraphiQL page and its assets, without a CDN. The first request prepares the files in a separate process,
+ * which takes about half a second; they occupy about 12 MB. `token` fills the page's header editor.
  */
-export function createGraphiql(token?: PageToken): Graphiql {
+export function createGraphiql(token?: PageToken): Step {
   const files = lazy(prepare);
 
-  async function answerPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function servePage(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const page = renderPage((await files()).files, (await token?.(request)) ?? null);
-    // The same path serves the GraphQL API.
+    // The same path serves GraphQL.
     response.appendHeader('Vary', 'Accept');
     // The page may contain a token.
     sendPage(response, page, 'no-store');
   }
 
-  async function answerAsset(
+  async function serveAsset(
     request: IncomingMessage,
     response: ServerResponse,
     name: string,
@@ -49,9 +42,9 @@ export function createGraphiql(token?: PageToken): Graphiql {
     if (request.method !== 'GET' && request.method !== 'HEAD') return next();
     const path = requestPath(request);
     if (path === pagePath && prefersPage(request)) {
-      answerPage(request, response).catch(next);
+      servePage(request, response).catch(next);
     } else if (path.startsWith(assetsPath)) {
-      answerAsset(request, response, path.slice(assetsPath.length), next).catch(next);
+      serveAsset(request, response, path.slice(assetsPath.length), next).catch(next);
     } else next();
   };
 }
@@ -66,14 +59,12 @@ function prepare(): Promise<Prepared> {
   return new Promise((resolve, reject) => {
     child.once('message', resolve);
     child.once('error', reject);
-    // Unlike `exit`, `disconnect` is emitted after every message.
-    child.once('disconnect', () =>
-      reject(new Error('GraphiQL: the process that prepares its files exited without sending them')),
-    );
+    // "disconnect" follows all messages; "exit" may precede them.
+    child.once('disconnect', () => reject(new Error('The process that prepares GraphiQL sent no files.')));
   });
 }
 
-/** The media types of this path. A client without a preference is a program and gets the first. */
+/** The media types of `/graphql`. The first one is the default for clients without a preference. */
 const mediaTypes = ['application/json', 'application/graphql-response+json', 'text/html'];
 
 function prefersPage(request: IncomingMessage): boolean {

@@ -14,13 +14,13 @@ export function renderPage({ script, style, icon, boot }: PageFiles): string {
   });
 }
 
-/** The script that renders the reference. It runs after Swagger UI's own script. */
+/** The script that starts Swagger UI. It runs after Swagger UI's own script. */
 export const bootScript = `'use strict';
 const address = new URL('openapi.json', document.baseURI);
 
 (async () => {
   const spec = await (await fetch(address)).json();
-  // The page can be open at another address than the configured one, and may call only its own origin.
+  // The content security policy allows requests to the page's own origin only, which may differ from PUBLIC_URL.
   spec.servers = [{ url: new URL('.', address).href.replace(/\\/$/, '') }];
   spec.info.description += '\\n\\nThe OpenAPI document: [openapi.json](' + address.href + ')';
   SwaggerUIBundle({
@@ -30,7 +30,7 @@ const address = new URL('openapi.json', document.baseURI);
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
     showExtensions: true,
-    // If it is undefined, Swagger UI calls an external validator.
+    // The default is a service of swagger.io.
     validatorUrl: null,
   });
 })();

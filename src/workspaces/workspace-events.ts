@@ -2,7 +2,7 @@ import { batchReads } from '../database/batch-reads.ts';
 import type { EntityManager } from '../database/database.ts';
 import { type Inputs, readList } from '../database/read.ts';
 import type { Selected } from '../database/selected.ts';
-import type { Source } from '../live/stream.ts';
+import type { Source } from '../live/source.ts';
 import {
   groupByStream,
   isInBatch,
@@ -28,7 +28,7 @@ export function watchWorkspaces(
   return {
     userId,
     topic: 'workspaces',
-    startsAt(state) {
+    getStartRevision(state) {
       // Deletions before the subscription are not reported.
       firstRevision = state?.workspaces ?? 0;
       return 0;

@@ -1,11 +1,9 @@
 import { type Cache, cacheExchange } from '@urql/exchange-graphcache';
 import { relayPagination } from '@urql/exchange-graphcache/extras';
 import type { ResultOf } from 'gql.tada';
+import { keys } from './graphcache-keys.ts';
 import { Counts, type Dismiss, type Events } from './web-operations.ts';
 import { introspection } from './web-schema.ts';
-
-/** Without identity outside of what holds it. A task is as it was when its notification came. */
-const embedded = () => null;
 
 /**
  * A cache that keeps every notification, preference and workspace once, and the inbox in step with what happens.
@@ -14,17 +12,7 @@ const embedded = () => null;
 export function createCache() {
   return cacheExchange({
     schema: introspection,
-    keys: {
-      AskUserQuestion: embedded,
-      AskUserQuestionOption: embedded,
-      NotificationCounts: embedded,
-      NotificationCountsNow: embedded,
-      NotificationTask: embedded,
-      PlanRequestedPayload: embedded,
-      QuestionRequestedPayload: embedded,
-      TaskResultPayload: embedded,
-      NotificationPreference: ({ notificationKind }) => String(notificationKind),
-    },
+    keys,
     resolvers: { Query: { notifications: relayPagination(), workspaces: relayPagination() } },
     updates: {
       Mutation: {
@@ -57,7 +45,7 @@ export function createCache() {
 
 type Change = Pick<
   ResultOf<typeof Events>['notificationEvents']['notification'],
-  '__typename' | 'id' | 'status'
+  '__typename' | 'userId' | 'id' | 'status'
 >;
 
 /** Puts an active notification at the head of the inbox where it is new, and takes any other out of it. */

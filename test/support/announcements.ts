@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { CHANNEL, readPayload } from '../../src/live/message.ts';
+import { CHANNEL, parsePayload } from '../../src/live/message.ts';
 import type { TestDatabase } from './database.ts';
 
 /** Hears what gateways tell each other. */
@@ -17,7 +17,7 @@ export async function listenTo({ url }: TestDatabase): Promise<Announcements> {
   const changes: (readonly [string, string, number])[] = [];
   let payloads = 0;
   client.on('notification', ({ payload }) => {
-    const heard = readPayload(payload)?.changes ?? [];
+    const heard = parsePayload(payload)?.changes ?? [];
     if (heard.length > 0) payloads += 1;
     for (const { user, topic, revision } of heard) {
       changes.push([user, topic, revision]);
