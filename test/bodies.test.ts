@@ -40,28 +40,28 @@ const unreadable: [what: string, message: string, request: RestRequest][] = [
     { raw: '{"preferences":[]}', headers: { ...json, 'Content-Encoding': 'gzip' } },
   ],
   [
-    'has an unknown Content-Encoding',
-    'has an unknown Content-Encoding',
+    'has an unsupported Content-Encoding',
+    'has an unsupported Content-Encoding',
     { raw: '{"preferences":[]}', headers: { ...json, 'Content-Encoding': 'zip' } },
   ],
   [
     'has an unknown charset',
-    'must be in UTF-8',
+    'must be encoded in UTF-8',
     { raw: '{"preferences":[]}', headers: { 'Content-Type': 'application/json; charset=latin1' } },
   ],
   [
     'has no Content-Type',
-    'needs the header Content-Type: application/json',
+    'must be sent with Content-Type: application/json',
     { raw: new TextEncoder().encode('{"preferences":[]}') },
   ],
   [
     'has another Content-Type',
-    'needs the header Content-Type: application/json',
+    'must be sent with Content-Type: application/json',
     { raw: '{"preferences":[]}', headers: { 'Content-Type': 'text/plain' } },
   ],
   [
     'has a Content-Type that begins alike',
-    'needs the header Content-Type: application/json',
+    'must be sent with Content-Type: application/json',
     { raw: '{"preferences":[]}', headers: { 'Content-Type': 'application/json-patch+json' } },
   ],
   [

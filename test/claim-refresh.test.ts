@@ -104,7 +104,7 @@ test('a version that is no longer current, or never was, is a conflict, also for
   for (const other of [version, randomUUIDv7()]) {
     expect(await claim('stale', other, 'mine')).toEqual({
       code: 'CONFLICT',
-      items: [{ location: 'input.version', message: 'is not the current version', value: other }],
+      items: [{ location: 'input.version', message: 'must be the current version', value: other }],
     });
   }
 });

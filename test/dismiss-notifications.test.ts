@@ -100,7 +100,7 @@ test('by filter: a cursor of another user or none at all dismisses nothing', asy
   expect(await dismissBy(gateway, 'cursor', { filter: { upTo } })).toEqual([]);
   expect(await refusal('cursor', { filter: { upTo: 'x' } })).toEqual({
     code: 'VALIDATION_FAILED',
-    errors: [{ location: 'input.filter.upTo', message: 'is not a cursor of changes', value: 'x' }],
+    errors: [{ location: 'input.filter.upTo', message: 'must be an event cursor', value: 'x' }],
   });
 });
 

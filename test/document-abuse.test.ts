@@ -26,22 +26,22 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   [
     'spreads fragments exponentially',
     `{ ...F0 } ${chain(20, 2, '__typename')}`,
-    /root fields 1048576, at most 20/,
+    /root fields: 1048576, maximum 20/,
   ],
   [
     'spreads fragments beyond all numbers',
     `{ ...F0 } ${chain(300, 4, '__typename')}`,
-    /root fields beyond counting, at most 20/,
+    /root fields: more than 9007199254740991, maximum 20/,
   ],
   [
     'hides its depth in fragments',
     `{ __schema { types { ...T0 } } } ${times(15, (i) => `fragment T${i} on __Type { ofType { ...T${i + 1} } }`)} fragment T15 on __Type { name }`,
-    /depth 18, at most 16/,
+    /depth: 18, maximum 16/,
   ],
   [
     'hides its depth in inline fragments',
     `{ __schema { types { ${'... { ofType { '.repeat(15)} name ${'} } '.repeat(15)} } } }`,
-    /depth 18, at most 16/,
+    /depth: 18, maximum 16/,
   ],
   [
     'spreads a fragment in a circle',
@@ -58,26 +58,26 @@ const abuse: [what: string, query: string, message: RegExp][] = [
     '{ __typename } fragment A on Query { ...A }',
     /Cannot spread fragment "A" within itself|never used/,
   ],
-  ['is an alias bomb', `{ ${times(1000, (i) => `a${i}: __typename`)} }`, /root fields 1000, at most 20/],
+  ['is an alias bomb', `{ ${times(1000, (i) => `a${i}: __typename`)} }`, /root fields: 1000, maximum 20/],
   [
     'is an alias bomb below a field',
     `{ workspaces { nodes { ${times(1000, (i) => `a${i}: id`)} } } }`,
-    /aliases 1000, at most 50/,
+    /aliases: 1000, maximum 50/,
   ],
   [
     'is an alias bomb in a fragment',
     `{ ${times(20, (i) => `a${i}: workspaces(first: 1) { ...A }`)} } fragment A on WorkspaceConnection { ${times(9, (i) => `b${i}: totalCount`)} }`,
-    /aliases 200, at most 50/,
+    /aliases: 200, maximum 50/,
   ],
   [
     'has a thousand directives at one field',
     `{ __typename ${'@skip(if: false) '.repeat(600)} }`,
-    /directives 600, at most 50/,
+    /directives: 600, maximum 50/,
   ],
   [
     'has a thousand directives at its operation',
     `query ${'@skip(if: false) '.repeat(600)} { __typename }`,
-    /directives 600, at most 50/,
+    /directives: 600, maximum 50/,
   ],
   [
     'has unknown directives at its variable',
@@ -97,7 +97,7 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   [
     'offsets its cost by a negative page size',
     `{ a: workspaces(first: -100000) { nodes { id } } ${costly} } ${notification}`,
-    /cost \d+, at most 25000/,
+    /cost: \d+, maximum 25000/,
   ],
   [
     'asks introspection in circles',
@@ -107,10 +107,10 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   [
     'nests a list',
     `{ workspaces(status: ${'['.repeat(1000)}${']'.repeat(1000)}) { totalCount } }`,
-    /nesting 1002, at most 100/,
+    /nesting: 1002, maximum 100/,
   ],
-  ['nests a list without end', `{ workspaces(status: ${'['.repeat(60_000)}`, /nesting 60002, at most 100/],
-  ['nests inline fragments without end', `${'{...'.repeat(16_000)}`, /nesting 16000, at most 100/],
+  ['nests a list without end', `{ workspaces(status: ${'['.repeat(60_000)}`, /nesting: 60002, maximum 100/],
+  ['nests inline fragments without end', `${'{...'.repeat(16_000)}`, /nesting: 16000, maximum 100/],
   [
     'declares a thousand variables',
     `query (${times(1000, (i) => `$v${i}: Int`)}) { __typename }`,

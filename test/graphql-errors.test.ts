@@ -105,7 +105,7 @@ const misfits: [what: string, query: string, variables: Record<string, unknown>,
     'query ($n: Int, $p: ID) { workspaces(first: $n, projectId: $p) { totalCount } }',
     { n: 1.5, p: true },
     [
-      ['first', 'must be a whole number of at most 32 bits', 1.5],
+      ['first', 'must be a 32-bit whole number', 1.5],
       ['projectId', 'must be a string', true],
     ],
   ],
@@ -165,16 +165,16 @@ test.each<[what: string, query: string, variables: Record<string, unknown>]>([
 });
 
 test.each<[args: string, location: string, message: string, value: unknown]>([
-  ['first: 0', 'first', 'must be at least 1', 0],
-  ['first: 101', 'first', 'must be at most 100', 101],
-  ['first: -1', 'first', 'must be at least 1', -1],
-  ['last: 0', 'last', 'must be at least 1', 0],
-  ['last: 101', 'last', 'must be at most 100', 101],
-  ['first: 1, last: 2', 'last', 'must not be given together with first', 2],
-  ['after: ""', 'after', 'is not a cursor of this list', ''],
-  ['after: "nonsense"', 'after', 'is not a cursor of this list', 'nonsense'],
-  ['before: "WzEsMl0"', 'before', 'is not a cursor of this list', 'WzEsMl0'],
-  ['before: "bnVsbA"', 'before', 'is not a cursor of this list', 'bnVsbA'],
+  ['first: 0', 'first', 'must be a whole number from 1 to 100', 0],
+  ['first: 101', 'first', 'must be a whole number from 1 to 100', 101],
+  ['first: -1', 'first', 'must be a whole number from 1 to 100', -1],
+  ['last: 0', 'last', 'must be a whole number from 1 to 100', 0],
+  ['last: 101', 'last', 'must be a whole number from 1 to 100', 101],
+  ['first: 1, last: 2', 'last', 'must not be combined with first', 2],
+  ['after: ""', 'after', 'must be a cursor of this list', ''],
+  ['after: "nonsense"', 'after', 'must be a cursor of this list', 'nonsense'],
+  ['before: "WzEsMl0"', 'before', 'must be a cursor of this list', 'WzEsMl0'],
+  ['before: "bnVsbA"', 'before', 'must be a cursor of this list', 'bnVsbA'],
 ])('the page %s is refused on every list', async (args, location, message, value) => {
   const { status, data, errors } = await send(
     `{ workspaces(${args}) { totalCount } notifications(${args}) { totalCount } }`,
@@ -266,5 +266,5 @@ test('a subscription that does not accept event streams is refused with 406 and 
   const { status, errors } = await send('subscription { editorAuthEvents { editorAuth { needsReauth } } }');
 
   expect(status).toBe(406);
-  expect(errors[0].message).toBe('A subscription needs a request that accepts text/event-stream.');
+  expect(errors[0].message).toBe('A subscription requires a request that accepts text/event-stream.');
 });

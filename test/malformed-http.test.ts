@@ -43,8 +43,16 @@ test.each([
     rawRequest('PUT /editor/auth/subscription', ['Content-Length: two'], '{}'),
     'is not valid HTTP',
   ],
-  ['has no Host (RFC 9112, section 3.2)', `${get} HTTP/1.1\r\nConnection: close\r\n\r\n`, 'has no Host'],
-  ['has two Hosts (RFC 9112, section 3.2)', rawRequest(get, ['Host: other.test']), 'has more than one Host'],
+  [
+    'has no Host (RFC 9112, section 3.2)',
+    `${get} HTTP/1.1\r\nConnection: close\r\n\r\n`,
+    'has no Host header',
+  ],
+  [
+    'has two Hosts (RFC 9112, section 3.2)',
+    rawRequest(get, ['Host: other.test']),
+    'has more than one Host header',
+  ],
 ])('a request that %s is a 400 with our body', async (_what, bytes, message) => {
   const reply = await sendRaw(gateway, bytes);
 

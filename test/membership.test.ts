@@ -43,7 +43,7 @@ test.each([
 
   expect(status).toBe(403);
   expect(JSON.parse(text)).toEqual({
-    error: 'This operation needs membership in an organization.',
+    error: 'This operation requires membership in an organization.',
     code: 'org_membership_required',
   });
   expect(errors).toEqual([

@@ -173,7 +173,7 @@ test.each(['', 'x', 'WzEsMl0=', 'WzEsLTJd', 'e30', 'WzEsMiwzXQ'])(
 
     expect(reply.errors[0].extensions).toEqual({
       code: 'VALIDATION_FAILED',
-      errors: [{ location: 'after', message: 'is not a cursor of changes', value: after }],
+      errors: [{ location: 'after', message: 'must be an event cursor', value: after }],
     });
   },
 );

@@ -52,7 +52,7 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
 
   await publishSeeds();
   await reply('notifications', 'One of each kind', ask('GET', notificationsPath));
-  await reply('dismissNotification', 'A question', ask('POST', '/user/notifications/seed-11/dismiss'));
+  await reply('dismissNotification', 'Question', ask('POST', '/user/notifications/seed-11/dismiss'));
 
   await reply('notificationPreferences', 'Nothing stored', ask('GET', preferencesPath));
   const changes = {
@@ -62,13 +62,13 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
     ],
   };
   const update = ask('PUT', preferencesPath, { body: changes });
-  await reply('updateNotificationPreferences', 'Email for failures alone', update, changes);
+  await reply('updateNotificationPreferences', 'Email for failed tasks only', update, changes);
   await reply('notificationPreferences', 'Stored', ask('GET', preferencesPath));
 
   await reply('editorAuth', 'Nothing stored', ask('GET', '/editor/auth'));
   const pair = { accessToken: 'an-access-token', refreshToken: 'a-refresh-token' };
   const store = ask('PUT', subscriptionPath, { body: pair });
-  await reply('storeEditorSubscription', 'A pair', store, pair);
+  await reply('storeEditorSubscription', 'Token pair', store, pair);
   await reply('editorAuth', 'Stored', ask('GET', '/editor/auth'));
   await asPlatform(
     gateway,
@@ -77,7 +77,7 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
       input: { userId: 'alice', version: await credentialVersion(gateway, 'alice'), reason: 'TOKEN_REVOKED' },
     },
   );
-  await reply('editorAuth', 'To be connected again', ask('GET', '/editor/auth'));
+  await reply('editorAuth', 'Reauthentication required', ask('GET', '/editor/auth'));
 
   await putWorkspaces(gateway, 'alice', [...workspaces]);
   await reply('workspaces', 'All', ask('GET', workspacesPath));
@@ -90,29 +90,29 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
     notifications: notificationsPath,
     workspaces: workspacesPath,
   }))
-    await error('A parameter out of range', ask('GET', `${path}?limit=0`), field);
+    await error('Parameter out of range', ask('GET', `${path}?limit=0`), field);
   const headers = { 'Content-Type': 'application/json' };
   const cutPreferences = ask('PUT', preferencesPath, { raw: '{"preferences": [', headers });
-  await error('A body that is not JSON', cutPreferences, 'updateNotificationPreferences');
+  await error('Body that is not JSON', cutPreferences, 'updateNotificationPreferences');
   const cutPair = ask('PUT', subscriptionPath, { raw: '{"accessToken": ', headers });
-  await error('A body that is not JSON', cutPair, 'storeEditorSubscription');
+  await error('Body that is not JSON', cutPair, 'storeEditorSubscription');
   await error('No token', rest(gateway, 'GET', workspacesPath));
   const nothing = await signToken({ sub: 'alice', org_id: 'acme', scope: '' });
   for (const { method, path, field } of routes)
-    await error('A token without the scope', ask(method.toUpperCase(), path, { token: nothing }), field);
+    await error('Token without the scope', ask(method.toUpperCase(), path, { token: nothing }), field);
   const single = await signToken({ sub: 'alice' });
   await error('No organization', ask('GET', '/editor/auth', { token: single }));
-  await error('An unknown id', ask('POST', '/user/notifications/nobody/dismiss'));
+  await error('Unknown ID', ask('POST', '/user/notifications/nobody/dismiss'));
   const wrong = { preferences: [{ email_enabled: 'yes', push_enabled: true, sms_enabled: true }] };
   const wrongPreferences = ask('PUT', preferencesPath, { body: wrong });
-  await error('Preferences', wrongPreferences, 'updateNotificationPreferences');
+  await error('Invalid preferences', wrongPreferences, 'updateNotificationPreferences');
   const wrongPair = ask('PUT', subscriptionPath, { body: { ...pair, accessToken: 'a b' } });
-  await error('A token with a space', wrongPair, 'storeEditorSubscription');
-  await error('An empty id', ask('POST', '/user/notifications//dismiss'), 'dismissNotification');
+  await error('Token with a space', wrongPair, 'storeEditorSubscription');
+  await error('Empty ID', ask('POST', '/user/notifications//dismiss'), 'dismissNotification');
   const dismissAgain = () => rest(limited, 'POST', '/user/notifications/seed-11/dismiss', { token });
   await dismissAgain();
   await error('Too many requests', dismissAgain());
-  await error('No key set', rest(broken, 'GET', workspacesPath, { token }));
+  await error('Key set unavailable', rest(broken, 'GET', workspacesPath, { token }));
   return examples;
 }
 

@@ -113,7 +113,7 @@ test.each(['%', '%zz', '%E0%A4%A', '%FF', '%ED%A0%80'])(
 
     expect([status, body.code]).toEqual([400, 'bad_request']);
     expect(body.errors).toEqual([
-      { location: 'path.id', message: 'is not percent-encoded UTF-8', value: id },
+      { location: 'path.id', message: 'must be percent-encoded UTF-8', value: id },
     ]);
   },
 );

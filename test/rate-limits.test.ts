@@ -64,7 +64,7 @@ test('a limited REST request is a 429 that says when to come again', async () =>
   expect(status).toBe(429);
   expect(seconds).toMatch(/^([1-9]|[1-5]\d|60)$/);
   expect(body).toEqual({
-    error: `Too many requests: try again in ${seconds} s.`,
+    error: `Too many requests. Try again in ${seconds} s.`,
     code: 'rate_limited',
     errors: [],
   });

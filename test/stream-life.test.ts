@@ -160,7 +160,7 @@ test('a gateway that stops ends its subscriptions at once, with GOING_AWAY as th
         undefined,
         [
           expect.objectContaining({
-            message: 'The gateway is stopping: subscribe again.',
+            message: 'The gateway is shutting down. Subscribe again.',
             extensions: { code: 'GOING_AWAY' },
           }),
         ],

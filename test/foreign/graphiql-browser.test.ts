@@ -60,7 +60,9 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       await docs.getByRole('link', { name: 'Query', exact: true }).click();
       await docs.getByText("A user's workspaces over all projects, newest first.").waitFor();
       await docs.getByRole('link', { name: 'workspaces', exact: true }).click();
-      await docs.getByText('How many from the start, 1 to 100; 50 unless told.').waitFor();
+      await docs
+        .getByText('The number of records to return from the start of the list, 1 to 100. Defaults to 50.')
+        .waitFor();
     });
 
     test('runs a query with the token that is put into its header editor, and keeps no token', async () => {

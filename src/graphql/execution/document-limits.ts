@@ -30,14 +30,14 @@ export const documentLimits = {
   cost: 25_000,
 } as const;
 
-/** Something of which a document may have only so much. */
+/** A quantity that is limited. */
 export type Limited = keyof typeof documentLimits;
 
 /** The message for a document that is over a limit. */
 export function overLimit(name: Limited, found: number): string {
-  const shown = Number.isSafeInteger(found) ? found : 'beyond counting';
+  const shown = Number.isSafeInteger(found) ? found : `more than ${Number.MAX_SAFE_INTEGER}`;
   const word = name === 'rootFields' ? 'root fields' : name;
-  return `The document is too costly: ${word} ${shown}, at most ${documentLimits[name]} allowed.`;
+  return `The document exceeds the limit for ${word}: ${shown}, maximum ${documentLimits[name]}.`;
 }
 
 /** A string (whose end may be missing), a comment, or a bracket. */

@@ -120,10 +120,10 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
 /** @throws {GraphQLError} with the status that GraphQL over HTTP prescribes */
 function requireAllowed({ node }: Operation, allowed: Allowed): void {
   if (node.operation === OperationTypeNode.MUTATION && !allowed.mutation) {
-    throw refused('A mutation needs a POST request.', { status: 405, headers: { Allow: 'POST' } });
+    throw refused('A mutation requires a POST request.', { status: 405, headers: { Allow: 'POST' } });
   }
   if (node.operation === OperationTypeNode.SUBSCRIPTION && !allowed.subscription) {
-    throw refused('A subscription needs a request that accepts text/event-stream.', { status: 406 });
+    throw refused('A subscription requires a request that accepts text/event-stream.', { status: 406 });
   }
 }
 
