@@ -52,7 +52,12 @@ export const editorAuth = [
       })
       .meta({ id: 'EditorSubscription', description: "The token pair of an editor's subscription." }),
     bind: { input: { accessToken: body('accessToken'), refreshToken: body('refreshToken') } },
-    reply: { status: 200, from: 'editorAuth', shape: status, description: 'The new status.' },
+    reply: {
+      status: 200,
+      from: 'editorAuth',
+      shape: status,
+      description: 'The new status of the editor connection.',
+    },
   }),
   route({
     method: 'get',
@@ -62,7 +67,7 @@ export const editorAuth = [
     summary: 'Get editor auth status',
     description: "Returns the status of the caller's editor connection.",
     bind: {},
-    reply: { status: 200, shape: status, description: 'The status.' },
+    reply: { status: 200, shape: status, description: 'The status of the editor connection.' },
   }),
   route({
     method: 'delete',
@@ -73,6 +78,11 @@ export const editorAuth = [
     summary: 'Delete editor auth',
     description: 'Deletes the stored token pair. Succeeds if none is stored.',
     bind: {},
-    reply: { status: 204, from: 'editorAuth', shape: status, description: 'No token pair is stored.' },
+    reply: {
+      status: 204,
+      from: 'editorAuth',
+      shape: status,
+      description: 'The token pair was deleted, or none was stored.',
+    },
   }),
 ];

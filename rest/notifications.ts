@@ -170,7 +170,7 @@ export const notifications = [
     summary: 'Dismiss a notification',
     description:
       'Dismisses a notification, whatever its status. Dismissing it again changes nothing, not even `updated_at`. The ' +
-      'request body is ignored. A URL cannot contain the IDs `.` and `..`; dismiss those notifications with GraphQL.',
+      'request body is ignored. The IDs `.` and `..` cannot be used in a path; dismiss those notifications with GraphQL.',
     bind: { input: { id: path('id', "The notification's ID.") } },
     reply: {
       status: 200,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createEventScanner } from '../bench/event-scanner.ts';
-import { highestRate, type Rate } from '../bench/live-rates.ts';
+import { findHighestRate, type Rate } from '../bench/live-rates.ts';
 import { createReplyReader } from '../bench/raw-http.ts';
 
 /** Gives a text to a reader in two pieces, cut at every place in turn, and returns what each reader found. */
@@ -43,7 +43,7 @@ describe('the highest rate', () => {
     runs: p99s.map((p99) => ({
       published: 100,
       missing,
-      twice: 0,
+      duplicates: 0,
       failures: 0,
       delays: { p50: 1, p99, max: p99 },
       loadCpu: 0.1,
@@ -69,6 +69,6 @@ describe('the highest rate', () => {
     ['needs every event to arrive', [rateOf(100, [9]), rateOf(200, [9], 1)], 100],
     ['does not exist if the first is too slow', [rateOf(100, [101]), rateOf(200, [9])], undefined],
   ])('%s', (_what, rates, highest) => {
-    expect(highestRate(rates)?.perSecond).toBe(highest);
+    expect(findHighestRate(rates)?.perSecond).toBe(highest);
   });
 });

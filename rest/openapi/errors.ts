@@ -31,7 +31,7 @@ export function errorCodesByStatus({ bind, body }: Route, { membership }: Access
 export function describeErrors(field: string, codes: readonly Code[]): Json {
   const examples = codes.map((code) => code.toLowerCase()).flatMap((code) => [`${field}.${code}`, code]);
   return {
-    description: codes.map((code) => errorDescriptions[code]).join(' '),
+    description: codes.map((code) => `\`${code.toLowerCase()}\`: ${errorDescriptions[code]}`).join(' '),
     headers: headerRefs(...codes.flatMap(headersWith)),
     content: {
       'application/json': {

@@ -6,8 +6,8 @@ const wholeNumber = (minimum: number) => ({ type: 'integer', minimum });
 export const headers = {
   'X-Request-Id': {
     description:
-      "The request's ID in the log. A request can set it in the same header, with 1 to 128 letters, digits, `.`, `_` " +
-      'and `-`; otherwise it is generated.',
+      "The request's ID, which the log contains. Clients can set it in a request header of the same name, with 1 to 128 " +
+      'letters, digits, `.`, `_` and `-`. Otherwise the gateway generates it.',
     schema: { type: 'string' },
   },
   'RateLimit-Limit': {

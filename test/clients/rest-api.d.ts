@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Dismiss a notification
-         * @description Dismisses a notification, whatever its status. Dismissing it again changes nothing, not even `updated_at`. The request body is ignored. A URL cannot contain the IDs `.` and `..`; dismiss those notifications with GraphQL.
+         * @description Dismisses a notification, whatever its status. Dismissing it again changes nothing, not even `updated_at`. The request body is ignored. The IDs `.` and `..` cannot be used in a path; dismiss those notifications with GraphQL.
          *
          *     Requires the scope `account:write`. Counts against the rate limit for writes.
          */
@@ -571,7 +571,7 @@ export interface components {
          * @enum {string}
          */
         WorkspaceStatus: "creating" | "starting" | "running" | "stopping" | "stopped" | "error";
-        /** @description The request cannot be read. Its body is not JSON, not UTF-8, empty, larger than 1 MiB or sent without `Content-Type: application/json`; a query parameter is invalid; its path cannot be decoded; or its HTTP syntax is malformed. */
+        /** @description The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
         BadRequest: {
             /** @description The error message, for people. */
             error: string;
@@ -702,7 +702,7 @@ export interface components {
     };
     requestBodies: never;
     headers: {
-        /** @description The request's ID in the log. A request can set it in the same header, with 1 to 128 letters, digits, `.`, `_` and `-`; otherwise it is generated. */
+        /** @description The request's ID, which the log contains. Clients can set it in a request header of the same name, with 1 to 128 letters, digits, `.`, `_` and `-`. Otherwise the gateway generates it. */
         "X-Request-Id": string;
         /** @description The maximum number of requests per minute for this kind of operation. The `RateLimit-*` headers are absent if the operator turned the limit off. */
         "RateLimit-Limit": number;
@@ -748,7 +748,7 @@ export interface operations {
                     "application/json": components["schemas"]["DismissNotificationReply"];
                 };
             };
-            /** @description The request cannot be read. Its body is not JSON, not UTF-8, empty, larger than 1 MiB or sent without `Content-Type: application/json`; a query parameter is invalid; its path cannot be decoded; or its HTTP syntax is malformed. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -761,7 +761,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description The token is missing or invalid. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -772,7 +772,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the required scope. */
+            /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -786,7 +786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Forbidden"];
                 };
             };
-            /** @description The record does not exist or belongs to another user. The body is the same for both. */
+            /** @description `not_found`: The record does not exist or belongs to another user. The body is the same for both. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -799,7 +799,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotFound"];
                 };
             };
-            /** @description The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -812,7 +812,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationFailed"];
                 };
             };
-            /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -826,7 +826,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -878,7 +878,7 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request cannot be read. Its body is not JSON, not UTF-8, empty, larger than 1 MiB or sent without `Content-Type: application/json`; a query parameter is invalid; its path cannot be decoded; or its HTTP syntax is malformed. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -891,7 +891,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description The token is missing or invalid. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -902,7 +902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the required scope. */
+            /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -916,7 +916,7 @@ export interface operations {
                     "application/json": components["schemas"]["Forbidden"];
                 };
             };
-            /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -930,7 +930,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -967,7 +967,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotificationPreferencesReply"];
                 };
             };
-            /** @description The request cannot be read. Its body is not JSON, not UTF-8, empty, larger than 1 MiB or sent without `Content-Type: application/json`; a query parameter is invalid; its path cannot be decoded; or its HTTP syntax is malformed. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -980,7 +980,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description The token is missing or invalid. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -991,7 +991,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the required scope. The token names no organization. This body has no `errors`. */
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1005,7 +1005,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1019,7 +1019,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1060,7 +1060,7 @@ export interface operations {
                     "application/json": components["schemas"]["UpdateNotificationPreferencesReply"];
                 };
             };
-            /** @description The request cannot be read. Its body is not JSON, not UTF-8, empty, larger than 1 MiB or sent without `Content-Type: application/json`; a query parameter is invalid; its path cannot be decoded; or its HTTP syntax is malformed. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1073,7 +1073,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description The token is missing or invalid. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1084,7 +1084,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the required scope. The token names no organization. This body has no `errors`. */
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1098,7 +1098,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1111,7 +1111,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationFailed"];
                 };
             };
-            /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1125,7 +1125,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1153,7 +1153,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The new status. */
+            /** @description The new status of the editor connection. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1166,7 +1166,7 @@ export interface operations {
                     "application/json": components["schemas"]["EditorAuthStatus"];
                 };
             };
-            /** @description The request cannot be read. Its body is not JSON, not UTF-8, empty, larger than 1 MiB or sent without `Content-Type: application/json`; a query parameter is invalid; its path cannot be decoded; or its HTTP syntax is malformed. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1179,7 +1179,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description The token is missing or invalid. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1190,7 +1190,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the required scope. The token names no organization. This body has no `errors`. */
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1204,7 +1204,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1217,7 +1217,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationFailed"];
                 };
             };
-            /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1231,7 +1231,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1255,7 +1255,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The status. */
+            /** @description The status of the editor connection. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1268,7 +1268,7 @@ export interface operations {
                     "application/json": components["schemas"]["EditorAuthStatus"];
                 };
             };
-            /** @description The request cannot be read. Its body is not JSON, not UTF-8, empty, larger than 1 MiB or sent without `Content-Type: application/json`; a query parameter is invalid; its path cannot be decoded; or its HTTP syntax is malformed. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1281,7 +1281,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description The token is missing or invalid. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1292,7 +1292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the required scope. The token names no organization. This body has no `errors`. */
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1306,7 +1306,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1320,7 +1320,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1344,7 +1344,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description No token pair is stored. */
+            /** @description The token pair was deleted, or none was stored. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1355,7 +1355,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request cannot be read. Its body is not JSON, not UTF-8, empty, larger than 1 MiB or sent without `Content-Type: application/json`; a query parameter is invalid; its path cannot be decoded; or its HTTP syntax is malformed. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1368,7 +1368,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description The token is missing or invalid. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1379,7 +1379,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the required scope. The token names no organization. This body has no `errors`. */
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1393,7 +1393,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1407,7 +1407,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1459,7 +1459,7 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request cannot be read. Its body is not JSON, not UTF-8, empty, larger than 1 MiB or sent without `Content-Type: application/json`; a query parameter is invalid; its path cannot be decoded; or its HTTP syntax is malformed. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1472,7 +1472,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description The token is missing or invalid. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1483,7 +1483,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the required scope. */
+            /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1497,7 +1497,7 @@ export interface operations {
                     "application/json": components["schemas"]["Forbidden"];
                 };
             };
-            /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1511,7 +1511,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
