@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { standingsOf } from '../bench/comparison.ts';
 import type { Targets } from '../bench/rounds.ts';
 
-/** A sample by requests a second and processor time of the server and PostgreSQL, all else as it may be. */
+/** A sample with the given rate and processor times; the other values do not matter. */
 const sample = (perSecond: number, cpuMicros: number, postgresMicros: number) => ({
   replies: 100,
   perSecond,
@@ -12,7 +12,7 @@ const sample = (perSecond: number, cpuMicros: number, postgresMicros: number) =>
   postgresMicros,
 });
 
-/** Six rounds of a first entrant whose rate is so many times the other's, and its processor time so many times. */
+/** Compares six rounds of two entrants. The first one's rate and processor time are multiples of the second one's. */
 function compare(rates: readonly number[], costs: readonly number[], targets?: Targets) {
   const others = rates.map(() => sample(1000, 300, 100));
   const firsts = rates.map((rate, round) => {
@@ -30,7 +30,7 @@ function compare(rates: readonly number[], costs: readonly number[], targets?: T
 
 const same = (value: number) => Array.from({ length: 6 }, () => value);
 
-test('an entrant has medians of its rounds, and the first one no ratio', () => {
+test("reports the medians of each entrant's rounds, and no ratio for the first entrant", () => {
   const samples = [sample(10, 100, 30), sample(30, 300, 10), sample(20, 200, 20)];
   const run = () => Promise.resolve(sample(0, 0, 0));
   const [standing] = standingsOf([
@@ -49,7 +49,7 @@ test('an entrant has medians of its rounds, and the first one no ratio', () => {
   ]);
 });
 
-test('ratios are of the same round: requests a second, and processor time of server and PostgreSQL together', () => {
+test('compares rates and total processor time of server and PostgreSQL within the same round', () => {
   const peer = compare([0.5, 0.6, 0.7, 0.8, 0.9, 1], [1, 1.2, 1.4, 1.6, 1.8, 2]);
   expect(peer?.ratio).toMatchObject({ median: 0.75, low: 0.5, high: 1 });
   expect(peer?.cost?.median).toBeCloseTo(1.5);
@@ -58,15 +58,15 @@ test('ratios are of the same round: requests a second, and processor time of ser
 
 describe('a target', () => {
   test.each([
-    ['of a rate is a least', same(0.8), 'reached'],
-    ['of a rate is a least', same(0.6), 'missed'],
+    ['for the rate is reached at or above it', same(0.8), 'reached'],
+    ['for the rate is missed below it', same(0.6), 'missed'],
     [
-      'of a rate is not surely reached within the interval',
+      'for the rate is reached, but not surely, if it lies within the interval',
       [0.6, 0.71, 0.8, 0.8, 0.9, 0.9],
       'reached, not surely',
     ],
     [
-      'of a rate is not surely missed within the interval',
+      'for the rate is missed, but not surely, if it lies within the interval',
       [0.5, 0.6, 0.65, 0.65, 0.7, 0.9],
       'missed, not surely',
     ],
@@ -75,14 +75,18 @@ describe('a target', () => {
   });
 
   test.each([
-    ['of a cost is a most', same(1.5), 'reached'],
-    ['of a cost is a most', same(1.7), 'missed'],
+    ['for the cost is reached at or below it', same(1.5), 'reached'],
+    ['for the cost is missed above it', same(1.7), 'missed'],
     [
-      'of a cost is not surely reached within the interval',
+      'for the cost is reached, but not surely, if it lies within the interval',
       [1, 1.2, 1.4, 1.5, 1.7, 1.8],
       'reached, not surely',
     ],
-    ['of a cost is not surely missed within the interval', [1.2, 1.5, 1.7, 1.8, 2, 2], 'missed, not surely'],
+    [
+      'for the cost is missed, but not surely, if it lies within the interval',
+      [1.2, 1.5, 1.7, 1.8, 2, 2],
+      'missed, not surely',
+    ],
   ])('%s', (_what, costs, verdict) => {
     expect(compare(same(1), costs, { cost: 1.6 })?.cost?.verdict).toBe(verdict);
   });

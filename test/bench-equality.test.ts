@@ -33,12 +33,15 @@ afterAll(async () => {
   await database.drop();
 });
 
-test.each(Object.entries(works))('in the bench all contenders of %s do the same', async (_name, work) => {
-  const doers = waysOf(work).flatMap(({ name, way }) => {
-    const server = servers.get(name);
-    return server === undefined ? [] : [{ title: name, way, server }];
-  });
+test.each(Object.entries(works))(
+  'all contenders of the bench "%s" make the same changes and return the same data',
+  async (_name, work) => {
+    const doers = waysOf(work).flatMap(({ name, way }) => {
+      const server = servers.get(name);
+      return server === undefined ? [] : [{ title: name, way, server }];
+    });
 
-  expect(doers.length).toBeGreaterThan(1);
-  await checkEquality({ client, callers }, work, doers);
-});
+    expect(doers.length).toBeGreaterThan(1);
+    await checkEquality({ client, callers }, work, doers);
+  },
+);

@@ -16,7 +16,7 @@ const state = (epoch: string, notifications: number) => ({
   editorAuth: 0,
 });
 
-test('every cursor is read as it was written', () => {
+test('a cursor survives writing and reading', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
       expect(readCursor(writeCursor(cursor), [])).toEqual(cursor);
@@ -24,7 +24,7 @@ test('every cursor is read as it was written', () => {
   );
 });
 
-test('a cursor holds only what an address may', () => {
+test('a cursor contains only URL-safe characters', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
       expect(writeCursor(cursor)).toMatch(/^[\w-]+$/);
@@ -43,7 +43,7 @@ const texts = fc.oneof(
   cursors.map((cursor) => ` ${writeCursor(cursor)}`),
 );
 
-test('whatever else is given is a fault at its argument, or was written as a cursor', () => {
+test('rejects everything that is not a cursor, naming the argument', () => {
   fc.assert(
     fc.property(texts, (text) => {
       try {
@@ -57,22 +57,25 @@ test('whatever else is given is a fault at its argument, or was written as a cur
 });
 
 test.each([
-  ['of the same epoch', 'a', 7, 7],
-  ['of the same epoch, at its newest', 'a', 9, 9],
+  ['of the current epoch', 'a', 7, 7],
+  ['of the current epoch, at the latest revision', 'a', 9, 9],
   ['of another epoch', 'b', 7, 0],
-  ['from before the user had anything', '', 0, 0],
-  ['ahead of all that happened', 'a', 10, 0],
-])('a cursor %s stands for the revision that it has seen', (_what, epoch, revision, expected) => {
-  expect(resolveRevision({ epoch, revision }, state('a', 9))).toBe(expected);
-});
+  ['from before the user had any records', '', 0, 0],
+  ['ahead of the latest revision', 'a', 10, 0],
+])(
+  'a cursor %s resumes at its revision, or from the start if it does not apply',
+  (_what, epoch, revision, expected) => {
+    expect(resolveRevision({ epoch, revision }, state('a', 9))).toBe(expected);
+  },
+);
 
-test('without any change the present is the beginning', () => {
+test('without any change the latest cursor is the first one', () => {
   expect(latestCursor(undefined)).toEqual({ epoch: '', revision: 0 });
   expect(resolveRevision({ epoch: 'a', revision: 7 }, undefined)).toBe(0);
   expect(latestCursor(state('a', 9))).toEqual({ epoch: 'a', revision: 9 });
 });
 
-test('a cursor of the form before epochs is a fault', () => {
+test('rejects a cursor in the format used before epochs', () => {
   const cursor = Buffer.from('[1767225600000,7]').toString('base64url');
   expect(() => readCursor(cursor, ['after'])).toThrow(ValidationError);
 });

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { ConfigError, readConfig, settingNames } from '../src/config.ts';
 import { readDockerfile } from './support/dockerfile.ts';
-import { filledExample, readSettings, textOfFile } from './support/settings-file.ts';
+import { filledExample, readRepositoryFile, readSettings } from './support/settings-file.ts';
 
 const Service = z.strictObject({
   build: z.literal('.').optional(),
@@ -34,7 +34,7 @@ const Compose = z.object({
   volumes: z.record(z.string(), z.null()),
 });
 
-const compose = Compose.parse(parse(await textOfFile('compose.yaml'), { merge: true }));
+const compose = Compose.parse(parse(await readRepositoryFile('compose.yaml'), { merge: true }));
 const services = Object.entries(compose.services);
 const ours = services.filter(([, { build }]) => build !== undefined);
 const gateways = ours.filter(([, { command }]) => command === undefined);
@@ -50,7 +50,7 @@ function interpolate(text: string, settings: Record<string, string>): string {
 
 /** What the container of a service gets: the image's variables, the file's, its own. */
 async function environmentOf({ environment }: z.output<typeof Service>, file: Record<string, string>) {
-  const image = readDockerfile(await textOfFile('Dockerfile')).at(-1)?.instructions ?? [];
+  const image = readDockerfile(await readRepositoryFile('Dockerfile')).at(-1)?.instructions ?? [];
   const fromImage = image.flatMap((one) => (one.name === 'ENV' ? [one.variables] : []));
   const own = Object.entries(environment).map(([name, value]) => [name, interpolate(value, file)]);
   return Object.assign({}, ...fromImage, file, Object.fromEntries(own));
@@ -90,7 +90,7 @@ test('the gateways take their settings, in production, on PostgreSQL and Redis o
 });
 
 test('an example that is not filled in is refused by name', async () => {
-  const example = readSettings(await textOfFile('.env.example'));
+  const example = readSettings(await readRepositoryFile('.env.example'));
   const open = Object.keys(example).filter((name) => example[name] === '');
   expect(open).toEqual(['ENCRYPTION_KEYS', 'POSTGRES_PASSWORD']);
   const settings = { ...example, NODE_ENV: 'production', DATABASE_URL: 'postgres://db/gateway' };
@@ -102,7 +102,7 @@ test('an example that is not filled in is refused by name', async () => {
 });
 
 test('everything waits for what it needs: the migration for PostgreSQL, the gateways for the migration', async () => {
-  const isBuiltWithCheck = /^HEALTHCHECK /m.test(await textOfFile('Dockerfile'));
+  const isBuiltWithCheck = /^HEALTHCHECK /m.test(await readRepositoryFile('Dockerfile'));
   for (const [name, { depends_on }] of services) {
     for (const [needed, { condition }] of Object.entries(depends_on)) {
       const other = compose.services[needed] ?? expect.unreachable(`${name} needs ${needed}`);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { textOfFile } from './support/settings-file.ts';
+import { readRepositoryFile } from './support/settings-file.ts';
 import { jwks } from './support/tokens.ts';
 
 let folder: string;
@@ -268,7 +268,8 @@ describe('a variable that is not a setting', () => {
 test.each(['.env.example', 'docs/configuration.md'])(
   'the shortest METRICS_TOKEN is the one in %s',
   async (path) => {
-    const [, shortest] = /bearer token .*\/metrics.*, (\d+) to \d+ /.exec(await textOfFile(path)) ?? [];
+    const [, shortest] =
+      /bearer token .*\/metrics.*, (\d+) to \d+ /.exec(await readRepositoryFile(path)) ?? [];
     const token = 'x'.repeat(Number(shortest));
     expect(readConfig({ METRICS_TOKEN: token }).metrics.kind).toBe('token');
     expect(issuesOf({ METRICS_TOKEN: token.slice(1) })).toHaveLength(1);

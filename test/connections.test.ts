@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asMember, publish, putWorkspaces, workspaceInput } from './support/records.ts';
-import { statementsOf } from './support/statements.ts';
+import { recordStatements } from './support/statements.ts';
 
 /* Both lists are connections of the same making; notifications stand for the details. */
 
@@ -141,7 +141,7 @@ test('totalCount is computed only when asked for', async () => {
   for (const list of ['notifications', 'workspaces']) {
     const countsOf = async (field: string) => {
       const query = `{ ${list} { pageInfo { hasNextPage } ${field} } }`;
-      const statements = await statementsOf(() => asMember(gateway, 'alice', query));
+      const statements = await recordStatements(() => asMember(gateway, 'alice', query));
       expect(statements.length).toBeGreaterThan(0);
       return statements.filter(({ text }) => text.includes('count(')).length;
     };

@@ -34,7 +34,7 @@ beforeAll(async () => {
   workspaceId = workspace.id;
   await putWorkspaces(owner, 'alice', [workspace]);
 });
-afterEach(() => proxy.become('open'));
+afterEach(() => proxy.setState('open'));
 afterAll(async () => {
   await gateway.close();
   await proxy.close();
@@ -65,7 +65,7 @@ describe.each([
 ] as const)('a database that %s', (_what, state, reason) => {
   test('is a 500 on the REST face, in bounded time, with the reason in the log alone', async () => {
     await served();
-    await proxy.become(state);
+    await proxy.setState(state);
     const started = performance.now();
     const replies = await Promise.all([read(), read(), write()]);
     expect(performance.now() - started).toBeLessThan(BOUND_MS);
@@ -82,7 +82,7 @@ describe.each([
 
   test('is a 500 on the GraphQL face, in bounded time, with the reason in the log alone', async () => {
     await served();
-    await proxy.become(state);
+    await proxy.setState(state);
     const started = performance.now();
     const replies = await Promise.all([ask(), ask(), ask(`mutation { ${dismiss} }`)]);
     expect(performance.now() - started).toBeLessThan(BOUND_MS);
@@ -97,11 +97,11 @@ describe.each([
 
   test('is served from again when it is back, without a restart', async () => {
     await served();
-    await proxy.become(state);
+    await proxy.setState(state);
     // More than the pool holds, so that one that lost its connections would have none left.
     await Promise.all(Array.from({ length: 12 }, write));
     await Promise.all(Array.from({ length: 12 }, read));
-    await proxy.become('open');
+    await proxy.setState('open');
     await vi.waitFor(served, { timeout: BOUND_MS });
   });
 });
@@ -128,10 +128,10 @@ test('transactions that were under way when the connections were cut cost the po
     await locker.query('lock table notification_preference');
     const cut = [change(), change()];
     await eventually(async () => expect(await waitingSessions(owner.database)).toBe(2));
-    await proxy.become('refuse');
+    await proxy.setState('refuse');
     expect((await Promise.all(cut)).map(({ status }) => status)).toEqual([500, 500]);
     await locker.query('rollback');
-    await proxy.become('open');
+    await proxy.setState('open');
     expect((await change()).status).toBe(200);
   } finally {
     await locker.end();

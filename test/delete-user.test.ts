@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { entities } from '../src/entities.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { change, nextEvent, presentCursor, watchEvents } from './support/inbox.ts';
+import { changeNotifications, currentCursor, nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import {
   asPlatform,
   deleteUser as deleteUserAt,
@@ -91,7 +91,7 @@ test('it ends all of the user’s subscriptions, on every gateway, and nobody el
       openStream(at, 'subscription { editorAuthEvents { editorAuth { needsReauth } } }', {}, { token }),
     ]),
   );
-  const other = await watchEvents(second, 'bystander');
+  const other = await subscribeToNotifications(second, 'bystander');
 
   await deleteUser('watching');
 
@@ -104,11 +104,11 @@ test('it ends all of the user’s subscriptions, on every gateway, and nobody el
 
 test('who comes back begins anew: old cursors miss nothing of the new life', async () => {
   for (const id of ['a', 'b', 'c']) await publish(gateway, 'back', 'task_failed', { id });
-  const old = await presentCursor(gateway, 'back');
+  const old = await currentCursor(gateway, 'back');
   await deleteUser('back');
-  const between = await watchEvents(gateway, 'back', old);
+  const between = await subscribeToNotifications(gateway, 'back', old);
   await publish(gateway, 'back', 'task_failed', { id: 'new' });
-  const later = await watchEvents(gateway, 'back', old);
+  const later = await subscribeToNotifications(gateway, 'back', old);
 
   for (const stream of [between, later]) {
     expect(await nextEvent(stream)).toMatchObject({ notification: { id: 'new' }, counts: { total: 1 } });
@@ -117,7 +117,7 @@ test('who comes back begins anew: old cursors miss nothing of the new life', asy
 });
 
 test('changes at the same moment fail in no way, and leave all or nothing', async () => {
-  const user = 'storm';
+  const user = 'workload';
   const token = await member(user);
   const update = () =>
     rest(gateway, 'PUT', '/user/notification-preferences', {
@@ -127,7 +127,7 @@ test('changes at the same moment fail in no way, and leave all or nothing', asyn
 
   const replies = await Promise.all(
     Array.from({ length: 12 }, async (_none, number) => {
-      await change(gateway, user, number);
+      await changeNotifications(gateway, user, number);
       const { status } = await update();
       if (number % 3 === 0) await deleteUser(user);
       return status;

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { copyCluster } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { compileCache, follow, type Process, runProcess } from './support/process.ts';
+import { captureOutput, compileCache, type Process, runProcess } from './support/process.ts';
 import { freePort } from './support/redis.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
@@ -44,7 +44,7 @@ function dev(): Process & { interrupt(): void } {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const followed = follow(child, 'npm run dev');
+  const followed = captureOutput(child, 'npm run dev');
   running.push(followed);
   return { ...followed, interrupt: () => void process.kill(-(child.pid ?? 0), 'SIGINT') };
 }
@@ -57,7 +57,7 @@ const nobodyAnswers = () => eventually(() => expect(fetch(address)).rejects.toTh
 
 test('a command that is killed leaves no gateway behind', { timeout: PATIENCE_MS }, async () => {
   const killed = dev();
-  await killed.printed(/Listening on/);
+  await killed.waitForOutput(/Listening on/);
   await killed.stop('SIGKILL');
   await nobodyAnswers();
 });
@@ -66,12 +66,12 @@ test('a changed file makes a new gateway on the same database, and Ctrl-C ends b
   timeout: PATIENCE_MS,
 }, async () => {
   const command = dev();
-  await command.printed(/Listening on/);
+  await command.waitForOutput(/Listening on/);
   await answersReady();
   const database = await postmaster();
 
   await appendFile(join(folder, 'src/main.ts'), "process.stdout.write('The new one\\n');\n");
-  await command.printed(/The new one\n(?:.*\n)*Listening on/);
+  await command.waitForOutput(/The new one\n(?:.*\n)*Listening on/);
   await answersReady();
   expect(await postmaster()).toBe(database);
 

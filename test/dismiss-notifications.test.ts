@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { dismiss, dismissBy, nextEvent, presentCursor, watchEvents } from './support/inbox.ts';
+import { currentCursor, dismiss, dismissBy, nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { publish, resolve } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
@@ -68,7 +68,7 @@ test('by ids: at most 100', async () => {
 
 test('by filter: active ones up to a cursor; what changed after it stays', async () => {
   await fill('seen', ['a', 'b']);
-  const upTo = await presentCursor(gateway, 'seen');
+  const upTo = await currentCursor(gateway, 'seen');
   await fill('seen', ['later']);
 
   expect((await dismissBy(gateway, 'seen', { filter: { upTo } })).sort()).toEqual(['a', 'b']);
@@ -82,7 +82,7 @@ test('by filter: of some kinds and of one project', async () => {
   await publish(gateway, user, 'task_failed', inProject('failed-p', 'p'));
   await publish(gateway, user, 'task_failed', inProject('failed-q', 'q'));
   await publish(gateway, user, 'plan_requested', inProject('plan-p', 'p'));
-  const upTo = await presentCursor(gateway, user);
+  const upTo = await currentCursor(gateway, user);
 
   expect(await dismissBy(gateway, user, { filter: { upTo, kinds: [] } })).toEqual([]);
   expect(
@@ -95,7 +95,7 @@ test('by filter: of some kinds and of one project', async () => {
 test('by filter: a cursor of another user or none at all dismisses nothing', async () => {
   await fill('cursor', ['n']);
   await fill('stranger', ['a', 'b', 'c']);
-  const upTo = await presentCursor(gateway, 'stranger');
+  const upTo = await currentCursor(gateway, 'stranger');
 
   expect(await dismissBy(gateway, 'cursor', { filter: { upTo } })).toEqual([]);
   expect(await refusal('cursor', { filter: { upTo: 'x' } })).toEqual({
@@ -115,7 +115,7 @@ test.each([
 test('each dismissed notification is an event of its own, and of many at once each is dismissed by one', async () => {
   const ids = Array.from({ length: 30 }, (_none, number) => `n-${number}`);
   await fill('race', ids);
-  const stream = await watchEvents(gateway, 'race');
+  const stream = await subscribeToNotifications(gateway, 'race');
 
   const answers = await Promise.all(Array.from({ length: 6 }, () => dismiss(gateway, 'race', ids)));
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { sendCounting } from './support/statements.ts';
+import { sendAndMeasure } from './support/statements.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -118,7 +118,7 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   ],
 ];
 
-const send = (query: string, variables = {}) => sendCounting(gateway, 'alice', query, variables);
+const send = (query: string, variables = {}) => sendAndMeasure(gateway, 'alice', query, variables);
 
 test.each(abuse)(
   'a document that %s is refused, soon and before anything runs',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { publish } from './support/records.ts';
-import { statementsAbout } from './support/statements.ts';
+import { recordStatementsWith } from './support/statements.ts';
 import { member } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -120,7 +120,7 @@ test.each([
   ['too many readings', `{ ${times(21, (i) => `a${i}: workspaces(first: 1) { totalCount }`)} }`],
   ['changing', `mutation { deleteEditorAuth { editorAuth { ${times(51, (i) => `a${i}: needsReauth`)} } } }`],
 ])('nothing runs of a document that is refused: %s', async (_what, query) => {
-  const statements = await statementsAbout('alice', async () => {
+  const statements = await recordStatementsWith('alice', async () => {
     expect((await send(query)).status).toBe(400);
   });
 

@@ -8,7 +8,7 @@ import { parseDocument, validateDocument } from '../src/graphql/execution/docume
 import { assembleSchema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { type DevelopmentGateway, signTokenFor, startDevelopmentGateway } from './support/development.ts';
-import { type Block, blocksOf, type Page, pages } from './support/documentation.ts';
+import { type Block, type Page, pages, readBlocks } from './support/documentation.ts';
 import { compileCache } from './support/process.ts';
 
 /*
@@ -27,7 +27,7 @@ const repository = fileURLToPath(new URL('..', import.meta.url));
 type Step = { command: string; output: Block | undefined };
 
 function stepsOf(page: Page): Step[] {
-  const blocks = blocksOf(page);
+  const blocks = readBlocks(page);
   return blocks.flatMap(({ language, info, content }, index): Step[] => {
     const next = blocks[index + 1];
     if (language === 'sh') return [{ command: content, output: isOutput(next) ? next : undefined }];
@@ -130,7 +130,7 @@ test('the README calls both APIs, and the tour every path of the REST API', () =
   }
 });
 
-const blocks = pages.flatMap(blocksOf);
+const blocks = pages.flatMap(readBlocks);
 
 test('GraphQL documents fit the schema', () => {
   const schema = assembleSchema();

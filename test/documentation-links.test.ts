@@ -3,7 +3,7 @@ import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import packageJson from '../package.json' with { type: 'json' };
-import { blocksOf, type Page, pages, readPage } from './support/documentation.ts';
+import { type Page, pages, readBlocks, readPage } from './support/documentation.ts';
 
 /* Links lead to files and headings that exist, and commands name scripts and programs that exist. */
 
@@ -63,7 +63,7 @@ test('every script and program in a command exists', () => {
   expect(commands.length).toBeGreaterThan(10);
   expect(commands.map(([, name = '']) => name).filter((name) => !(name in packageJson.scripts))).toEqual([]);
   const programs = linked
-    .flatMap(blocksOf)
+    .flatMap(readBlocks)
     .flatMap(({ content }) => content.match(/src\/[\w/-]+\.ts/g) ?? []);
   expect(programs.filter((path) => !existsSync(join(repository, path)))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { listenTo } from './support/announcements.ts';
+import { recordAnnouncements } from './support/announcements.ts';
 import { rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -92,7 +92,7 @@ test('a credential whose key is not configured shows as unreadable', async () =>
 });
 
 test('neither an announcement nor an event holds anything of the pair', async () => {
-  const announced = await listenTo(gateway.database);
+  const announced = await recordAnnouncements(gateway.database);
   const stream = await watch('secret');
   await next(stream);
   await store('secret');

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { dismissBy, nextEvent, presentCursor, watchEvents } from './support/inbox.ts';
+import { currentCursor, dismissBy, nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { runProcess } from './support/process.ts';
 import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member } from './support/tokens.ts';
@@ -60,19 +60,19 @@ test('after the epoch is renewed every gateway returns 200 for an old entity tag
 
 test('after the epoch is renewed an old cursor starts over, and dismisses nothing', async () => {
   const { id } = await publish(gateway, 'cursors');
-  const old = await presentCursor(gateway, 'cursors');
+  const old = await currentCursor(gateway, 'cursors');
 
   expect(await renew()).toMatchObject({ status: 0, stderr: '' });
 
   expect(await dismissBy(second, 'cursors', { filter: { upTo: old } })).toEqual([]);
-  const stream = await watchEvents(gateway, 'cursors', old);
+  const stream = await subscribeToNotifications(gateway, 'cursors', old);
   expect((await nextEvent(stream)).notification.id).toBe(id);
   stream.close();
 });
 
 test('a stream that was open when the epoch was renewed ends with the next change', async () => {
   await publish(gateway, 'open');
-  const stream = await watchEvents(gateway, 'open', await presentCursor(gateway, 'open'));
+  const stream = await subscribeToNotifications(gateway, 'open', await currentCursor(gateway, 'open'));
   await renew();
   await publish(gateway, 'open');
   expect(await stream.ended).toBe('complete');

@@ -32,13 +32,13 @@ function tokenFor(query: string, otherScope?: string): Promise<string> {
 /** The operations of an example, each as a document of its own. */
 function operationsOf(query: string): { type: OperationTypeNode; document: string }[] {
   const { definitions } = parse(query);
-  const textOf = ({ loc }: (typeof definitions)[number]) => query.slice(loc?.start, loc?.end);
-  const fragments = definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION).map(textOf);
+  const readSource = ({ loc }: (typeof definitions)[number]) => query.slice(loc?.start, loc?.end);
+  const fragments = definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION).map(readSource);
   return definitions
     .filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
     .map((operation) => ({
       type: operation.operation,
-      document: [textOf(operation), ...fragments].join('\n'),
+      document: [readSource(operation), ...fragments].join('\n'),
     }));
 }
 

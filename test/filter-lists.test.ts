@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { sendCounting } from './support/statements.ts';
+import { sendAndMeasure } from './support/statements.ts';
 import { member, platform } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const send = (query: string, variables = {}) => sendCounting(gateway, 'alice', query, variables);
+const send = (query: string, variables = {}) => sendAndMeasure(gateway, 'alice', query, variables);
 
 const filters: [field: string, type: string, argument: string, word: string][] = [
   ['workspaces', 'WorkspaceStatus', 'status', 'RUNNING'],

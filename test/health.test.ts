@@ -61,12 +61,12 @@ test.each(['refuse', 'stall'] as const)(
   'with a database that is away (%s) /readyz answers 503 in bounded time, and 200 again when it is back',
   async (state) => {
     expect((await ask(proxied, '/readyz')).status).toBe(200);
-    await proxy.become(state);
+    await proxy.setState(state);
     const { status, body } = await ask(proxied, '/readyz');
     const checks = { process: 'ok', database: 'does not answer', migrations: 'unknown' };
     expect({ status, body }).toMatchObject({ status: 503, body: { status: 'not_ready', checks } });
     expect((await ask(proxied, '/healthz')).status).toBe(200);
-    await proxy.become('open');
+    await proxy.setState('open');
     expect((await ask(proxied, '/readyz')).status).toBe(200);
   },
 );

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { assembleSchema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { argumentsWith, type InputPlace, inputPlaces, locationOf } from './support/input-places.ts';
-import { documentOf, isSubscription } from './support/root-fields.ts';
+import { argumentsWith, formatPath, type InputPlace, inputPlaces } from './support/input-places.ts';
+import { buildDocument, isSubscription } from './support/root-fields.ts';
 import { signToken } from './support/tokens.ts';
 
 const schema = assembleSchema();
@@ -31,7 +31,10 @@ afterAll(() => gateway.close());
 async function send(place: InputPlace, value: unknown) {
   const given = argumentsWith(place, value);
   const headers = isSubscription(place.field) ? { Accept: 'text/event-stream, application/json' } : {};
-  const { data, errors } = await graphql(gateway, documentOf(place.field, given), given, { token, headers });
+  const { data, errors } = await graphql(gateway, buildDocument(place.field, given), given, {
+    token,
+    headers,
+  });
   return {
     data,
     items: errors.flatMap(({ extensions }) => extensions.errors ?? [{ location: extensions.code }]),
@@ -44,20 +47,20 @@ test('every scalar that the schema takes is known to this file', () => {
 });
 
 const named = places.map((place): [string, InputPlace] => [
-  `${place.field}(${locationOf(place.path)})`,
+  `${place.field}(${formatPath(place.path)})`,
   place,
 ]);
 
 test.each(named)('%s refuses U+0000', async (_name, place) => {
   const { items } = await send(place, 'a\0b');
 
-  expect(items).toEqual([expect.objectContaining({ location: locationOf(place.path) })]);
+  expect(items).toEqual([expect.objectContaining({ location: formatPath(place.path) })]);
 });
 
 test.each(named)('%s refuses a lone surrogate', async (_name, place) => {
   const { items } = await send(place, 'a\ud800b');
 
-  expect(items).toEqual([expect.objectContaining({ location: locationOf(place.path) })]);
+  expect(items).toEqual([expect.objectContaining({ location: formatPath(place.path) })]);
 });
 
 const json = named.filter(([, { type }]) => type === 'JSON');
@@ -67,7 +70,7 @@ const holding = (more: object) => ({ summary: '', plan: '', questions: [], ...mo
 test.each(json)(
   '%s refuses what cannot be stored, however deep it stands, and says where',
   async (_name, place) => {
-    const at = locationOf(place.path);
+    const at = formatPath(place.path);
     const hostile = holding({ a: [{ b: 'x\0' }], c: { d: '\udfff' }, e: { '\0': 1 }, f: { '\ud800': 1 } });
 
     const { items } = await send(place, hostile);
@@ -82,7 +85,7 @@ test.each(json)(
 );
 
 test.each(json)('%s refuses __proto__ keys', async (_name, place) => {
-  const at = locationOf(place.path);
+  const at = formatPath(place.path);
   const hostile = JSON.parse(
     '{"summary":"","plan":"","questions":[],"deep":{"__proto__":{"polluted":true}}}',
   );
@@ -94,7 +97,7 @@ test.each(json)('%s refuses __proto__ keys', async (_name, place) => {
 });
 
 test('a __proto__ key in a literal is refused like one in a variable', async () => {
-  const literal = documentOf('publishNotification', {}).replace(
+  const literal = buildDocument('publishNotification', {}).replace(
     'publishNotification',
     `publishNotification(input: {
       userId: "alice", title: "", task: { id: "t", projectId: "p" },
@@ -119,7 +122,7 @@ test.each(json)('%s refuses JSON nested too deeply', async (_name, place) => {
 
 test.each(json)('%s refuses a number that no double holds', async (_name, place) => {
   const marked = argumentsWith(place, holding({ number: 'HUGE' }));
-  const body = JSON.stringify({ query: documentOf(place.field, marked), variables: marked }).replace(
+  const body = JSON.stringify({ query: buildDocument(place.field, marked), variables: marked }).replace(
     '"HUGE"',
     '1e400',
   );

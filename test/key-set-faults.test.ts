@@ -59,7 +59,7 @@ const nonsense: [what: string, text: string][] = [
 test.each(nonsense)('while the answer %s the keys that were fetched go on holding', async (_what, text) => {
   const key = await startWith('one');
   await statusFor(await signed(key, 'one'));
-  issuer.answer(text);
+  issuer.respondWith(text);
   at(3600);
 
   expect(await statusFor(await signed(key, 'one'))).toBe(200);
@@ -67,7 +67,7 @@ test.each(nonsense)('while the answer %s the keys that were fetched go on holdin
 });
 
 test.each(nonsense)('a first answer that %s is an internal error, and is got over', async (_what, text) => {
-  issuer.answer(text);
+  issuer.respondWith(text);
   await start();
   expect(await statusFor(await signToken({ sub: 'alice' }))).toBe(500);
 
@@ -79,7 +79,7 @@ test.each(nonsense)('a first answer that %s is an internal error, and is got ove
 test('nobody waits while the set is fetched anew in the background', async () => {
   const token = await signed(await startWith('one'), 'one');
   await statusFor(token);
-  const release = issuer.hold();
+  const release = issuer.holdReplies();
   at(40);
 
   expect(await statusFor(token)).toBe(200);
@@ -96,7 +96,7 @@ test('nobody waits for an address that failed of late and now does not answer at
   await eventually(() => expect(issuer.requests()).toBe(2));
   // An unknown key waits for the fetch that is under way: the failure has arrived when it is refused.
   expect(await statusFor(await signed(key, 'unknown'))).toBe(401);
-  const release = issuer.hold();
+  const release = issuer.holdReplies();
 
   for (const seconds of [60, 70, 80]) {
     at(seconds);
@@ -158,7 +158,7 @@ test.each<[when: string, seconds: number[]]>([
 test('a set whose keys are all gone is the issuer’s word: they are out of use', async () => {
   const token = await signed(await startWith('one'), 'one');
   expect(await statusFor(token)).toBe(200);
-  issuer.answer('{"keys":[]}');
+  issuer.respondWith('{"keys":[]}');
   at(60);
 
   expect(await statusFor(token)).toBe(401);

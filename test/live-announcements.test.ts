@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type Announcements, listenTo } from './support/announcements.ts';
+import { type Announcements, recordAnnouncements } from './support/announcements.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { type EditingProxy, startEditingProxy } from './support/editing-proxy.ts';
 import { eventually } from './support/eventually.ts';
 import { settingsFor, startTestGateway, type TestGateway } from './support/gateway.ts';
-import { change, createInbox, nextEvent, watchEvents } from './support/inbox.ts';
+import { changeNotifications, createInbox, nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { scrape } from './support/metrics.ts';
 import { startGatewayProcess } from './support/process.ts';
 import { asPlatform, payloads, publish } from './support/records.ts';
-import { statementsOf } from './support/statements.ts';
+import { recordStatements } from './support/statements.ts';
 
 /* Announcements are hints: without them every subscriber still ends with what the database holds, only later. */
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   proxies = [];
   database = await createTestDatabase();
   gateway = await startTestGateway({ LIVE_SWEEP_MS: String(SWEEP_MS) }, database);
-  announced = await listenTo(database);
+  announced = await recordAnnouncements(database);
 });
 afterAll(async () => {
   await announced.close();
@@ -54,23 +54,23 @@ test('a gateway that is killed between a commit and its announcement delays the 
     LOG_LEVEL: 'error',
   });
   const inboxes = [createInbox('killed'), createInbox('killed')];
-  await Promise.all(inboxes.map((inbox) => inbox.follow(gateway)));
+  await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
 
-  for (let number = 0; number < 8; number += 1) await change(dying, 'killed', number);
+  for (let number = 0; number < 8; number += 1) await changeNotifications(dying, 'killed', number);
   await dying.stop('SIGKILL');
 
-  for (const inbox of inboxes) await inbox.settles(database);
-  for (const inbox of inboxes) inbox.leave();
+  for (const inbox of inboxes) await inbox.expectToConverge(database);
+  for (const inbox of inboxes) inbox.unsubscribe();
   expect(announced.changes().filter(([user]) => user === 'killed')).toEqual([]);
 });
 
 test('the announcing session is ended again and again in a burst: no subscriber of another gateway misses anything', async () => {
   const writer = await startTestGateway({}, database);
   const inbox = createInbox('ended');
-  await inbox.follow(gateway);
+  await inbox.subscribe(gateway);
   let ended = 0;
   for (let number = 0; number < 30; number += 1) {
-    await change(writer, 'ended', number);
+    await changeNotifications(writer, 'ended', number);
     if (number % 5 !== 2) continue;
     const rows = await database.sql(
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity
@@ -80,8 +80,8 @@ test('the announcing session is ended again and again in a burst: no subscriber 
   }
 
   expect(ended).toBeGreaterThan(3);
-  await inbox.settles(database);
-  inbox.leave();
+  await inbox.expectToConverge(database);
+  inbox.unsubscribe();
   await writer.close();
 });
 
@@ -97,7 +97,7 @@ test('where announcements do not arrive a gateway says so once, stays ready, and
   expect(await ready.json()).toMatchObject({ status: 'ready', checks: { live_events: 'are not announced' } });
   expect((await scrape(deaf)).sum('gateway_listener_up')).toBe(0);
 
-  const stream = await watchEvents(deaf, 'deaf');
+  const stream = await subscribeToNotifications(deaf, 'deaf');
   await publish(gateway, 'deaf', 'task_failed', { id: 'of another' });
   expect((await nextEvent(stream)).notification.id).toBe('of another');
   await publish(deaf, 'deaf', 'task_failed', { id: 'of its own' });
@@ -127,8 +127,8 @@ test('the changes of one request are announced together', async () => {
 
 test('subscribers that are woken together are read together', async () => {
   const users = Array.from({ length: 40 }, (_, index) => `woken-${index}`);
-  const streams = await Promise.all(users.map((user) => watchEvents(gateway, user)));
-  const statements = await statementsOf(async () => {
+  const streams = await Promise.all(users.map((user) => subscribeToNotifications(gateway, user)));
+  const statements = await recordStatements(async () => {
     // Stored by somebody who does not announce it.
     await database.sql(
       `with users as (
@@ -151,7 +151,7 @@ test('subscribers that are woken together are read together', async () => {
 
 test('a deletion that was not announced ends the streams of the user', async () => {
   await publish(gateway, 'erased');
-  const stream = await watchEvents(gateway, 'erased');
+  const stream = await subscribeToNotifications(gateway, 'erased');
   await database.sql(`delete from user_revision where user_id = 'erased'`);
   expect(await vi.waitFor(() => stream.ended, { timeout: 10_000 })).toBe('complete');
 });

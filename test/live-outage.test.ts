@@ -1,7 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { change, createInbox, type Inbox, nextEvent, watchEvents } from './support/inbox.ts';
+import {
+  changeNotifications,
+  createInbox,
+  type Inbox,
+  nextEvent,
+  subscribeToNotifications,
+} from './support/inbox.ts';
 import { startProxy, type TestProxy } from './support/proxy.ts';
 import { asPlatform, publish } from './support/records.ts';
 
@@ -22,7 +28,7 @@ beforeAll(async () => {
     writer.database,
   );
 });
-afterEach(() => proxy.become('open'));
+afterEach(() => proxy.setState('open'));
 afterAll(async () => {
   await gateway.close();
   await proxy.close();
@@ -32,13 +38,13 @@ afterAll(async () => {
 /** Three subscribers who know everything from the start. */
 async function follow(user: string): Promise<Inbox[]> {
   const inboxes = Array.from({ length: 3 }, () => createInbox(user));
-  await Promise.all(inboxes.map((inbox) => inbox.follow(gateway)));
+  await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
   return inboxes;
 }
 
 async function settle(inboxes: readonly Inbox[]): Promise<void> {
-  for (const inbox of inboxes) await inbox.settles(writer.database);
-  for (const inbox of inboxes) inbox.leave();
+  for (const inbox of inboxes) await inbox.expectToConverge(writer.database);
+  for (const inbox of inboxes) inbox.unsubscribe();
 }
 
 const seen = (inboxes: readonly Inbox[], count: number) =>
@@ -49,7 +55,7 @@ async function burst(user: string, disturb: () => Promise<unknown>): Promise<voi
   for (let round = 0; round < 3; round += 1) {
     const lanes = Array.from({ length: 3 }, async (_none, lane) => {
       for (let number = 0; number < 5; number += 1)
-        await change(writer, user, round * 15 + lane * 5 + number);
+        await changeNotifications(writer, user, round * 15 + lane * 5 + number);
     });
     await Promise.all([...lanes, disturb()]);
   }
@@ -85,7 +91,7 @@ test('every session is ended in a burst, as at a restart of PostgreSQL: likewise
   await publish(writer, 'restart');
   await seen(inboxes, 0);
   for (let number = 0; number < 12; number += 1) {
-    const working = change(writer, 'restart', number).catch(() => undefined);
+    const working = changeNotifications(writer, 'restart', number).catch(() => undefined);
     if (number % 4 === 1) await sessions('true', 'pg_terminate_backend(pid, 5000)');
     await working;
   }
@@ -102,17 +108,17 @@ test.each([
   await publish(writer, state);
   await seen(inboxes, 0);
 
-  await burst(state, () => proxy.become(state));
-  await proxy.become('open');
+  await burst(state, () => proxy.setState(state));
+  await proxy.setState('open');
 
   await settle(inboxes);
 });
 
 test('a client can subscribe as soon as the database is back', async () => {
-  await proxy.become('refuse');
-  await expect(watchEvents(gateway, 'early')).rejects.toThrow('500');
-  await proxy.become('open');
-  const stream = await vi.waitFor(() => watchEvents(gateway, 'early'), { timeout: 10_000 });
+  await proxy.setState('refuse');
+  await expect(subscribeToNotifications(gateway, 'early')).rejects.toThrow('500');
+  await proxy.setState('open');
+  const stream = await vi.waitFor(() => subscribeToNotifications(gateway, 'early'), { timeout: 10_000 });
   await publish(writer, 'early', 'task_failed', { id: 'n' });
 
   expect((await nextEvent(stream)).notification.id).toBe('n');
@@ -122,8 +128,8 @@ test('a client can subscribe as soon as the database is back', async () => {
 test('a user who is deleted while the gateway cannot listen is found out afterwards, also one who came back', async () => {
   const users = ['leaver', 'returner'];
   for (const user of users) for (let n = 0; n < 3; n += 1) await publish(writer, user);
-  const streams = await Promise.all(users.map((user) => watchEvents(gateway, user)));
-  await proxy.become('refuse');
+  const streams = await Promise.all(users.map((user) => subscribeToNotifications(gateway, user)));
+  await proxy.setState('refuse');
   for (const userId of users) {
     await asPlatform(
       writer,
@@ -134,7 +140,7 @@ test('a user who is deleted while the gateway cannot listen is found out afterwa
     );
   }
   await publish(writer, 'returner');
-  await proxy.become('open');
+  await proxy.setState('open');
 
   expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(['complete', 'complete']);
 });
@@ -146,8 +152,8 @@ test('a gateway stops in bounded time while its database is silent', async () =>
     { DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) },
     writer.database,
   );
-  const stream = await watchEvents(stopping, 'stopping');
-  await proxy.become('stall');
+  const stream = await subscribeToNotifications(stopping, 'stopping');
+  await proxy.setState('stall');
 
   await stopping.close();
 
@@ -155,7 +161,7 @@ test('a gateway stops in bounded time while its database is silent', async () =>
 });
 
 test('whatever else is sent on the channel disturbs nobody', async () => {
-  const stream = await watchEvents(gateway, 'steady');
+  const stream = await subscribeToNotifications(gateway, 'steady');
   for (const payload of ['', 'x', 'null', '{}', '{"user":1}', '{"user":"steady","topic":"weather"}']) {
     await writer.database.sql('select pg_notify($1, $2)', ['account_changes', payload]);
   }

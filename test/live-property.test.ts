@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { createInbox, dismiss, dismissBy, type Inbox, presentCursor } from './support/inbox.ts';
+import { createInbox, currentCursor, dismiss, dismissBy, type Inbox } from './support/inbox.ts';
 import { type Kind, payloads, publish, resolve } from './support/records.ts';
 
 const CLIENTS = 3;
@@ -52,15 +52,15 @@ async function take(step: Step, { user, published, inboxes }: Session): Promise<
       break;
     case 'dismissSeen':
       await dismissBy(gateway, user, {
-        filter: { upTo: await presentCursor(gateway, user), kinds: [step.kind.toUpperCase()] },
+        filter: { upTo: await currentCursor(gateway, user), kinds: [step.kind.toUpperCase()] },
       });
       break;
     case 'leave':
-      inboxes[step.client]?.leave();
+      inboxes[step.client]?.unsubscribe();
       break;
     case 'follow':
-      inboxes[step.client]?.leave();
-      await inboxes[step.client]?.follow(gateway);
+      inboxes[step.client]?.unsubscribe();
+      await inboxes[step.client]?.subscribe(gateway);
   }
 }
 
@@ -79,18 +79,18 @@ test('whatever happens, and however often a client leaves and goes on: it ends w
   const session = async (script: Step[][]) => {
     users += 1;
     const user = `user-${users}`;
-    const start = await presentCursor(gateway, user);
+    const start = await currentCursor(gateway, user);
     const inboxes = Array.from({ length: CLIENTS }, () => createInbox(user, start));
-    await inboxes[0]?.follow(gateway);
+    await inboxes[0]?.subscribe(gateway);
     const published: string[] = [];
     for (const together of script) {
       await Promise.all(together.map((step) => take(step, { user, published, inboxes })));
     }
     for (const inbox of inboxes) {
-      inbox.leave();
-      await inbox.follow(gateway);
-      await inbox.settles(gateway.database);
-      inbox.leave();
+      inbox.unsubscribe();
+      await inbox.subscribe(gateway);
+      await inbox.expectToConverge(gateway.database);
+      inbox.unsubscribe();
     }
   };
 

@@ -61,7 +61,7 @@ test.each([{}, { LOG_LEVEL: 'silent' }])(
 );
 
 describe.each([
-  ['gone', (gateway: GatewayProcess) => gateway.ignore()],
+  ['gone', (gateway: GatewayProcess) => gateway.closeOutput()],
   ['stuck', (gateway: GatewayProcess) => gateway.pause()],
 ])("a gateway whose log's reader is %s", (_how, lose) => {
   test('serves, counts what it cannot write, keeps 1 MiB of it, and stops', async () => {
@@ -77,7 +77,7 @@ describe.each([
       expect(scraped.sum(DROPPED)).toBeLessThan(60);
     });
     expect(await health(gateway)).toBe(200);
-    gateway.ignore();
+    gateway.closeOutput();
     expect(await gateway.stop()).toMatchObject({ status: 0, stderr: '' });
   });
 });

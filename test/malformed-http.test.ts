@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { rawRequest, sendRaw } from './support/raw.ts';
-import { holdAgainstSpecification } from './support/specification.ts';
+import { checkAgainstSpecification } from './support/specification.ts';
 import { member } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -48,7 +48,7 @@ test.each([
 ])('a request that %s is a 400 with our body', async (_what, bytes, message) => {
   const reply = await sendRaw(gateway, bytes);
 
-  holdAgainstSpecification({ method: 'GET', path: '/' }, reply);
+  checkAgainstSpecification({ method: 'GET', path: '/' }, reply);
   expect(reply.status).toBe(400);
   expect(JSON.parse(reply.text)).toEqual({
     error: `The request ${message}.`,

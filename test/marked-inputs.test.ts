@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { assembleSchema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { argumentsWith, type InputPlace, inputPlaces, locationOf } from './support/input-places.ts';
+import { argumentsWith, formatPath, type InputPlace, inputPlaces } from './support/input-places.ts';
 import { isSubscription, rootFields } from './support/root-fields.ts';
 import { signToken } from './support/tokens.ts';
 
@@ -109,7 +109,7 @@ async function send(field: string, { query, variables }: Sent): Promise<string> 
 }
 
 const named = inputPlaces.map((place): [string, InputPlace] => [
-  `${place.field}(${locationOf(place.path)})`,
+  `${place.field}(${formatPath(place.path)})`,
   place,
 ]);
 

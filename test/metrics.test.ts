@@ -6,7 +6,7 @@ import { createCredentialMetrics } from '../src/metrics/credential-metrics.ts';
 import { graphql, rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { nextEvent, watchEvents } from './support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { startIssuer } from './support/issuer.ts';
 import { scrape } from './support/metrics.ts';
 import { startProxy } from './support/proxy.ts';
@@ -228,7 +228,10 @@ describe('live streams', () => {
     const ended = { graphql_root_field: 'notificationEvents' };
     await rise(`${REQUESTS}_count`, { http_route: '/graphql' }, 0, () =>
       rise('graphql_subscription_duration_seconds_count', ended, 2, async () => {
-        const streams = [await watchEvents(gateway, 'alice'), await watchEvents(gateway, 'bob')];
+        const streams = [
+          await subscribeToNotifications(gateway, 'alice'),
+          await subscribeToNotifications(gateway, 'bob'),
+        ];
         expect(await open()).toBe(2);
         for (const stream of streams) stream.close();
         await eventually(async () => expect(await open()).toBe(0));
@@ -238,7 +241,7 @@ describe('live streams', () => {
   });
 
   test('tell how long a change took from its announcement to the subscriber', async () => {
-    const stream = await watchEvents(gateway, 'carol');
+    const stream = await subscribeToNotifications(gateway, 'carol');
     await rise('gateway_event_delay_seconds_count', {}, 1, async () => {
       await publish(gateway, 'carol');
       await nextEvent(stream);
@@ -313,7 +316,7 @@ describe('the database', () => {
       behind.port = String(proxy.port);
       const settings = { DATABASE_URL: behind.href, DATABASE_TIMEOUT_MS: '200' };
       const proxied = await startTestGateway(settings, gateway.database);
-      await proxy.become(state);
+      await proxy.setState(state);
       await eventually(async () => {
         const { sum } = await scrape(proxied);
         expect(sum('gateway_listener_up')).toBe(0);
@@ -354,7 +357,7 @@ test('counts cached tokens, and reports the age of a key set that is fetched', a
   expect((await scrape(gateway)).sum('gateway_key_set_age_seconds')).toBeUndefined();
   const issuer = await startIssuer();
   const key = await issuer.rotate('first');
-  const release = issuer.hold();
+  const release = issuer.holdReplies();
   const remote = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url }, gateway.database);
   expect((await scrape(remote)).sum('gateway_key_set_age_seconds')).toBeUndefined();
   expect((await scrape(remote)).sum('gateway_cached_tokens')).toBe(0);

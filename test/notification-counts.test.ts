@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { change, nextEvent, watchEvents } from './support/inbox.ts';
+import { changeNotifications, nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { asMember, type Kind, payloads, publish, resolve } from './support/records.ts';
 import { member, platform } from './support/tokens.ts';
 
@@ -51,7 +51,9 @@ test('the platform may count for any user, an account for itself alone', async (
 
 test('its cursor and `notificationEvents(after:)` leave no gap, whatever happens meanwhile', async () => {
   const user = 'gapless';
-  const changes = Promise.all(Array.from({ length: 20 }, (_none, number) => change(gateway, user, number)));
+  const changes = Promise.all(
+    Array.from({ length: 20 }, (_none, number) => changeNotifications(gateway, user, number)),
+  );
   const { cursor } = await countsOf(user);
   const { notifications } = await asMember(
     gateway,
@@ -61,7 +63,7 @@ test('its cursor and `notificationEvents(after:)` leave no gap, whatever happens
   const state = new Map(
     notifications.nodes.map(({ id, status }: { id: string; status: string }) => [id, status.toLowerCase()]),
   );
-  const stream = await watchEvents(gateway, user, cursor);
+  const stream = await subscribeToNotifications(gateway, user, cursor);
   await changes;
   await publish(gateway, user, 'task_failed', { id: 'last' });
   let counts: { total: number } | undefined;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from './support/eventually.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { follow, type Process } from './support/process.ts';
+import { captureOutput, type Process } from './support/process.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 
@@ -29,7 +29,7 @@ function npm(script: string) {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
-  const command = follow(child, `npm run ${script}`);
+  const command = captureOutput(child, `npm run ${script}`);
   started.push(command);
   return command;
 }
@@ -50,7 +50,7 @@ test.each(['start', 'dev'])(
   },
   async (script) => {
     const command = npm(script);
-    const address = await command.printed(/Listening on (http:\S+)/);
+    const address = await command.waitForOutput(/Listening on (http:\S+)/);
     expect((await fetch(`${address}/readyz`)).status).toBe(200);
     const lockFile = join(folder, script, 'postgresql/cluster/postmaster.pid');
     expect(existsSync(lockFile)).toBe(true);

@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { readPage, tableBelow } from './support/documentation.ts';
 import { eventually } from './support/eventually.ts';
 import { settingsFor } from './support/gateway.ts';
-import { nextEvent, watchEvents } from './support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { startIssuer } from './support/issuer.ts';
 import { scrape } from './support/metrics.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
@@ -44,7 +44,7 @@ let names: readonly string[];
 beforeAll(async () => {
   database = await createTestDatabase();
   const issuer = await startIssuer();
-  issuer.answer(JSON.stringify(jwks));
+  issuer.respondWith(JSON.stringify(jwks));
   const { AUTH_JWKS: _local, ...settings } = settingsFor(database);
   gateway = await startGatewayProcess({
     ...settings,
@@ -54,7 +54,7 @@ beforeAll(async () => {
   const token = await member('alice');
   await rest(gateway, 'GET', '/user/workspaces', { token });
   await graphql(gateway, '{ notification(id: "unknown") { __typename } }', {}, { token });
-  const stream = await watchEvents(gateway, 'alice');
+  const stream = await subscribeToNotifications(gateway, 'alice');
   await publish(gateway, 'alice');
   await nextEvent(stream);
   stream.close();

@@ -54,7 +54,7 @@ test('filters that are repeated and pages arrive as meant', async () => {
     'plan: In short',
   ]);
   const sizes: number[] = [];
-  for await (const page of client.pagesOfNotifications(alice, 3)) sizes.push(page.length);
+  for await (const page of client.readNotificationPages(alice, 3)) sizes.push(page.length);
   expect(sizes).toEqual([3, 1]);
 });
 
@@ -78,9 +78,11 @@ test('dismissing answers the notification, a 404 for an unknown one and a 422 fo
 
 test('preferences are read and written', async () => {
   const all = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'];
-  expect(await client.listMailed(alice)).toEqual({ value: all });
-  expect(await client.mailOnly(alice, ['task_failed'])).toEqual({ value: Array(4).fill(expect.any(String)) });
-  expect(await client.listMailed(alice)).toEqual({ value: ['task_failed'] });
+  expect(await client.listEmailKinds(alice)).toEqual({ value: all });
+  expect(await client.enableEmailOnly(alice, ['task_failed'])).toEqual({
+    value: Array(4).fill(expect.any(String)),
+  });
+  expect(await client.listEmailKinds(alice)).toEqual({ value: ['task_failed'] });
 });
 
 test("the editor's credential is stored, told of and deleted", async () => {
@@ -111,12 +113,12 @@ test('without a token, without the scope and without an organization the refusal
   const reader = await as({ org_id: 'acme', scope: 'account:read' });
   const forbidden = { refusal: expect.stringMatching(/^forbidden: .*account:write/) };
   expect(await client.disconnectEditor(reader)).toEqual(forbidden);
-  expect(await client.mailOnly(reader, [])).toEqual(forbidden);
+  expect(await client.enableEmailOnly(reader, [])).toEqual(forbidden);
 });
 
 test('a limit that is reached says how long to wait', async () => {
   const hurried = client.connect(limited.address, await member('hurried'));
-  const seconds = await client.secondsToWait(hurried);
+  const seconds = await client.measureRetryAfter(hurried);
   expect(seconds).toBeGreaterThanOrEqual(1);
   expect(seconds).toBeLessThanOrEqual(60);
 });

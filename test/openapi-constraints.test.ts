@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { validatorAt } from './support/openapi.ts';
+import { getValidator } from './support/openapi.ts';
 import { member } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -31,7 +31,7 @@ const strings = (max: number) =>
 
 test('an ID is accepted exactly if it fits the document', async () => {
   const dismissal = ['paths', '/user/notifications/{id}/dismiss', 'post'];
-  const fits = validatorAt(...dismissal, 'parameters', '0', 'schema');
+  const fits = getValidator(...dismissal, 'parameters', '0', 'schema');
   // A dot segment never reaches the gateway: clients resolve it (RFC 3986, section 5.2.4).
   const ids = strings(255).filter((id) => id !== '.' && id !== '..');
   await fc.assert(
@@ -50,7 +50,7 @@ test.each([
 ] as const)(
   'a number is accepted as %s exactly if it fits the document',
   async (name, component, minimum) => {
-    const fits = validatorAt('components', 'parameters', component, 'schema');
+    const fits = getValidator('components', 'parameters', component, 'schema');
     const numbers = fc.oneof(
       fc.integer({ min: minimum - 3, max: minimum + 3 }),
       fc.integer({ min: 2 ** 31 - 4, max: 2 ** 31 + 4 }),
@@ -71,7 +71,7 @@ test.each([
 test.each(['accessToken', 'refreshToken'])(
   'a credential is accepted as %s exactly if it fits the document',
   async (name) => {
-    const fits = validatorAt('components', 'schemas', 'EditorSubscription', 'properties', name);
+    const fits = getValidator('components', 'schemas', 'EditorSubscription', 'properties', name);
     await fc.assert(
       fc.asyncProperty(strings(16_384), async (credential) => {
         const body = { accessToken: 'access', refreshToken: 'refresh', [name]: credential };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RestRequest, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { holdAgainstDocument, operations, responseOf } from './support/openapi.ts';
+import { checkAgainstOpenApi, findResponse, operations } from './support/openapi.ts';
 import { rawRequest, sendRaw } from './support/raw.ts';
 import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
@@ -64,7 +64,7 @@ const ways: Record<number, Send> = {
   // The one fault that a request of any operation can have.
   400: async (method, { path }) => {
     const reply = await sendRaw(gateway, rawRequest(`${method} ${path}`, ['Host: another.test']));
-    holdAgainstDocument({ method, path }, reply);
+    checkAgainstOpenApi({ method, path }, reply);
     return reply;
   },
   401: send({ token: 'not-a-token' }),
@@ -106,7 +106,7 @@ describe.each(operations)('$method $path', ({ method, operation }) => {
       const reply = await ways[status]?.(method, call);
 
       expect(reply?.status).toBe(status);
-      const told = Object.keys(responseOf(operation, status)?.headers ?? {});
+      const told = Object.keys(findResponse(operation, status)?.headers ?? {});
       // Malformed HTTP is refused before anybody asks who sends it.
       const expected = status === 400 ? ['X-Request-Id'] : told;
       expect(expected.filter((name) => !reply?.headers.has(name))).toEqual([]);

@@ -4,8 +4,8 @@ import { routes } from '../rest/router.ts';
 import { printOpenApi } from '../src/commands/openapi.ts';
 import { assembleSchema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { bodyValidator, openApi, operations, validatorAt } from './support/openapi.ts';
-import { holdAgainstSpecification } from './support/specification.ts';
+import { getBodyValidator, getValidator, openApi, operations } from './support/openapi.ts';
+import { checkAgainstSpecification } from './support/specification.ts';
 
 let gateway: TestGateway;
 let published: TestGateway;
@@ -136,7 +136,7 @@ describe('examples', () => {
   });
 
   test.each(examples)('$at fits its schema', ({ place, value }) => {
-    const validate = validatorAt(...place, 'schema');
+    const validate = getValidator(...place, 'schema');
     validate(value);
     expect(validate.errors).toBeNull();
   });
@@ -169,7 +169,7 @@ function fitsSpecification(
   body: unknown,
 ): boolean {
   try {
-    holdAgainstSpecification(request, { status, headers, text: JSON.stringify(body) });
+    checkAgainstSpecification(request, { status, headers, text: JSON.stringify(body) });
     return true;
   } catch {
     return false;
@@ -191,7 +191,7 @@ describe('the document refuses what the specification does, and nothing else', (
   );
 
   test.each(replies)('$method $path: $status', ({ path, method, status }) => {
-    const validate = bodyValidator(path, method, status);
+    const validate = getBodyValidator(path, method, status);
     const request = { method: method.toUpperCase(), path: path.replace('{id}', 'id') };
     const bodies = examples
       .filter(({ value }) => validate(value))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { nextEvent, watchEvents } from './support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { asMember, asPlatform, type Kind, payloads, resolve, workspaceInput } from './support/records.ts';
 import { platform } from './support/tokens.ts';
 
@@ -66,7 +66,7 @@ describe('a publication that occurred before the newest of its task and kind', (
   });
 
   test('is an event of its user like any other', async () => {
-    const stream = await watchEvents(gateway, 'watched');
+    const stream = await subscribeToNotifications(gateway, 'watched');
     await publish('watched', { id: 'newest', occurredAt: at(2) });
     await publish('watched', { id: 'late', occurredAt: at(1) });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
-import { documentOf, rootFields } from './support/root-fields.ts';
+import { buildDocument, rootFields } from './support/root-fields.ts';
 import { member, signToken } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -28,7 +28,7 @@ test('exactly the account queries take an optional user', () => {
 test.each(named)('%s of another user needs platform:read, whatever the account allows', async (field) => {
   const read = (claims: object, userId = 'bob') =>
     signToken({ sub: 'alice', org_id: 'acme', ...claims }).then((token) =>
-      graphql(gateway, documentOf(field, { userId }), { userId }, { token }),
+      graphql(gateway, buildDocument(field, { userId }), { userId }, { token }),
     );
   const codes = async (claims: object, userId?: string) =>
     (await read(claims, userId)).errors.map(({ extensions }) => extensions.code);
@@ -44,7 +44,7 @@ test.each(named)('%s of oneself by name needs no more than without', async (fiel
 
   const { errors } = await graphql(
     gateway,
-    documentOf(field, { userId: 'alice' }),
+    buildDocument(field, { userId: 'alice' }),
     { userId: 'alice' },
     { token },
   );
@@ -55,7 +55,7 @@ test.each(named)('%s of oneself by name needs no more than without', async (fiel
 test.each(named)('%s with platform:read alone is no account access of one’s own', async (field) => {
   const token = await signToken({ sub: 'alice', org_id: 'acme', scope: 'platform:read' });
 
-  const { errors } = await graphql(gateway, documentOf(field, {}), {}, { token });
+  const { errors } = await graphql(gateway, buildDocument(field, {}), {}, { token });
 
   expect(errors.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN']);
 });

@@ -3,7 +3,7 @@ import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { rawRequest, sendRaw } from './support/raw.ts';
 import { publish } from './support/records.ts';
-import { holdAgainstSpecification } from './support/specification.ts';
+import { checkAgainstSpecification } from './support/specification.ts';
 import { member } from './support/tokens.ts';
 
 const notFound = { error: 'Not found.', code: 'not_found', errors: [] };
@@ -21,7 +21,7 @@ afterAll(() => gateway.close());
 async function send(start: string) {
   const [method = '', path = ''] = start.split(' ');
   const reply = await sendRaw(gateway, rawRequest(start, [`Authorization: Bearer ${token}`]));
-  holdAgainstSpecification({ method, path }, reply);
+  checkAgainstSpecification({ method, path }, reply);
   return { status: reply.status, body: JSON.parse(reply.text) };
 }
 

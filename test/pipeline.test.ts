@@ -72,9 +72,9 @@ describe('a pipeline', () => {
 
   test('runs what is behind a statement that timed out once more, and each fails by itself alone', async () => {
     await locker.query('select pg_advisory_lock(1)');
-    const impatient = open(1000);
+    const shortTimeout = open(1000);
     const statements = [stuck, echo(1), wrong, stuck, echo(2)];
-    const ends = await Promise.allSettled(statements.map((statement) => impatient.query(statement)));
+    const ends = await Promise.allSettled(statements.map((statement) => shortTimeout.query(statement)));
     const timedOut = expect.stringMatching(/statement timeout/);
     expect(ends.map((end) => (end.status === 'fulfilled' ? end.value : end.reason.message))).toEqual([
       timedOut,
@@ -84,8 +84,8 @@ describe('a pipeline', () => {
       [{ value: 2 }],
     ]);
     await locker.query('select pg_advisory_unlock(1)');
-    expect(await impatient.query(echo(7))).toEqual([{ value: 7 }]);
-    await impatient.pool.end();
+    expect(await shortTimeout.query(echo(7))).toEqual([{ value: 7 }]);
+    await shortTimeout.pool.end();
   });
 
   test('has PostgreSQL keep a bounded number of statements, however many there are', async () => {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { limitPipelining } from '../src/http/pipelining.ts';
 import { openUnread } from './abuse/support/unread.ts';
 import { eventually } from './support/eventually.ts';
-import { portOf } from './support/proxy.ts';
+import { getPort } from './support/proxy.ts';
 
 /* What runs at once cannot be seen from outside, so the listener here is the test's own. */
 
@@ -23,7 +23,7 @@ beforeEach(async () => {
   });
   server = createServer().on('request', listener).on('checkExpectation', listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  gateway = { address: `http://127.0.0.1:${portOf(server)}` };
+  gateway = { address: `http://127.0.0.1:${getPort(server)}` };
 });
 afterEach(() => {
   server.closeAllConnections();

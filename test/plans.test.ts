@@ -2,11 +2,11 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { readPoolOptions } from '../src/database/pool.ts';
+import { fillTables, insertNotifications, insertWorkspaces } from './support/bulk-records.ts';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { fillTables, hoardNotifications, hoardWorkspaces } from './support/hoard.ts';
 import { asMember, asPlatform, payloads } from './support/records.ts';
-import { type Statement, statementsOf } from './support/statements.ts';
+import { recordStatements, type Statement } from './support/statements.ts';
 import { member } from './support/tokens.ts';
 
 /*
@@ -41,8 +41,8 @@ beforeAll(async () => {
          from generate_series(1, 20000) n`,
     );
     await Promise.all([
-      hoardNotifications(database, 'hoarder', HOARD),
-      hoardWorkspaces(database, 'hoarder', HOARD),
+      insertNotifications(database, 'hoarder', HOARD),
+      insertWorkspaces(database, 'hoarder', HOARD),
       database.sql(`insert into user_revision (user_id) select 'user-' || n from generate_series(0, 7999) n`),
     ]);
   });
@@ -117,7 +117,7 @@ function lookedAt(plan: Plan, table: string): number {
 
 /** How many records the statements of some work look at, at most. */
 async function costOf(table: string, work: () => Promise<unknown>): Promise<number> {
-  const statements = (await statementsOf(work)).filter(({ text }) => text.includes(`"${table}"`));
+  const statements = (await recordStatements(work)).filter(({ text }) => text.includes(`"${table}"`));
   expect(statements.length).toBeGreaterThan(0);
   const plans = await plansForAll(statements, ', analyze');
   return Math.max(...plans.map((plan) => lookedAt(plan, table)));
@@ -223,7 +223,7 @@ const changes: [what: string, work: () => Promise<unknown>][] = [
 ];
 
 test.each(changes)('%s a notification reads no whole table of notifications', async (_what, work) => {
-  const statements = (await statementsOf(work)).filter(({ text }) =>
+  const statements = (await recordStatements(work)).filter(({ text }) =>
     /^(select|with|update|delete)/i.test(text),
   );
   expect(statements.length).toBeGreaterThan(0);

@@ -20,7 +20,7 @@ let database: TestDatabase;
 let gateway: TestGateway;
 
 const start = () => startEmbeddedPostgres({ dataDir: join(folder, 'data'), notice: () => undefined });
-const portOf = (url: string) => Number(new URL(url).port);
+const getPort = (url: string) => Number(new URL(url).port);
 
 beforeAll(async () => {
   folder = await makeFolder();
@@ -28,7 +28,7 @@ beforeAll(async () => {
   postgres = await start();
   await migrate(postgres.url);
   // The server takes another port at every start; the gateway knows one address.
-  proxy = await startProxy(portOf(postgres.url));
+  proxy = await startProxy(getPort(postgres.url));
   const url = new URL(postgres.url);
   url.port = String(proxy.port);
   database = existingDatabase(url.href);
@@ -43,7 +43,7 @@ afterAll(async () => {
 
 test('PostgreSQL is restarted in a burst: requests are 500 meanwhile and served again after, and no subscriber misses anything', async () => {
   const inbox = createInbox('alice');
-  await inbox.follow(gateway);
+  await inbox.subscribe(gateway);
   const token = await member('alice');
   const status = async () => (await rest(gateway, 'GET', '/user/notifications', { token })).status;
 
@@ -58,18 +58,18 @@ test('PostgreSQL is restarted in a burst: requests are 500 meanwhile and served 
   await postgres.stop();
   expect(await status()).toBe(500);
   postgres = await start();
-  proxy.pointTo(portOf(postgres.url));
+  proxy.setTarget(getPort(postgres.url));
   await Promise.all(published);
 
   expect(await status()).toBe(200);
   expect(await database.sql('select count(*)::int as count from notification')).toEqual([{ count: 30 }]);
-  await inbox.settles(database);
-  inbox.leave();
+  await inbox.expectToConverge(database);
+  inbox.unsubscribe();
 });
 
 test('PostgreSQL is killed in a burst: no subscriber misses anything, and revisions rise', async () => {
   const inboxes = [createInbox('bob'), createInbox('bob')];
-  await Promise.all(inboxes.map((inbox) => inbox.follow(gateway)));
+  await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
   const published = Array.from({ length: 30 }, (_none, number) =>
     vi.waitFor(() => publish(gateway, 'bob', 'task_failed', { id: `n-${number}`, task: taskOf(number) }), {
       timeout: 25_000,
@@ -86,8 +86,8 @@ test('PostgreSQL is killed in a burst: no subscriber misses anything, and revisi
     `select count(*)::int as count from notification where user_id = 'bob'`,
   );
   expect(count).toBe(30);
-  for (const inbox of inboxes) await inbox.settles(database);
-  for (const inbox of inboxes) inbox.leave();
+  for (const inbox of inboxes) await inbox.expectToConverge(database);
+  for (const inbox of inboxes) inbox.unsubscribe();
 });
 
 function taskOf(number: number) {

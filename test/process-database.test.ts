@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
 import { runProcess, startGatewayProcess } from './support/process.ts';
-import { portOf } from './support/proxy.ts';
+import { getPort } from './support/proxy.ts';
 import { AUDIENCE, ISSUER, jwks } from './support/tokens.ts';
 
 let database: TestDatabase;
@@ -58,7 +58,7 @@ test('production refuses a schema that is not migrated, touches nothing, and ser
 test('a database that nobody answers for: told where, status 1', async () => {
   const closed = createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');
-  const port = portOf(closed);
+  const port = getPort(closed);
   closed.close();
   await once(closed, 'close');
 
@@ -73,7 +73,7 @@ test('a database that nobody answers for: told where, status 1', async () => {
 });
 
 test('a database that takes the connection and never answers is given up in bounded time', async () => {
-  const url = `postgres://user@127.0.0.1:${portOf(silent)}/gateway`;
+  const url = `postgres://user@127.0.0.1:${getPort(silent)}/gateway`;
   const ended = await serve({ DATABASE_URL: url, DATABASE_TIMEOUT_MS: '200' });
   expect(ended).toMatchObject({ status: 1, stdout: '' });
   expect(ended.stderr).toMatch(/^The database at 127\.0\.0\.1:\d+ cannot be used: .*timeout.*\n$/);

@@ -5,8 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rest } from './support/client.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { type GatewayProcess, runProcess, startGatewayProcess, withoutPlace } from './support/process.ts';
-import { portOf } from './support/proxy.ts';
+import {
+  type GatewayProcess,
+  removeLocationNotice,
+  runProcess,
+  startGatewayProcess,
+} from './support/process.ts';
+import { getPort } from './support/proxy.ts';
 import { asMember, asPlatform, publish } from './support/records.ts';
 import { freePort } from './support/redis.ts';
 import { jwks, member } from './support/tokens.ts';
@@ -34,7 +39,7 @@ const isDatabaseRunning = () => existsSync(join(dataDir, 'postgresql/cluster/pos
 
 test('a start without any setting prints the address, where GraphiQL and the REST reference are and how to get a token; one at a time', async () => {
   const gateway = await start();
-  await gateway.printed(/npm run -s token/);
+  await gateway.waitForOutput(/npm run -s token/);
   expect(gateway.stdout()).toContain(`GraphiQL  ${gateway.address}/graphql`);
   expect(gateway.stdout()).toContain(`REST      ${gateway.address}/docs`);
   expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
@@ -61,14 +66,14 @@ test('a stop and a new start lose nothing, credentials included', async () => {
   const { status, stdout, stderr } = await first.stop();
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(
-    withoutPlace(stdout)
+    removeLocationNotice(stdout)
       .split('\n')
       .filter((line) => !line.startsWith('{')),
   ).toEqual([`Listening on ${first.address}`, `REST      ${first.address}/docs`, '']);
 
   const second = await start({ ...settings, GRAPHIQL: 'true', PUBLIC_URL: 'https://example.test/account/' });
   // What clients see is told, not what a proxy sees.
-  await second.printed(/GraphiQL {2}https:\/\/example\.test\/account\/graphql\n/);
+  await second.waitForOutput(/GraphiQL {2}https:\/\/example\.test\/account\/graphql\n/);
   const { body } = await rest(second, 'GET', '/user/notifications', { token: await member('alice') });
   expect(body.notifications.map((item: { id: string }) => item.id)).toEqual([id]);
   const read = '{ editorCredential(userId: "alice") { accessToken refreshToken } }';
@@ -91,7 +96,7 @@ test('a wrong configuration: every fault on standard error, status 1, and nothin
 test('a port that is taken ends the start with the fix and no warning about Redis, and stops the embedded database', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
-  const port = String(portOf(other));
+  const port = String(getPort(other));
   const unreachable = `redis://127.0.0.1:${await freePort()}`;
   const ended = await runProcess('src/main.ts', {
     DATA_DIR: dataDir,
@@ -101,7 +106,7 @@ test('a port that is taken ends the start with the fix and no warning about Redi
   });
   other.close();
   expect(ended.status).toBe(1);
-  expect(withoutPlace(ended.stdout)).toBe('');
+  expect(removeLocationNotice(ended.stdout)).toBe('');
   expect(ended.stderr).toBe(
     `Port ${port} of 127.0.0.1 is taken by another process. Stop that one, or set PORT to another (0 takes a free one).\n`,
   );

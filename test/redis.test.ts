@@ -150,7 +150,7 @@ describe.skipIf(!hasRedis)(`with a Redis${hasRedis ? '' : ' (skipped: no redis-s
 test('a REDIS_URL at which nobody listens: the gateway starts, says so once without the password, serves, and ends', async () => {
   const url = `redis://user:pass-word@localhost:${await freePort()}`;
   const gateway = await startGatewayProcess({ ...settings, REDIS_URL: url });
-  await gateway.printed(new RegExp(AWAY));
+  await gateway.waitForOutput(new RegExp(AWAY));
   await exhaust(gateway);
   const { status, stdout, stderr } = await gateway.stop();
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });

@@ -111,13 +111,13 @@ test('several gateways at once remove everything once, and none waits for anothe
 
 test('while one user’s records are locked the gateway waits for them no longer than its bound', async () => {
   await store('locked', 'resolved', 1, 200);
-  const impatient = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 200 });
+  const shortTimeout = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 200 });
   await whileLocked(`select from user_revision where user_id = 'locked' for update`, async () => {
-    await expect(removeBatch({ em: impatient.em.fork(), announce }, before())).rejects.toThrow(
+    await expect(removeBatch({ em: shortTimeout.em.fork(), announce }, before())).rejects.toThrow(
       /lock timeout|statement timeout/,
     );
   });
-  await impatient.close();
+  await shortTimeout.close();
 
   expect(await remove()).toBe(1);
 });

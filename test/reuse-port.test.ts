@@ -14,13 +14,13 @@ async function start(settings: Record<string, string>, first?: TestGateway): Pro
   return gateway;
 }
 
-const portOf = ({ address }: TestGateway) => new URL(address).port;
+const getPort = ({ address }: TestGateway) => new URL(address).port;
 const requests = (gateway: TestGateway) =>
   gateway.logLines().filter((line) => line.includes('"request"')).length;
 
 test('with REUSE_PORT gateways listen on one port, and each takes its share of the connections', async () => {
   const first = await start({ REUSE_PORT: 'true' });
-  const second = await start({ REUSE_PORT: 'true', PORT: portOf(first) }, first);
+  const second = await start({ REUSE_PORT: 'true', PORT: getPort(first) }, first);
   expect(second.address).toBe(first.address);
   const token = await member('alice');
 
@@ -40,7 +40,7 @@ test.each([
   ['neither', {}, {}],
 ])('where only %s says REUSE_PORT the port is taken', async (_who, one, other) => {
   const first = await start(one);
-  await expect(start({ ...other, PORT: portOf(first) }, first)).rejects.toThrow(
-    `Port ${portOf(first)} of 127.0.0.1 is taken by another process. Stop that one, or set PORT to another (0 takes a free one).`,
+  await expect(start({ ...other, PORT: getPort(first) }, first)).rejects.toThrow(
+    `Port ${getPort(first)} of 127.0.0.1 is taken by another process. Stop that one, or set PORT to another (0 takes a free one).`,
   );
 });

@@ -147,7 +147,7 @@ test('it can be killed in the middle and run again', async () => {
   await locker.query('begin');
   await locker.query('select from editor_credential where user_id = $1 for update', [userOf(150)]);
   const first = startProcess(PROGRAM, settings());
-  await first.printed(/100 encrypted anew, 150 left/);
+  await first.waitForOutput(/100 encrypted anew, 150 left/);
   await first.stop('SIGKILL');
   await locker.end();
   expect(await countByKey()).toEqual({ new: 100, old: 150 });

@@ -136,9 +136,9 @@ beforeAll(async () => {
     );
     stored += `${JSON.stringify(rows)}\n`;
   }
-  await proxy.become('refuse');
+  await proxy.setState('refuse');
   await failures();
-  await proxy.become('open');
+  await proxy.setState('open');
   // PostgreSQL tells whole rows of such errors.
   await owner.database.sql(`alter table workspace add check (length(preview_token) < 3) not valid`);
   await owner.database.sql(`alter table editor_credential add check (key_id = 'none') not valid`);

@@ -6,7 +6,7 @@ import { rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { settingsFor } from './support/gateway.ts';
-import { nextEvent, watchEvents } from './support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
 import { publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
@@ -78,7 +78,7 @@ async function isRefused({ address }: GatewayProcess): Promise<boolean> {
 
 test('a load balancer that goes by /readyz loses no request, and live streams last as long as the delay', async () => {
   const gateway = await start({ SHUTDOWN_DELAY_MS: '1000' });
-  const stream = await watchEvents(gateway, 'alice');
+  const stream = await subscribeToNotifications(gateway, 'alice');
   let isReady = true;
   const statuses: number[] = [];
   const senders = Array.from({ length: 4 }, async () => {
@@ -143,9 +143,9 @@ test('a stop that something else holds up ends all the same, some seconds after 
 
 test('a gateway whose log nobody reads any more ends when it is told to', async () => {
   const gateway = await start({ SHUTDOWN_DELAY_MS: MINUTES });
-  await gateway.printed(/^REST .*\n/m);
+  await gateway.waitForOutput(/^REST .*\n/m);
   expect((await rest(gateway, 'GET', '/user/workspaces', { token })).status).toBe(200);
-  gateway.ignore();
+  gateway.closeOutput();
 
   void gateway.stop('SIGTERM');
   expect(await gateway.stop('SIGINT')).toMatchObject({ status: 1 });

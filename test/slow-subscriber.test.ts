@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { dismiss, revisionIn } from './support/inbox.ts';
+import { dismiss, readRevision } from './support/inbox.ts';
 import { publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
@@ -54,7 +54,7 @@ test('for a client that does not read nothing piles up: it gets the newest state
     for (const line of lines.filter((line) => line.startsWith('data: '))) {
       const { notification, cursor } = JSON.parse(line.slice(6)).data.notificationEvents;
       newest.set(notification.id, notification.status);
-      revisions.push(revisionIn(cursor));
+      revisions.push(readRevision(cursor));
     }
     if (revisions.at(-1) === 2 * NOTIFICATIONS) break;
   }

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 /** Runs a printed command as it is pasted into a terminal. */
 async function paste(name: string) {
-  const command = await gateway.printed(new RegExp(`^${name} +(.*)$`, 'm'));
+  const command = await gateway.waitForOutput(new RegExp(`^${name} +(.*)$`, 'm'));
   const { PATH, HOME } = process.env;
   return promisify(execFile)('sh', ['-c', command], { cwd: repository, env: { PATH, HOME } });
 }
@@ -55,7 +55,7 @@ test('with the defaults the commands are printed without settings', () => {
 });
 
 test('a misspelt setting is named in the log', async () => {
-  const line = await gateway.printed(/^(\{.*RATE_LIMIT_READ_PER_MINUTE.*\})$/m);
+  const line = await gateway.waitForOutput(/^(\{.*RATE_LIMIT_READ_PER_MINUTE.*\})$/m);
   expect(JSON.parse(line)).toMatchObject({
     level: 40,
     msg: 'RATE_LIMIT_READ_PER_MINUTE: is not a setting and is ignored; did you mean RATE_LIMIT_READS_PER_MINUTE?',

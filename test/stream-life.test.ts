@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { nextEvent, watchEvents } from './support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { scrape } from './support/metrics.ts';
 import { publish } from './support/records.ts';
 import { openStream, type SseStream, subscribe } from './support/sse.ts';
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 /** Waits until a user finds a place. */
 function placeFor(at: TestGateway, user: string): Promise<SseStream> {
-  return vi.waitFor(() => watchEvents(at, user), { timeout: 10_000, interval: 20 });
+  return vi.waitFor(() => subscribeToNotifications(at, user), { timeout: 10_000, interval: 20 });
 }
 
 test('a subscription is answered as an event stream, and heartbeats keep it', async () => {
@@ -69,7 +69,9 @@ test('a token that is good for a thousand years keeps its subscription', async (
 });
 
 test(`a user has at most ${PER_USER} subscriptions; one more is RATE_LIMITED, also another kind, until one is closed`, async () => {
-  const streams = await Promise.all(Array.from({ length: PER_USER }, () => watchEvents(gateway, 'crowd')));
+  const streams = await Promise.all(
+    Array.from({ length: PER_USER }, () => subscribeToNotifications(gateway, 'crowd')),
+  );
   const token = await member('crowd');
 
   for (const document of [
@@ -81,7 +83,7 @@ test(`a user has at most ${PER_USER} subscriptions; one more is RATE_LIMITED, al
     expect([status, headers.get('retry-after')]).toEqual([429, '10']);
     expect(errors[0]?.extensions).toEqual({ code: 'RATE_LIMITED', retryAfter: 10 });
   }
-  (await watchEvents(gateway, 'somebody else')).close();
+  (await subscribeToNotifications(gateway, 'somebody else')).close();
 
   streams[0]?.close();
   (await placeFor(gateway, 'crowd')).close();
@@ -91,10 +93,10 @@ test(`a user has at most ${PER_USER} subscriptions; one more is RATE_LIMITED, al
 test('MAX_SUBSCRIBERS bounds all users together, and a place is free again when its client leaves', async () => {
   const first = await placeFor(small, 'a');
   const second = await placeFor(small, 'b');
-  await expect(watchEvents(small, 'c')).rejects.toThrow('429');
+  await expect(subscribeToNotifications(small, 'c')).rejects.toThrow('429');
   first.close();
   const third = await placeFor(small, 'c');
-  await expect(watchEvents(small, 'a')).rejects.toThrow('429');
+  await expect(subscribeToNotifications(small, 'a')).rejects.toThrow('429');
   second.close();
   third.close();
 });
@@ -137,7 +139,7 @@ test('a client that leaves before its subscription began frees its place too', a
 
 test('a gateway that stops ends its subscriptions at once, with GOING_AWAY as the reason', async () => {
   const stopping = await startTestGateway({}, gateway.database);
-  const streams = await Promise.all(['a', 'a', 'b'].map((user) => watchEvents(stopping, user)));
+  const streams = await Promise.all(['a', 'a', 'b'].map((user) => subscribeToNotifications(stopping, user)));
 
   await stopping.close();
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { badTokens } from './support/bad-tokens.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { documentOf, isSubscription, rootFields } from './support/root-fields.ts';
+import { buildDocument, isSubscription, rootFields } from './support/root-fields.ts';
 import { openStream, subscribe } from './support/sse.ts';
 import { member } from './support/tokens.ts';
 
@@ -31,7 +31,7 @@ test('every subscription and every kind of attack is tried here', () => {
 const cases = fields.flatMap((field) => attacks.map(([what, make]) => ({ field, what, make })));
 
 test.each(cases)('$field with a token that $what is a 401 without a stream', async ({ field, make }) => {
-  const reply = await subscribe(gateway, documentOf(field, {}), {}, { token: await make() });
+  const reply = await subscribe(gateway, buildDocument(field, {}), {}, { token: await make() });
 
   expect([reply.status, reply.stream]).toEqual([401, undefined]);
   expect(reply.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
@@ -43,7 +43,7 @@ test.each(cases)('$field with a token that $what is a 401 without a stream', asy
 test.each(fields)(
   '%s without a token is a 401 without a stream, introspection beside it or not',
   async (field) => {
-    const document = documentOf(field, {});
+    const document = buildDocument(field, {});
     for (const query of [document, `${document} query Other { __typename }`]) {
       const reply = await subscribe(gateway, query);
       expect([reply.status, reply.stream, reply.headers.get('www-authenticate')]).toEqual([
@@ -58,7 +58,7 @@ test.each(fields)(
 test.each(fields)('%s by GET needs the token in the header too', async (field) => {
   const address = new URL(`${gateway.address}/graphql`);
   address.search = new URLSearchParams({
-    query: documentOf(field, {}),
+    query: buildDocument(field, {}),
     access_token: await member('alice'),
   }).toString();
 
@@ -98,7 +98,7 @@ test('a variable of the wrong type is told as such', async () => {
 test('none of all this took a place', async () => {
   const reply = await subscribe(
     gateway,
-    documentOf('workspaceEvents', {}),
+    buildDocument('workspaceEvents', {}),
     {},
     { token: await member('alice') },
   );

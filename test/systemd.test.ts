@@ -5,15 +5,15 @@ import { readConfig, settingNames } from '../src/config.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { settingsFor } from './support/gateway.ts';
 import { type Issuer, startIssuer } from './support/issuer.ts';
-import { follow, type Process, startProcess } from './support/process.ts';
+import { captureOutput, type Process, startProcess } from './support/process.ts';
 import { freePort } from './support/redis.ts';
-import { filledExample, textOfFile } from './support/settings-file.ts';
+import { filledExample, readRepositoryFile } from './support/settings-file.ts';
 
 const NAME = 'workspace-account-gateway@.service';
 const INSTALLED = '/opt/workspace-account-gateway';
 
 /** The unit of instance 1. */
-const unit = (await textOfFile(`ops/${NAME}`)).replaceAll('%i', '1');
+const unit = (await readRepositoryFile(`ops/${NAME}`)).replaceAll('%i', '1');
 const repository = fileURLToPath(new URL('..', import.meta.url));
 
 /** The values of a directive, in order. */
@@ -65,7 +65,7 @@ describe('a start waits for readiness', () => {
       env: environment,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const process = follow(child, command);
+    const process = captureOutput(child, command);
     running.push(process);
     return process;
   }
@@ -76,7 +76,7 @@ describe('a start waits for readiness', () => {
     const gateway = startProcess('src/main.ts', environment);
     running.push(gateway);
     const post = startPost(environment, gateway.pid);
-    await gateway.printed(/Listening on/);
+    await gateway.waitForOutput(/Listening on/);
     const readyz = `http://127.0.0.1:${environment.ADMIN_PORT}/readyz`;
     expect((await fetch(readyz)).status).toBe(503);
     expect(await Promise.race([post.ended, fetch(readyz).then(() => 'waits')])).toBe('waits');
@@ -91,7 +91,7 @@ describe('a start waits for readiness', () => {
     const environment = await settings();
     const gateway = startProcess('src/main.ts', environment);
     running.push(gateway);
-    await gateway.printed(/Listening on/);
+    await gateway.waitForOutput(/Listening on/);
     const { status, stderr } = await startPost(environment, gateway.pid, '--seconds', '1').ended;
     expect(status).toBe(1);
     expect(stderr).toMatch(/^Not ready after 1 s: http:.*"key_set":"was never fetched"/);
@@ -116,14 +116,16 @@ describe('a start waits for readiness', () => {
   });
 
   test('systemd waits longer than the command', async () => {
-    const [, seconds] = /default: '(\d+)'/.exec(await textOfFile('src/commands/await-ready.ts')) ?? [];
+    const [, seconds] =
+      /default: '(\d+)'/.exec(await readRepositoryFile('src/commands/await-ready.ts')) ?? [];
     expect(Number(valuesOf('TimeoutStartSec')[0])).toBeGreaterThan(Number(seconds));
   });
 });
 
 test('the unit and the image run Node.js as npm start does', async () => {
-  const [, start = ''] = /"start": "[^"]*\bnode ([^"]+)"/.exec(await textOfFile('package.json')) ?? [];
-  const [, image = '[]'] = /^CMD (.+)$/m.exec(await textOfFile('Dockerfile')) ?? [];
+  const [, start = ''] =
+    /"start": "[^"]*\bnode ([^"]+)"/.exec(await readRepositoryFile('package.json')) ?? [];
+  const [, image = '[]'] = /^CMD (.+)$/m.exec(await readRepositoryFile('Dockerfile')) ?? [];
 
   expect(start).toMatch(/src\/main\.ts$/);
   expect(valuesOf('ExecStart')).toEqual([`${INSTALLED}/node_modules/.bin/node ${start}`]);

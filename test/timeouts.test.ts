@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { timeouts } from '../src/http/timeouts.ts';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { openStubborn } from './support/stubborn.ts';
+import { openHalfOpenClient } from './support/half-open-client.ts';
 import { member } from './support/tokens.ts';
 
 /** Short enough for a test, long enough for an honest client on a busy machine. */
@@ -83,7 +83,7 @@ test.concurrent.each(stubborn)(
   { timeout: BOUND },
   async (_what, first, drip) => {
     const connections = await Promise.all(
-      Array.from({ length: 3 }, () => openStubborn(gateway, first(), drip)),
+      Array.from({ length: 3 }, () => openHalfOpenClient(gateway, first(), drip)),
     );
 
     expect((await rest(gateway, 'GET', '/user/workspaces', { token })).status).toBe(200);
@@ -98,7 +98,7 @@ test.concurrent.each([
   'a client whose %s come too slowly is told so',
   { timeout: BOUND },
   async (_what, first, drip) => {
-    const { closed } = await openStubborn(gateway, first(), drip);
+    const { closed } = await openHalfOpenClient(gateway, first(), drip);
 
     const text = await closed;
     expect(text).toMatch(/^HTTP\/1.1 400 /);
@@ -113,7 +113,7 @@ test.concurrent.each([
 test.concurrent('a body that is said to be over the limit is refused at once, and once only', {
   timeout: BOUND,
 }, async () => {
-  const { closed } = await openStubborn(gateway, put('Content-Length: 99999999999'), ' ');
+  const { closed } = await openHalfOpenClient(gateway, put('Content-Length: 99999999999'), ' ');
 
   const text = await closed;
   expect(text.match(/HTTP\/1.1/g)).toHaveLength(1);
@@ -123,7 +123,7 @@ test.concurrent('a body that is said to be over the limit is refused at once, an
 test.concurrent('a request whose body nobody reads is answered once only', { timeout: BOUND }, async () => {
   const start = `${head('GET /user/workspaces', [authorized(), 'Content-Length: 100000'])}\r\n`;
 
-  const text = await (await openStubborn(gateway, start, ' ')).closed;
+  const text = await (await openHalfOpenClient(gateway, start, ' ')).closed;
 
   expect(text.match(/HTTP\/1.1/g)).toHaveLength(1);
   expect(text).toContain('{"workspaces":[]}');
@@ -132,7 +132,7 @@ test.concurrent('a request whose body nobody reads is answered once only', { tim
 test.concurrent('a connection that is kept alive and not used is closed', { timeout: BOUND }, async () => {
   const start = `${head('GET /user/workspaces', [authorized()])}\r\n`;
 
-  const text = await (await openStubborn(gateway, start)).closed;
+  const text = await (await openHalfOpenClient(gateway, start)).closed;
 
   expect(text.match(/HTTP\/1.1/g)).toHaveLength(1);
   expect(text).toContain('{"workspaces":[]}');

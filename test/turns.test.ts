@@ -7,7 +7,7 @@ import { graphql } from './support/client.ts';
 import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway } from './support/gateway.ts';
-import { statementsAbout } from './support/statements.ts';
+import { recordStatementsWith } from './support/statements.ts';
 import { member } from './support/tokens.ts';
 
 test('reads of one key start in order, a few at once, and end as they do by themselves', async () => {
@@ -59,7 +59,7 @@ test('at most four account reads of a user run at once, and all are answered in 
     );
     await locker.query('begin; lock table notification');
     const replies: ReturnType<typeof graphql>[] = [];
-    const statements = await statementsAbout('alice', async () => {
+    const statements = await recordStatementsWith('alice', async () => {
       replies.push(graphql(gateway, `{ ${aliases.join(' ')} }`, {}, { token }));
       await eventually(async () => expect(await waitingSessions(database)).toBeGreaterThan(0));
       // Nothing is put behind a statement that has taken 20 ms.

@@ -5,9 +5,9 @@ import {
   type Card,
   chooseChannels,
   connect,
+  currentCursor,
   dismiss,
   follow,
-  presentCursor,
   readWorkspaces,
   showInbox,
   showPreferences,
@@ -98,7 +98,7 @@ describe('the inbox of a web app', () => {
 
   test('live events come into the list and the count, go out of them, and none is lost by a cut', async () => {
     const leave = new AbortController();
-    const cursor = await presentCursor(client);
+    const cursor = await currentCursor(client);
     const { shown } = watch(showInbox);
     const { shown: totals } = watch(showTotal);
     await eventually(() => expect([shown.at(-1), totals.at(-1)]).toEqual([[], 0]));
@@ -106,10 +106,10 @@ describe('the inbox of a web app', () => {
     const { id } = await publish(gateway, user, 'plan_requested', { title: 'First' });
     await eventually(() => expect([titles(shown.at(-1)), totals.at(-1)]).toEqual([['First'], 1]));
 
-    await proxy.become('refuse');
+    await proxy.setState('refuse');
     await publish(gateway, user, 'question_requested', { title: 'Second' });
     await dismissBy(gateway, user, [id]);
-    await proxy.become('open');
+    await proxy.setState('open');
     await eventually(() => expect([titles(shown.at(-1)), totals.at(-1)]).toEqual([['Second'], 1]));
     leave.abort();
     await followed;

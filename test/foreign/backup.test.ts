@@ -11,7 +11,7 @@ import { rest } from '../support/client.ts';
 import { existingDatabase } from '../support/database.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { dismissBy, nextEvent, presentCursor, watchEvents } from '../support/inbox.ts';
+import { currentCursor, dismissBy, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { asMember, asPlatform, publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 import { type DebianPostgres, startDebianPostgres } from './debian-postgres.ts';
@@ -51,7 +51,7 @@ beforeAll(async () => {
   const { id } = await publish(gateway, 'alice');
   const tag = (await list(gateway)).headers.get('etag') ?? '';
   expect((await list(gateway, tag)).status).toBe(304);
-  lost = { id, tag, cursor: await presentCursor(gateway, 'alice') };
+  lost = { id, tag, cursor: await currentCursor(gateway, 'alice') };
   await gateway.close();
 });
 afterAll(async () => {
@@ -100,7 +100,7 @@ test('a dump that is restored by the page serves its records, and confirms nothi
   expect((await asPlatform(gateway, read)).editorCredential).toEqual(pair);
 
   expect(await dismissBy(gateway, 'alice', { filter: { upTo: lost.cursor } })).toEqual([]);
-  const stream = await watchEvents(gateway, 'alice', lost.cursor);
+  const stream = await subscribeToNotifications(gateway, 'alice', lost.cursor);
   const events = [await nextEvent(stream), await nextEvent(stream)];
   expect(events.map(({ notification }) => notification.id).sort()).toEqual([kept, later].sort());
   stream.close();

@@ -10,11 +10,11 @@ import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor } from '../support/gateway.ts';
 import { freePort } from '../support/redis.ts';
-import { textOfFile } from '../support/settings-file.ts';
+import { readRepositoryFile } from '../support/settings-file.ts';
 import { member } from '../support/tokens.ts';
 import { buildImage, type Image, runImage, runInImage } from './image.ts';
 
-const stages = readDockerfile(await textOfFile('Dockerfile'));
+const stages = readDockerfile(await readRepositoryFile('Dockerfile'));
 const hasRegistry = spawnSync('npm', ['view', 'express', 'version', '--fetch-retries=0']).status === 0;
 
 describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
@@ -25,7 +25,7 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
   beforeAll(async () => {
     folder = await makeFolder();
     database = await createEmptyDatabase();
-    image = await buildImage(stages, await textOfFile('.dockerignore'), folder);
+    image = await buildImage(stages, await readRepositoryFile('.dockerignore'), folder);
   }, 120_000);
   afterAll(async () => {
     await database?.drop();
@@ -69,7 +69,7 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
     expect((await healthcheck()).status).toBe(1);
 
     const gateway = runImage(image, environment);
-    await gateway.printed(/Listening on http:\/\/0\.0\.0\.0:/);
+    await gateway.waitForOutput(/Listening on http:\/\/0\.0\.0\.0:/);
     await eventually(async () => expect(await healthcheck()).toMatchObject({ status: 0, stderr: '' }));
     const address = `http://127.0.0.1:${port}`;
     const reply = await rest({ address }, 'GET', '/user/workspaces', { token: await member('alice') });

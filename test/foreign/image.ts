@@ -4,7 +4,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Instruction, readDockerignore, type Stage } from '../support/dockerfile.ts';
-import { type Ended, follow, type Process } from '../support/process.ts';
+import { captureOutput, type Ended, type Process } from '../support/process.ts';
 
 /** What a Dockerfile makes: a folder that stands for the root of the file system, and how it is run. */
 export type Image = {
@@ -52,7 +52,7 @@ export function runImage(
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(process.getuid?.() === 0 && image.user !== 'root' && NOBODY),
   });
-  return follow(child, command.join(' '));
+  return captureOutput(child, command.join(' '));
 }
 
 /** Runs a command as the container would, to its end. */

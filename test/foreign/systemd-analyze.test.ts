@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeFolder, removeFolder } from '../support/folder.ts';
-import { textOfFile } from '../support/settings-file.ts';
+import { readRepositoryFile } from '../support/settings-file.ts';
 
 const NAME = 'workspace-account-gateway@.service';
 const INSTALLED = '/opt/workspace-account-gateway';
 
 /** The unit of instance 1. */
-const unit = (await textOfFile(`ops/${NAME}`)).replaceAll('%i', '1');
+const unit = (await readRepositoryFile(`ops/${NAME}`)).replaceAll('%i', '1');
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
 

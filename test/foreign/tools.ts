@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { follow } from '../support/process.ts';
+import { captureOutput } from '../support/process.ts';
 
 const run = promisify(execFile);
 const pathTo = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -68,7 +68,7 @@ export async function runSchemathesis(document: string, options: readonly string
     cwd: tmpdir(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const { stdout, stderr } = await follow(child, 'schemathesis').ended;
+  const { stdout, stderr } = await captureOutput(child, 'schemathesis').ended;
   return stdout + stderr;
 }
 
