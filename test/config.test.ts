@@ -205,8 +205,8 @@ test.each(['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test'])(
   },
 );
 
-test.each(['accepts the loopback host %s without a key set', '127.1.2.3', '::1', 'localhost'])(
-  'the loopback host %s needs no key set',
+test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])(
+  'accepts the loopback host %s without a key set',
   (host) => {
     expect(readConfig({ HOST: host }).host).toBe(host);
   },

@@ -5,7 +5,7 @@ import { readRepositoryFile } from './support/settings-file.ts';
 
 const stages = readDockerfile(await readRepositoryFile('Dockerfile'));
 
-test("every stage is made of the Node.js that the packages bring, and the image's user is not root", async () => {
+test('every stage uses the Node.js version that npm installs, and the container does not run as root', async () => {
   const { optionalDependencies } = z
     .object({ optionalDependencies: z.record(z.string(), z.string()) })
     .parse(JSON.parse(await readRepositoryFile('package.json')));

