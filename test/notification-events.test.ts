@@ -24,7 +24,7 @@ afterAll(() => gateway.close());
 
 const task = { id: 'task', projectId: 'project' };
 
-test('an event tells what happened, the notification whole, the counts of active ones and a cursor', async () => {
+test('an event contains its type, the notification, the counts of active notifications and a cursor', async () => {
   const fragment =
     '... on PlanRequestedNotification { id status title task { id projectId } payload { toolId } }';
   const stream = await openStream(
@@ -52,7 +52,7 @@ test('an event tells what happened, the notification whole, the counts of active
   stream.close();
 });
 
-test('publishing, superseding, resolving and dismissing are events, in the order of their revisions', async () => {
+test('publishing, superseding, resolving and dismissing send events in the order of their revisions', async () => {
   const user = 'steps';
   const stream = await subscribeToNotifications(gateway, user);
   const next = async () => {
@@ -76,7 +76,7 @@ test('publishing, superseding, resolving and dismissing are events, in the order
   stream.close();
 });
 
-test('without `after` a subscription begins now: what was before does not come', async () => {
+test('without `after` a subscription sends only later changes', async () => {
   await publish(gateway, 'now', 'task_failed', { id: 'before' });
   const stream = await subscribeToNotifications(gateway, 'now');
   await publish(gateway, 'now', 'task_failed', { id: 'later' });
@@ -85,7 +85,7 @@ test('without `after` a subscription begins now: what was before does not come',
   stream.close();
 });
 
-test('with `after` every notification changed since comes once, in its newest state, then what happens', async () => {
+test('with `after` each notification changed since is sent once in its current state, followed by later changes', async () => {
   const user = 'since';
   await publish(gateway, user, 'task_failed', { id: 'untouched' });
   const after = await currentCursor(gateway, user);
@@ -106,7 +106,7 @@ test('with `after` every notification changed since comes once, in its newest st
   stream.close();
 });
 
-test('more changes than are read at once come whole, each once', async () => {
+test('sends all changes once, even if they are read in several batches', async () => {
   const user = 'many';
   const { sql } = gateway.database;
   await publish(gateway, user, 'task_failed', { id: 'first' });
@@ -127,7 +127,7 @@ test('more changes than are read at once come whole, each once', async () => {
   stream.close();
 });
 
-test('many changes at once: each of several subscribers ends with what the database holds', async () => {
+test('several subscribers receive all of many concurrent changes', async () => {
   const user = 'burst';
   const inboxes = Array.from({ length: 4 }, () => createInbox(user));
   await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
@@ -140,7 +140,7 @@ test('many changes at once: each of several subscribers ends with what the datab
   for (const inbox of inboxes) inbox.unsubscribe();
 });
 
-test('a change is announced to other gateways once it is committed, and never if nothing changed', async () => {
+test('announces a change to other gateways after its commit, and announces nothing if nothing changed', async () => {
   const user = 'rolled';
   const announced = await recordAnnouncements(gateway.database);
   await publish(gateway, user, 'task_failed', { id: 'n', task, title: 'One' });
@@ -150,13 +150,13 @@ test('a change is announced to other gateways once it is committed, and never if
   await dismiss(gateway, user, ['n']);
 
   await eventually(() => expect(announced.changes().at(-1)).toEqual([user, 'notifications', 2]));
-  // Changes that follow each other within milliseconds are announced by the last of them.
+  // Changes within a few milliseconds are announced together, with the last revision.
   const revisions = announced.changes().map(([, , revision]) => revision);
   expect([[1, 2], [2]]).toContainEqual(revisions);
   await announced.close();
 });
 
-test('a user sees nothing of another', async () => {
+test('a user receives no events of other users', async () => {
   const stream = await subscribeToNotifications(gateway, 'mine');
   await publish(gateway, 'theirs', 'task_failed', { id: 'theirs' });
   await publish(gateway, 'mine', 'task_failed', { id: 'mine' });
@@ -166,7 +166,7 @@ test('a user sees nothing of another', async () => {
 });
 
 test.each(['', 'x', 'WzEsMl0=', 'WzEsLTJd', 'e30', 'WzEsMiwzXQ'])(
-  '`after: "%s"` is no cursor',
+  'rejects the invalid cursor `after: "%s"`',
   async (after) => {
     const query = 'subscription ($after: String) { notificationEvents(after: $after) { cursor } }';
 

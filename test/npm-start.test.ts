@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const started: Process[] = [];
 
-/** Runs a script as a terminal does; the variables of the npm that runs the tests would change how it does so. */
+/** Runs a script as in a terminal, without the variables of the npm that runs the tests. */
 function npm(script: string) {
   const { PATH, HOME } = process.env;
   const child = spawn('npm', ['run', script], {
@@ -34,12 +34,12 @@ function npm(script: string) {
   return command;
 }
 
-/** Leaves nothing behind where a signal did not arrive. */
+/** Ends processes that a signal did not reach. */
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // All of them have ended, as they should.
+    // The whole group has already exited.
   }
 }
 
