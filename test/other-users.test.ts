@@ -14,32 +14,41 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** The account queries that take another user. */
-const named = ['editorAuth', 'notificationCounts', 'notificationPreferences', 'notifications', 'workspaces'];
+/** The account queries with a `userId` argument. */
+const queries = [
+  'editorAuth',
+  'notificationCounts',
+  'notificationPreferences',
+  'notifications',
+  'workspaces',
+];
 
-test('exactly the account queries take an optional user', () => {
+test('exactly the account queries have an optional userId', () => {
   const optional = Object.values(rootFields).filter(({ args }) =>
     args.some(({ name, type }) => name === 'userId' && String(type) === 'ID'),
   );
 
-  expect(optional.map(({ name }) => name).sort()).toEqual(named);
+  expect(optional.map(({ name }) => name).sort()).toEqual(queries);
 });
 
-test.each(named)('%s of another user needs platform:read, whatever the account allows', async (field) => {
-  const read = (claims: object, userId = 'bob') =>
-    signToken({ sub: 'alice', org_id: 'acme', ...claims }).then((token) =>
-      graphql(gateway, buildDocument(field, { userId }), { userId }, { token }),
-    );
-  const codes = async (claims: object, userId?: string) =>
-    (await read(claims, userId)).errors.map(({ extensions }) => extensions.code);
+test.each(queries)(
+  '%s of another user requires platform:read, regardless of account scopes',
+  async (field) => {
+    const read = (claims: object, userId = 'bob') =>
+      signToken({ sub: 'alice', org_id: 'acme', ...claims }).then((token) =>
+        graphql(gateway, buildDocument(field, { userId }), { userId }, { token }),
+      );
+    const codes = async (claims: object, userId?: string) =>
+      (await read(claims, userId)).errors.map(({ extensions }) => extensions.code);
 
-  expect(await codes({})).toEqual(['FORBIDDEN']);
-  expect(await codes({ scope: 'account:read account:write' })).toEqual(['FORBIDDEN']);
-  expect(await codes({ scope: 'platform:write platform:credentials' })).toEqual(['FORBIDDEN']);
-  expect(await codes({ scope: 'platform:read' })).toEqual([]);
-});
+    expect(await codes({})).toEqual(['FORBIDDEN']);
+    expect(await codes({ scope: 'account:read account:write' })).toEqual(['FORBIDDEN']);
+    expect(await codes({ scope: 'platform:write platform:credentials' })).toEqual(['FORBIDDEN']);
+    expect(await codes({ scope: 'platform:read' })).toEqual([]);
+  },
+);
 
-test.each(named)('%s of oneself by name needs no more than without', async (field) => {
+test.each(queries)("%s with one's own userId requires the same as without", async (field) => {
   const token = await member('alice');
 
   const { errors } = await graphql(
@@ -52,7 +61,7 @@ test.each(named)('%s of oneself by name needs no more than without', async (fiel
   expect(errors).toEqual([]);
 });
 
-test.each(named)('%s with platform:read alone is no account access of one’s own', async (field) => {
+test.each(queries)("%s of one's own requires more than platform:read", async (field) => {
   const token = await signToken({ sub: 'alice', org_id: 'acme', scope: 'platform:read' });
 
   const { errors } = await graphql(gateway, buildDocument(field, {}), {}, { token });
@@ -60,7 +69,7 @@ test.each(named)('%s with platform:read alone is no account access of one’s ow
   expect(errors.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN']);
 });
 
-test('the lists hold the caller’s own records alone on both faces', async () => {
+test("lists contain only the caller's own records over both APIs", async () => {
   const token = await member('alice');
 
   const { data } = await graphql(
@@ -76,7 +85,7 @@ test('the lists hold the caller’s own records alone on both faces', async () =
   expect([notifications.body, workspaces.body]).toEqual([{ notifications: [] }, { workspaces: [] }]);
 });
 
-test('REST knows no userId: unknown query parameters are ignored', async () => {
+test('REST ignores userId, like any unknown query parameter', async () => {
   const { body } = await rest(gateway, 'GET', '/user/workspaces?userId=bob&user_id=bob', {
     token: await member('alice'),
   });
@@ -84,7 +93,7 @@ test('REST knows no userId: unknown query parameters are ignored', async () => {
   expect(body).toEqual({ workspaces: [] });
 });
 
-test('someone else’s notification is answered like an unknown one, byte for byte, over REST', async () => {
+test("another user's notification returns the same reply as an unknown one over REST", async () => {
   const token = await member('alice');
 
   const others = await rest(gateway, 'POST', `/user/notifications/${bobsNotification}/dismiss`, { token });
@@ -99,7 +108,7 @@ test('someone else’s notification is answered like an unknown one, byte for by
 test.each([
   'query ($id: ID!) { notification(id: $id) { __typename } }',
   'mutation ($id: ID!) { dismissNotification(input: { id: $id }) { __typename } }',
-])('someone else’s notification is answered like an unknown one, byte for byte: %s', async (query) => {
+])("another user's notification returns the same reply as an unknown one: %s", async (query) => {
   const token = await member('alice');
 
   const others = await graphql(gateway, query, { id: bobsNotification }, { token });
