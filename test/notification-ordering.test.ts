@@ -162,38 +162,39 @@ describe('resolving with `before`', () => {
 });
 
 const draft = { userId: 'ahead', task, title: 'T', payload: payloads.task_failed };
-const futureInputs: [location: string, field: string, inputType: string, input: (time: string) => object][] = [
+const futureInputs: [location: string, field: string, inputType: string, input: (time: string) => object][] =
   [
-    'input.occurredAt',
-    'publishNotification',
-    'PublishNotificationInput',
-    (occurredAt) => ({ ...draft, occurredAt }),
-  ],
-  [
-    'input.notifications[1].occurredAt',
-    'publishNotifications',
-    'PublishNotificationsInput',
-    (occurredAt) => ({ notifications: [draft, { ...draft, occurredAt }] }),
-  ],
-  [
-    'input.before',
-    'resolveNotifications',
-    'ResolveNotificationsInput',
-    (before) => ({ userId: 'ahead', taskId: 'task', reason: 'ANSWERED', before }),
-  ],
-  [
-    'input.workspaces[0].updatedAt',
-    'putWorkspaces',
-    'PutWorkspacesInput',
-    (updatedAt) => ({ userId: 'ahead', workspaces: [workspaceInput({ updatedAt })] }),
-  ],
-  [
-    'input.deletedAt',
-    'deleteWorkspace',
-    'DeleteWorkspaceInput',
-    (deletedAt) => ({ userId: 'ahead', id: '5f0c2f0e-0000-4000-8000-000000000001', deletedAt }),
-  ],
-];
+    [
+      'input.occurredAt',
+      'publishNotification',
+      'PublishNotificationInput',
+      (occurredAt) => ({ ...draft, occurredAt }),
+    ],
+    [
+      'input.notifications[1].occurredAt',
+      'publishNotifications',
+      'PublishNotificationsInput',
+      (occurredAt) => ({ notifications: [draft, { ...draft, occurredAt }] }),
+    ],
+    [
+      'input.before',
+      'resolveNotifications',
+      'ResolveNotificationsInput',
+      (before) => ({ userId: 'ahead', taskId: 'task', reason: 'ANSWERED', before }),
+    ],
+    [
+      'input.workspaces[0].updatedAt',
+      'putWorkspaces',
+      'PutWorkspacesInput',
+      (updatedAt) => ({ userId: 'ahead', workspaces: [workspaceInput({ updatedAt })] }),
+    ],
+    [
+      'input.deletedAt',
+      'deleteWorkspace',
+      'DeleteWorkspaceInput',
+      (deletedAt) => ({ userId: 'ahead', id: '5f0c2f0e-0000-4000-8000-000000000001', deletedAt }),
+    ],
+  ];
 
 test.each(futureInputs)(
   'rejects %s more than five minutes in the future',
