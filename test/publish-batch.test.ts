@@ -73,7 +73,7 @@ test('stores a notification as resolved if a later one of the batch supersedes i
   ]);
 });
 
-test('a repeated batch changes nothing and returns the readRows notifications', async () => {
+test('a repeated batch changes nothing and returns the stored notifications', async () => {
   const notifications = [
     draft('again', { id: 'a' }),
     draft('again', { id: 'b' }),
@@ -95,7 +95,7 @@ test('creates a duplicate within a batch only once', async () => {
 });
 
 describe('a conflict fails the whole batch', () => {
-  test('with a readRows notification', async () => {
+  test('with a stored notification', async () => {
     await publish(gateway, 'all-a', 'task_failed', { id: 'taken', title: 'Other' });
     await publish(gateway, 'all-b', 'task_failed', draft('all-b', { id: 'active' }));
     const before = await readRows('all-');

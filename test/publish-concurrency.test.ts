@@ -25,10 +25,10 @@ async function readRows(userId: string) {
 
 async function readRevision(userId: string): Promise<number> {
   const [row] = await gateway.database.sql(
-    'select notifications::int as readRevision from user_revision where user_id = $1',
+    'select notifications::int as revision from user_revision where user_id = $1',
     [userId],
   );
-  return Number(row?.readRevision);
+  return Number(row?.revision);
 }
 
 test('of concurrent publications of one task and kind, only the last one stored is active', async () => {

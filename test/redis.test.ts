@@ -97,7 +97,7 @@ describe.skipIf(!hasRedis)(
       expect(statuses).toEqual([200, 200, 200, 429, 429, 429]);
     });
 
-    test('while Redis is down, limits are counted in memory, and waitUntilShared again after its restart', async () => {
+    test('while Redis is down, limits are counted in memory, and shared again after its restart', async () => {
       await waitUntilShared();
       first.logLines().length = 0;
       await redis.kill();

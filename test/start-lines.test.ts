@@ -28,14 +28,14 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-/** Runs a printed command as it is pasted into a terminal. */
+/** Runs a printed command as if pasted into a terminal. */
 async function paste(name: string) {
   const command = await gateway.waitForOutput(new RegExp(`^${name} +(.*)$`, 'm'));
   const { PATH, HOME } = process.env;
   return promisify(execFile)('sh', ['-c', command], { cwd: repository, env: { PATH, HOME } });
 }
 
-test('the printed commands work with the settings in force', { timeout: 60_000 }, async () => {
+test('the printed commands work with the current settings', { timeout: 60_000 }, async () => {
   const { stdout, stderr } = await paste('A token');
   expect(stderr).toBe('');
   const token = stdout.trim();
@@ -46,7 +46,7 @@ test('the printed commands work with the settings in force', { timeout: 60_000 }
   expect(body.workspaces.length).toBeGreaterThan(0);
 });
 
-test('with the defaults the commands are printed without settings', () => {
+test('with default settings the printed commands contain no settings', () => {
   const started = { address: 'http://127.0.0.1:4000', adminAddress: undefined };
   expect(listStartLines(readConfig({}), started).slice(-2)).toEqual([
     'A token   npm run -s token -- --sub alice --org acme',
@@ -54,7 +54,7 @@ test('with the defaults the commands are printed without settings', () => {
   ]);
 });
 
-test('a misspelt setting is named in the log', async () => {
+test('logs a warning for a misspelled setting', async () => {
   const line = await gateway.waitForOutput(/^(\{.*RATE_LIMIT_READ_PER_MINUTE.*\})$/m);
   expect(JSON.parse(line)).toMatchObject({
     level: 40,

@@ -16,12 +16,12 @@ const INSTALLED = '/opt/workspace-account-gateway';
 const unit = (await readRepositoryFile(`ops/${NAME}`)).replaceAll('%i', '1');
 const repository = fileURLToPath(new URL('..', import.meta.url));
 
-/** The values of a directive, in order. */
-const valuesOf = (directive: string) =>
+/** Returns the values of a directive, in order. */
+const readValues = (directive: string) =>
   [...unit.matchAll(new RegExp(`^${directive}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-test('the unit gives settings that the gateway reads, and with those of its file it starts on ports of its own', async () => {
-  const own = Object.fromEntries(valuesOf('Environment').map((pair) => pair.split('=', 2)));
+test('the unit sets only variables that the gateway reads, and different ports for each instance', async () => {
+  const own = Object.fromEntries(readValues('Environment').map((pair) => pair.split('=', 2)));
   expect(Object.keys(own).filter((name) => !settingNames.includes(name))).toEqual([]);
   const database = { DATABASE_URL: 'postgres://db.example.com/gateway' };
   expect(readConfig({ ...(await filledExample()), ...database, ...own })).toMatchObject({
@@ -31,11 +31,11 @@ test('the unit gives settings that the gateway reads, and with those of its file
   });
 });
 
-test('running requests may end: the process is killed after the 10 seconds that they have', () => {
-  expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThan(10);
+test('the stop timeout is longer than the shutdown grace of 10 seconds', () => {
+  expect(Number(readValues('TimeoutStopSec')[0])).toBeGreaterThan(10);
 });
 
-describe('a start waits for readiness', () => {
+describe('ExecStartPost', () => {
   let database: TestDatabase;
   let issuer: Issuer;
   const running: Process[] = [];
@@ -55,12 +55,12 @@ describe('a start waits for readiness', () => {
     return { ...shared, AUTH_JWKS_URL: issuer.url, PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
   }
 
-  /** Runs the unit's ExecStartPost as systemd does, with the variables of the service. */
+  /** Runs the unit's ExecStartPost as systemd would, with the service's variables. */
   function startPost(environment: Record<string, string>, pid: number, ...options: string[]): Process {
-    const [command = ''] = valuesOf('ExecStartPost');
+    const [command = ''] = readValues('ExecStartPost');
     const [program = '', ...rest] = command.replaceAll(INSTALLED, repository).split(' ');
-    const words = rest.map((word) => (word === '$MAINPID' ? String(pid) : word));
-    const child = spawn(program, [...words, ...options], {
+    const args = rest.map((word) => (word === '$MAINPID' ? String(pid) : word));
+    const child = spawn(program, [...args, ...options], {
       cwd: repository,
       env: environment,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -70,7 +70,7 @@ describe('a start waits for readiness', () => {
     return process;
   }
 
-  test('it ends when the gateway becomes ready, and not before', async () => {
+  test('exits when the gateway becomes ready, and not earlier', async () => {
     issuer.fail();
     const environment = await settings();
     const gateway = startProcess('src/main.ts', environment);
@@ -86,7 +86,7 @@ describe('a start waits for readiness', () => {
     expect((await fetch(readyz)).status).toBe(200);
   });
 
-  test('it fails when the time has passed, with what is not ready', async () => {
+  test('fails after its timeout with what is not ready', async () => {
     issuer.fail();
     const environment = await settings();
     const gateway = startProcess('src/main.ts', environment);
@@ -98,7 +98,7 @@ describe('a start waits for readiness', () => {
     issuer.recover();
   });
 
-  test('it fails at once when the gateway has ended', async () => {
+  test('fails immediately if the gateway has exited', async () => {
     const ended = startProcess('src/main.ts', { PORT: 'http' });
     expect((await ended.ended).status).toBe(1);
     const { status, stderr } = await startPost(await settings(), ended.pid).ended;
@@ -108,26 +108,26 @@ describe('a start waits for readiness', () => {
     });
   });
 
-  test('it asks no port that processes share', async () => {
+  test('requires ADMIN_PORT if processes share a port', async () => {
     const { ADMIN_PORT: _, ...shared } = await settings();
     const { status, stderr } = await startPost({ ...shared, REUSE_PORT: 'true' }, process.pid).ended;
     expect(status).toBe(1);
     expect(stderr).toMatch(/Set ADMIN_PORT for each process/);
   });
 
-  test('systemd waits longer than the command', async () => {
+  test('has a shorter timeout than systemd', async () => {
     const [, seconds] =
       /default: '(\d+)'/.exec(await readRepositoryFile('src/commands/await-ready.ts')) ?? [];
-    expect(Number(valuesOf('TimeoutStartSec')[0])).toBeGreaterThan(Number(seconds));
+    expect(Number(readValues('TimeoutStartSec')[0])).toBeGreaterThan(Number(seconds));
   });
 });
 
-test('the unit and the image run Node.js as npm start does', async () => {
+test('the unit and the image start Node.js with the same options as npm start', async () => {
   const [, start = ''] =
     /"start": "[^"]*\bnode ([^"]+)"/.exec(await readRepositoryFile('package.json')) ?? [];
   const [, image = '[]'] = /^CMD (.+)$/m.exec(await readRepositoryFile('Dockerfile')) ?? [];
 
   expect(start).toMatch(/src\/main\.ts$/);
-  expect(valuesOf('ExecStart')).toEqual([`${INSTALLED}/node_modules/.bin/node ${start}`]);
+  expect(readValues('ExecStart')).toEqual([`${INSTALLED}/node_modules/.bin/node ${start}`]);
   expect(JSON.parse(image)).toEqual(['node', ...start.split(' ')]);
 });
