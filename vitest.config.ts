@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
   test: {
@@ -10,6 +11,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Files share a worker's modules: importing the gateway takes longer than most files' tests.
     isolate: false,
+    sequence: { sequencer: LongestFirst },
     // The tests wait for processes and sockets more than they compute.
     maxWorkers: 3,
     // Modules are loaded by Node itself, as in production: vite's own loader would bring in graphql twice.

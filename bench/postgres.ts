@@ -21,7 +21,7 @@ export async function startPostgres(): Promise<Postgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
   // PostgreSQL does not run as root and enters by another account.
   await chmod(dataDir, 0o755);
-  const server = await startEmbeddedPostgres({ dataDir, notice: tell });
+  const server = await startEmbeddedPostgres({ dataDir, report: tell });
   const postmaster = await withClient(server.url, postmasterOf);
   return {
     processorTime: () => familyTime(postmaster),

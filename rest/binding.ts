@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Path } from '../src/errors/gateway-errors.ts';
 import { valueAt } from '../src/errors/validation-issues.ts';
 import { toArguments, toBodyPath } from './wire.ts';
@@ -10,10 +10,13 @@ export type Parts = {
   body: unknown;
 };
 
+/** A list of words of an enum, each in a parameter of its own, or one string. */
+type QueryShape = z.ZodEnum | z.ZodString;
+
 /** Where an argument comes from. */
 export type Source =
   | { from: 'path'; name: string; description: string }
-  | { from: 'query'; name: string; shape: z.ZodEnum; description: string }
+  | { from: 'query'; name: string; shape: QueryShape; description: string }
   | { from: 'body'; name: string };
 
 /** A source for every argument, nested as the arguments are. Read backwards it locates an error. */
@@ -24,8 +27,8 @@ export function path(name: string, description: string): Source {
   return { from: 'path', name, description };
 }
 
-/** A parameter of the query that may be repeated, each of the words of an enum. */
-export function query(name: string, shape: z.ZodEnum, description: string): Source {
+/** A parameter of the query. One with the words of an enum may be repeated. */
+export function query(name: string, shape: QueryShape, description: string): Source {
   return { from: 'query', name, shape, description };
 }
 
@@ -53,13 +56,17 @@ function bindArgument(source: Source, parts: Parts, bodyShape: z.ZodObject | und
     case 'path':
       return parts.path[source.name];
     case 'query':
-      return parts.query[source.name]?.map((word) => word.toUpperCase());
+      return bindQuery(source.shape, parts.query[source.name]);
     case 'body': {
       const sent = valueAt(parts.body, [source.name]);
       const shape = bodyShape?.shape[source.name];
       return shape === undefined ? undefined : toArguments(shape, sent);
     }
   }
+}
+
+function bindQuery(shape: QueryShape, values: readonly string[] | undefined): unknown {
+  return shape instanceof z.ZodEnum ? values?.map((word) => word.toUpperCase()) : values?.[0];
 }
 
 /** Backwards: the place in the request that an argument's path came from. */

@@ -1,6 +1,11 @@
+import { z } from 'zod';
 import type { ValidationIssue } from '../src/errors/gateway-errors.ts';
 import { wholeNumberSchema } from '../src/values/constraints.ts';
-import { type Binding, listSources } from './binding.ts';
+import { type Binding, listSources, type Source } from './binding.ts';
+
+type QuerySource = Extract<Source, { from: 'query' }>;
+
+const NOT_REPEATED = 'must not be repeated';
 
 /** The parameters of a page. */
 export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
@@ -14,18 +19,28 @@ export function parseQuery(
   const query: Record<string, readonly string[]> = {};
   for (const source of listSources(bind)) {
     if (source.from !== 'query' || !sent.has(source.name)) continue;
-    const words = sent.getAll(source.name);
-    const message = `must be one of ${source.shape.options.join(', ')}`;
-    for (const value of words) {
-      if (!source.shape.safeParse(value).success)
-        issues.push({ path: ['query', source.name], message, value });
-    }
-    query[source.name] = [...new Set(words)];
+    const values = sent.getAll(source.name);
+    issues.push(...findIssues(source, values));
+    query[source.name] = [...new Set(values)];
   }
   if (paged) {
     Object.assign(query, wholeNumber('limit', sent, issues), wholeNumber('offset', sent, issues));
   }
   return query;
+}
+
+function findIssues({ name, shape }: QuerySource, values: readonly string[]): ValidationIssue[] {
+  const path = ['query', name];
+  const isList = shape instanceof z.ZodEnum;
+  if (!isList && values.length > 1) return [{ path, message: NOT_REPEATED, value: values }];
+  return values.flatMap((value) => {
+    const issues = shape.safeParse(value).error?.issues ?? [];
+    return issues.map(({ message }) => ({
+      path,
+      message: isList ? `must be one of ${shape.options.join(', ')}` : message,
+      value,
+    }));
+  });
 }
 
 /** The page that a checked query asks for; without `limit` all the rest. */
@@ -38,7 +53,7 @@ function wholeNumber(name: keyof typeof pageShapes, sent: URLSearchParams, issue
   const [value] = values;
   if (value === undefined) return {};
   if (values.length > 1) {
-    issues.push({ path: ['query', name], message: 'must not be repeated', value: values });
+    issues.push({ path: ['query', name], message: NOT_REPEATED, value: values });
   } else if (!/^\d+$/.test(value) || !pageShapes[name].safeParse(Number(value)).success) {
     const { minValue, maxValue } = pageShapes[name];
     const message = `must be a whole number from ${minValue} to ${maxValue}`;

@@ -21,4 +21,5 @@ export type RootField =
   | 'statistics'
   | 'storeEditorSubscription'
   | 'updateNotificationPreferences'
+  | 'users'
   | 'workspaces';

@@ -12,7 +12,7 @@ import { toIssues, valueAt } from '../src/errors/validation-issues.ts';
 import type { Engine, PreparedOperation } from '../src/graphql/execution/engine.ts';
 import { requestPath, requestQuery } from '../src/http/address.ts';
 import { readJson } from '../src/http/body.ts';
-import { matches } from '../src/http/conditional.ts';
+import { matchesEntityTag } from '../src/http/conditional.ts';
 import { type Binding, bindArguments, locateArgument, type Parts } from './binding.ts';
 import { pathParameters } from './path.ts';
 import { parseQuery, toPage } from './query.ts';
@@ -98,7 +98,7 @@ export function bindRoute(definition: Route, schema: GraphQLSchema, engine: Pick
 /** The condition of `If-None-Match`: whether the client has the version with an entity tag. */
 function readCondition({ headers }: IncomingMessage): ((etag: string) => boolean) | undefined {
   const known = headers['if-none-match'];
-  return known === undefined ? undefined : (etag) => matches(known, etag);
+  return known === undefined ? undefined : (etag) => matchesEntityTag(known, etag);
 }
 
 function writeDocument({ field, bind, reply, paged }: Route, schema: GraphQLSchema): string {

@@ -3,7 +3,7 @@ import express, { type Router } from 'express';
 import type { GraphQLSchema } from 'graphql';
 import type { HandleRequest } from '../src/context.ts';
 import type { Engine } from '../src/graphql/execution/engine.ts';
-import { templatePattern } from '../src/http/route-names.ts';
+import { toPattern } from '../src/http/route-names.ts';
 import { editorAuth } from './editor-auth.ts';
 import { sendError, sendJson } from './errors.ts';
 import { notifications } from './notifications.ts';
@@ -28,7 +28,7 @@ export type RestOptions = {
 export function createRestRouter(options: RestOptions): Router {
   const router = express.Router();
   for (const route of routes) {
-    router[route.method](templatePattern(route.path), createHandler(route, options));
+    router[route.method](toPattern(route.path), createHandler(route, options));
   }
   return router;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { idSchema } from '../src/values/constraints.ts';
 import { workspaceStatuses } from '../src/workspaces/workspace.enums.ts';
-import { route } from './route.ts';
+import { query, route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 
 const hardware = z
@@ -12,6 +13,10 @@ const hardware = z
     gpu_kind: z.string().nullable().describe('The kind of its graphics processor, if it has one.'),
   })
   .meta({ id: 'WorkspaceHardware', description: 'What a workspace runs on.' });
+
+const workspaceStatus = z
+  .enum(workspaceStatuses)
+  .meta({ id: 'WorkspaceStatus', description: 'The status of a workspace.' });
 
 const common = {
   id: z.guid().describe('The workspace.'),
@@ -53,9 +58,13 @@ export const workspaces = [
     tag: 'Workspaces',
     summary: 'List all workspaces',
     description:
-      'Those of the caller, over all projects, newest first by `created_at`, then by `id`. The specification ' +
+      'Those of the caller, over all projects unless filtered, newest first by `created_at`, then by `id`. The `ETag` ' +
+      'is that of the whole list, so it also changes with workspaces that a filter leaves out. The specification ' +
       'shows the operation without its path; this one is a decision of the gateway.',
-    bind: {},
+    bind: {
+      projectId: query('project_id', idSchema, 'Only workspaces of this project.'),
+      status: query('status', workspaceStatus, 'Only workspaces with this status; may be repeated.'),
+    },
     paged: true,
     reply: {
       status: 200,

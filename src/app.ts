@@ -2,8 +2,8 @@ import type { RequestListener } from 'node:http';
 import type { Redis } from 'ioredis';
 import type { Registry } from 'prom-client';
 import { sendError } from '../rest/errors.ts';
-import { createAuthenticate, openTokens } from './auth/authenticate.ts';
-import { developmentEncryptionKeys } from './auth/development-key.ts';
+import { createAuthenticate, createTokenVerifier } from './auth/authenticate.ts';
+import { readDevelopmentEncryptionKeys } from './auth/development-key.ts';
 import type { KeySet } from './auth/key-set.ts';
 import type { TokenCache } from './auth/token-cache.ts';
 import type { Config } from './config.ts';
@@ -30,7 +30,7 @@ import { createLifecycle, type RequestLifecycle } from './request-lifecycle.ts';
 import { createSchema } from './schema.ts';
 import { countCredentialsByState } from './statistics/statistics.ts';
 
-/** The parts of the server that requests use. */
+/** The parts of the server that request handling uses. */
 export type Shared = {
   redis: Redis | undefined;
   hub: Hub;
@@ -56,7 +56,7 @@ function createListener(
   return runInOrder(steps, (error, response) => sendError(response, fail(error, response)));
 }
 
-/** Builds the listener for all requests, and what it needs. */
+/** Creates the listener for all requests and its dependencies. */
 export async function createApp(
   config: Config,
   database: Database,
@@ -65,12 +65,12 @@ export async function createApp(
 ): Promise<RequestListener> {
   const { redis, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
   const { issuer, audience, orgClaim, limits } = config;
-  const tokens = openTokens({ keySet, issuer, audience, orgClaim });
-  const keys = config.encryptionKeys ?? (await developmentEncryptionKeys(config.dataDir));
+  const tokens = createTokenVerifier({ keySet, issuer, audience, orgClaim });
+  const keys = config.encryptionKeys ?? (await readDevelopmentEncryptionKeys(config.dataDir));
   const cipher = createCredentialCipher(keys);
-  // One for all requests: no entity is ever loaded into it, and each transaction forks its own.
+  // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
   const em = database.em.fork();
-  const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countedInMemory));
+  const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);
   observeState(database, tokens, shared);
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));

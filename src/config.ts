@@ -7,25 +7,25 @@ import type { EncryptionKeys } from './config/formats.ts';
 import { findMisspellings } from './config/misspellings.ts';
 import { OperatorError } from './errors/operator-error.ts';
 
-/** Where public keys come from; `development` is a key of our own below `DATA_DIR`. */
+/** The source of the public keys. `development` is a key generated in `DATA_DIR`. */
 export type KeySetSource =
   | { kind: 'remote'; url: URL }
   | { kind: 'local'; jwks: JSONWebKeySet }
   | { kind: 'development' };
 
-/** Who may read the metrics: anybody, who has the token, or nobody. */
+/** Access to the metrics: open, with a token, or off. */
 export type MetricsAccess = { kind: 'open' } | { kind: 'token'; token: KeyObject } | { kind: 'off' };
 
 export type { EncryptionKeys } from './config/formats.ts';
 
-/** The settings of one process. `null` stands for what is not configured. */
+/** The settings of one process. `null` means not configured. */
 export type Config = {
   production: boolean;
   host: string;
   port: number;
   /** Whether other processes may listen on the same port. */
   reusePort: boolean;
-  /** Where this process alone listens for its operators. */
+  /** The address of the admin server, which no other process shares. */
   admin: { host: string; port: number } | null;
   publicUrl: string | null;
   databaseUrl: string | null;
@@ -37,29 +37,29 @@ export type Config = {
   audience: string | null;
   orgClaim: string;
   encryptionKeys: EncryptionKeys | null;
-  /** Requests a minute; 0 is no limit. */
+  /** Requests per minute and user; 0 means unlimited. */
   limits: { reads: number; writes: number; platform: number };
   redisUrl: string | null;
-  /** Origins of web apps on other addresses, exactly as browsers send them. */
+  /** Allowed CORS origins, exactly as browsers send them. */
   corsOrigins: readonly string[];
-  /** Live subscribers of this process at most. */
+  /** Maximum number of live subscribers of this process. */
   maxSubscribers: number;
-  /** Milliseconds between two comparisons of the connected users' revisions with what they have seen. */
+  /** Milliseconds between two checks for changes that were not announced. */
   liveSweepMs: number;
-  /** Days that resolved and dismissed notifications are kept; 0 is for ever. */
+  /** Days that resolved and dismissed notifications are kept; 0 means forever. */
   notificationRetentionDays: number;
   graphiql: boolean;
   metrics: MetricsAccess;
-  /** Milliseconds between telling load balancers of a stop and closing the port. */
+  /** Milliseconds between the first failing readiness check and closing the port. */
   shutdownDelayMs: number;
-  /** Milliseconds that requests have from then on. */
+  /** Milliseconds that running requests have to finish after the port is closed. */
   shutdownGraceMs: number;
   logLevel: string;
   /** Variables that are probably misspelled settings. */
   warnings: readonly string[];
 };
 
-/** Lists every invalid setting, one per line, with the variable's name and what to set. */
+/** Lists every invalid setting, one per line, with the variable's name and the fix. */
 export class ConfigError extends OperatorError {
   readonly issues: readonly string[];
 
@@ -71,14 +71,14 @@ export class ConfigError extends OperatorError {
 }
 
 /**
- * Reads the settings.
+ * Reads the settings from environment variables; empty ones count as unset.
  * @throws {ConfigError} listing every invalid setting
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = Environment.safeParse(given);
-  const broken = parsed.error?.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) ?? [];
-  const issues = [...broken, ...findMissing(given), ...findConflicts(given)];
+  const invalid = parsed.error?.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) ?? [];
+  const issues = [...invalid, ...findMissing(given), ...findConflicts(given)];
   const warnings = findMisspellings(Object.keys(given), settingNames);
   if (!parsed.success || issues.length > 0) throw new ConfigError(issues, warnings);
   const settings = parsed.data;
@@ -93,7 +93,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     dataDir: settings.DATA_DIR,
     databasePoolSize: settings.DATABASE_POOL_SIZE,
     databaseTimeoutMs: settings.DATABASE_TIMEOUT_MS,
-    keySet: keySetSource(settings),
+    keySet: readKeySetSource(settings),
     issuer: settings.AUTH_ISSUER ?? null,
     audience: settings.AUTH_AUDIENCE ?? null,
     orgClaim: settings.AUTH_ORG_CLAIM,
@@ -109,7 +109,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
     liveSweepMs: settings.LIVE_SWEEP_MS,
     notificationRetentionDays: settings.NOTIFICATION_RETENTION_DAYS,
     graphiql: settings.GRAPHIQL,
-    metrics: metricsAccess(settings),
+    metrics: readMetricsAccess(settings),
     shutdownDelayMs: settings.SHUTDOWN_DELAY_MS,
     shutdownGraceMs: settings.SHUTDOWN_GRACE_MS,
     logLevel: settings.LOG_LEVEL,
@@ -117,14 +117,14 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   };
 }
 
-/** The environment for a process that is to run with other settings. */
-export function environmentWith(settings: Record<string, string>): NodeJS.ProcessEnv {
+/** Copies the environment of this process, with some settings replaced. */
+export function extendEnvironment(settings: Record<string, string>): NodeJS.ProcessEnv {
   return { ...process.env, ...settings };
 }
 
 type Settings = z.output<typeof Environment>;
 
-/** The environment variables that are read. */
+/** The names of all settings. */
 export const settingNames: readonly string[] = Object.keys(Environment.shape);
 
 function readAdmin({ ADMIN_HOST, ADMIN_PORT }: Settings): Config['admin'] {
@@ -132,10 +132,10 @@ function readAdmin({ ADMIN_HOST, ADMIN_PORT }: Settings): Config['admin'] {
 }
 
 /**
- * Without a token the metrics are open only where other machines cannot read them. In production that takes an admin
- * port: a proxy on the same machine forwards requests to the public one.
+ * Without a token, metrics are served only on a loopback address. In production that must be the admin port, because a
+ * proxy on the same machine forwards public requests to `PORT`.
  */
-function metricsAccess(settings: Settings): MetricsAccess {
+function readMetricsAccess(settings: Settings): MetricsAccess {
   const { METRICS_TOKEN, NODE_ENV, HOST } = settings;
   if (METRICS_TOKEN !== undefined) return { kind: 'token', token: METRICS_TOKEN };
   const admin = readAdmin(settings);
@@ -143,7 +143,7 @@ function metricsAccess(settings: Settings): MetricsAccess {
   return { kind: isOpen ? 'open' : 'off' };
 }
 
-function keySetSource(settings: Settings): KeySetSource {
+function readKeySetSource(settings: Settings): KeySetSource {
   if (settings.AUTH_JWKS_URL !== undefined) return { kind: 'remote', url: new URL(settings.AUTH_JWKS_URL) };
   if (settings.AUTH_JWKS !== undefined) return { kind: 'local', jwks: settings.AUTH_JWKS };
   return { kind: 'development' };

@@ -9,18 +9,17 @@ import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { Charges } from './rate-limit/charges.ts';
-import type { ReadTurns } from './rate-limit/read-turns.ts';
+import type { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import type { Time } from './values/time.ts';
 
-/** How a REST route reads a list. GraphQL operations use connection arguments instead. */
+/** The page and the condition of a REST list. GraphQL operations use connection arguments instead. */
 export type Listing = {
-  /** The page, of any size. */
   readonly page: Page;
-  /** Whether the client already has the list with an entity tag. Its records are then not read. */
+  /** Whether the client already has the version with this entity tag; then no records are read. */
   readonly isKnown?: (etag: string) => boolean;
 };
 
-/** What resolvers receive. Created for one request; nothing in it outlives the request. */
+/** The context of resolvers, created for each request. */
 export type Context = {
   readonly em: EntityManager;
   readonly viewer: Viewer;
@@ -33,29 +32,29 @@ export type Context = {
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
   /** Limits how many account reads of a user run at once. */
-  readonly readTurns: ReadTurns;
+  readonly readScheduler: ReadScheduler;
   /** Announces a committed change to subscribers. */
   readonly announce: Announce;
-  /** Calls `leave` when the caller disconnects, immediately if they already have. */
+  /** Calls `leave` when the caller disconnects, or immediately if it already has. */
   onLeave(leave: () => void): void;
   readonly charges: Charges;
   /** Present on REST routes that return a list. */
   readonly listing?: Listing;
 };
 
-/** The part of a request that each API does itself, between authentication and the reply. */
+/** The API-specific part of handling a request. */
 export type Handling<Reply> = {
   /** Runs the operation of an authenticated request. */
   run(context: Context): Promise<Reply>;
-  /** Makes a reply of the error that the caller is shown. */
+  /** Converts the error that the caller sees to a reply. */
   refuse(error: GatewayError): Reply;
-  /** Whether a request without a token may run as the anonymous viewer. Defaults to no. */
+  /** Whether a request without a token may run as the anonymous viewer. Defaults to `false`. */
   allowsAnonymous?(): Promise<boolean>;
 };
 
 /**
  * Handles a request of either API: authentication, context, the operation, error conversion, quota headers. Returns the
- * reply, which the API then sends.
+ * reply for the API to send.
  */
 export type HandleRequest = <Reply>(
   request: IncomingMessage,

@@ -20,7 +20,7 @@ import type { RateLimiter } from './rate-limit/rate-limiter.ts';
 import type { RequestLifecycle } from './request-lifecycle.ts';
 import { lazy } from './values/lazy.ts';
 
-/** The path templates of all endpoints, the names that metrics give them. */
+/** The path templates of all endpoints, which metrics use as route names. */
 export const PATHS = [
   ...routes.map(({ path }) => path),
   GRAPHQL_PATH,
@@ -44,18 +44,18 @@ export type EndpointsOptions = {
   publicUrl(): string;
 };
 
-/** Routes each request to its endpoint: GraphQL, or with Express the REST API, the pages and the operators' paths. */
+/** Routes each request to its endpoint. Express serves everything except GraphQL. */
 export function createEndpoints(options: EndpointsOptions): RequestListener {
   const { config } = options;
   const graphiql = config.graphiql ? createGraphiql(createPageToken(config)) : undefined;
   const graphql = createGraphQL(options);
   const { fail } = options.lifecycle;
   const app = express().disable('x-powered-by');
-  // Express would answer OPTIONS requests with the methods of the path.
+  // By default, Express replies to OPTIONS with the methods of the path.
   app.options(/.*/, (_request, response) => sendError(response, new NotFoundError()));
   app.use(createRestRouter({ ...options, handle: options.lifecycle.handle }));
   if (graphiql) app.use(graphiql);
-  mountOperators(app, options);
+  mountAdminEndpoints(app, options);
   app.get(/^\/openapi\.json$/, serveOpenApi(options.schema, options.publicUrl));
   app.get(REFERENCE_PATHS, serveReference());
   app.use((_request, response) => sendError(response, new NotFoundError()));
@@ -71,10 +71,10 @@ export function createEndpoints(options: EndpointsOptions): RequestListener {
   };
 }
 
-/** Serves GraphQL, or reports the error of a handler before it. */
+/** Serves GraphQL, or sends the error of an earlier handler. */
 function createGraphQL({ config, schema, engine, rateLimiter, lifecycle }: EndpointsOptions) {
   const { handle, fail } = lifecycle;
-  // Loading Yoga takes a sixth of the time to start.
+  // Loading Yoga takes a sixth of the start-up time, and most requests do not need it.
   const openResponder = lazy(async () => {
     const { createResponder } = await import('./graphql/server/yoga.ts');
     return createResponder(schema);
@@ -91,11 +91,14 @@ function createGraphQL({ config, schema, engine, rateLimiter, lifecycle }: Endpo
   };
 }
 
-/** Mounts what operators and their tools call. */
-function mountOperators(app: Express, { config, lifecycle, readiness, metrics }: EndpointsOptions): void {
+/** Mounts the health, readiness and metrics endpoints. */
+function mountAdminEndpoints(
+  app: Express,
+  { config, lifecycle, readiness, metrics }: EndpointsOptions,
+): void {
   app.get(/^\/healthz$/, (_request, response) => serveHealth(response));
   app.get(/^\/readyz$/, (_request, response) =>
-    serveReadiness(response, readiness, lifecycle.logOf(response)),
+    serveReadiness(response, readiness, lifecycle.findLog(response)),
   );
   if (config.admin !== null || config.metrics.kind === 'off') return;
   const token = config.metrics.kind === 'token' ? config.metrics.token : undefined;

@@ -1,10 +1,10 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { InternalError } from './errors/gateway-errors.ts';
 
-/** JSON lines on standard output. */
+/** The log: one JSON object per line. */
 export type Log = Logger;
 
-/** A log; `level` is one of pino's. */
+/** Creates a log; `level` is one of pino's. */
 export function createLog(level: string, destination: DestinationStream): Log {
   return pino(
     {
@@ -26,17 +26,17 @@ export type AuditedEvent =
   | 'editor_credential.deleted'
   | 'user.deleted';
 
-/** Logs who did what to which user, whatever the log's level is. */
+/** Logs who (`by`) did what to which user, at any log level. */
 export function audit(log: Log, event: AuditedEvent, by: string, user: string): void {
   log.child({}, { level: 'info' }).info({ audit: event, by, user }, 'audit');
 }
 
-/** Writes down why a request ended in an internal error; the caller is told nothing of it. */
+/** Logs the cause of an internal error, which the caller does not see. */
 export function logInternalError(log: Log, { cause }: InternalError): void {
   log.error({ err: cause }, 'internal error');
 }
 
-/** The error and its causes by name, code, message and stack; other members may hold whole rows. */
+/** Copies only name, code, message and stack of an error and its causes: other properties may contain whole rows. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   return {
@@ -48,7 +48,7 @@ function describeError(error: unknown): object {
   };
 }
 
-/** Of an address with several numbers Node tells each one's failure apart, without words for the whole. */
+/** Node.js reports failed connections to a host with several addresses as an `AggregateError` without a message. */
 function describeCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.message !== '' || !(error instanceof AggregateError)) return error.message;

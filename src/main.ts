@@ -1,35 +1,35 @@
 import { readConfig } from './config.ts';
 import { openDatabase } from './database/database.ts';
-import { migrate, pendingMigrations, requireMigrations } from './database/migrate.ts';
+import { findPendingMigrations, migrate, requireMigrations } from './database/migrate.ts';
 import { describeFailure } from './errors/operator-error.ts';
 import { createLog } from './log.ts';
-import { addLogMetrics } from './metrics/log-metrics.ts';
-import { addProcessMetrics } from './metrics/process-metrics.ts';
+import { registerLogMetrics } from './metrics/log-metrics.ts';
+import { registerProcessMetrics } from './metrics/process-metrics.ts';
 import { startDatabaseServer } from './postgres/start-postgres.ts';
 import { collectWhenIdle } from './process/idle-collection.ts';
 import { openLogOutput } from './process/log-output.ts';
 import { listStartLines } from './process/start-lines.ts';
-import { awaitStopSignal, endProcessAfter } from './process/stop-signal.ts';
+import { awaitStopSignal, exitAfter } from './process/stop-signal.ts';
 import { startServer } from './server.ts';
 
-/** The time for everything else at a stop: connections to the database, and the embedded one. */
-const REST_OF_STOP_MS = 3000;
+/** Time to close database connections and stop the embedded PostgreSQL, after requests have finished. */
+const CLEANUP_MS = 3000;
 
 async function main(): Promise<void> {
   const config = readConfig();
   const output = openLogOutput();
   const log = createLog(config.logLevel, output);
-  const say = (line: string) => {
+  const printLine = (line: string) => {
     if (config.production) log.info(line);
     else output.write(`${line}\n`);
-    // Whoever starts it waits for these lines.
+    // Programs that start the gateway wait for these lines.
     output.flush();
   };
 
   for (const warning of config.warnings) log.warn(warning);
-  const maxStopMs = config.shutdownDelayMs + config.shutdownGraceMs + REST_OF_STOP_MS;
+  const maxStopMs = config.shutdownDelayMs + config.shutdownGraceMs + CLEANUP_MS;
   const stopping = awaitStopSignal(maxStopMs);
-  const server = await startDatabaseServer(config, 'gateway', say);
+  const server = await startDatabaseServer(config, 'gateway', printLine);
   try {
     const database = await openDatabase({
       url: server.url,
@@ -38,18 +38,18 @@ async function main(): Promise<void> {
     });
     try {
       if (config.production) await requireMigrations(database);
-      else if ((await pendingMigrations(database)).length > 0) await migrate(server.url);
+      else if ((await findPendingMigrations(database)).length > 0) await migrate(server.url);
       const gateway = await startServer(config, database, log);
-      // Loading all this made some 50 MiB of room that V8 would keep. It takes a tenth of a second.
+      // Frees about 50 MiB that V8 would keep after loading the modules; takes about 100 ms.
       globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
       collectWhenIdle();
       if (config.metrics.kind !== 'off') {
-        addProcessMetrics(gateway.metrics);
-        addLogMetrics(gateway.metrics, output);
+        registerProcessMetrics(gateway.metrics);
+        registerLogMetrics(gateway.metrics, output);
       }
-      for (const line of listStartLines(config, gateway)) say(line);
+      for (const line of listStartLines(config, gateway)) printLine(line);
       const loss = await Promise.race([stopping, server.lost]);
-      if (loss !== undefined) endProcessAfter(maxStopMs);
+      if (loss !== undefined) exitAfter(maxStopMs);
       await gateway.close(loss === undefined ? config.shutdownGraceMs : 0);
       if (loss !== undefined) throw loss;
     } finally {

@@ -8,10 +8,10 @@ import type { OpenRecord, RequestRecord } from './http/request-log.ts';
 import type { Step } from './http/steps.ts';
 import { type Log, logInternalError } from './log.ts';
 import { quotaHeaders, type RateLimiter } from './rate-limit/rate-limiter.ts';
-import { ReadTurns } from './rate-limit/read-turns.ts';
+import { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import { toTime } from './values/time.ts';
 
-/** What the contexts of all requests share. */
+/** The part of the context that all requests share. */
 export type SharedContext = Pick<Context, 'em' | 'cipher' | 'hub' | 'announce'>;
 
 export type LifecycleOptions = {
@@ -21,22 +21,22 @@ export type LifecycleOptions = {
   shared: SharedContext;
 };
 
-/** What happens to a request before, around and after the operation that it runs. */
+/** The handling of a request before, during and after its operation. */
 export type RequestLifecycle = {
-  /** Starts the record of a request: its ID, its log line, its metrics. Must be the first step. */
+  /** Opens the record of a request: ID, log line, metrics. Must be the first step. */
   start: Step;
-  /** The log of a request, with its ID. */
-  logOf(response: ServerResponse): Log;
+  /** Returns the log of a request, whose lines contain the request ID. */
+  findLog(response: ServerResponse): Log;
   handle: HandleRequest;
-  /** Logs an error, notes it for the metrics, and returns the error that the caller is shown. */
+  /** Logs an error, records it for the metrics, and returns the error that the caller sees. */
   fail(error: unknown, response: ServerResponse): GatewayError;
 };
 
-/** Creates the lifecycle that the requests of both APIs share. */
+/** Creates the lifecycle of requests to both APIs. */
 export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
   const { openRecord, authenticate, rateLimiter } = options;
   const records = new WeakMap<ServerResponse, RequestRecord>();
-  const shared = { ...options.shared, readTurns: new ReadTurns() };
+  const shared = { ...options.shared, readScheduler: new ReadScheduler() };
 
   const findRecord = (response: ServerResponse): RequestRecord => {
     const record = records.get(response);
@@ -49,7 +49,7 @@ export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
     const { log, failures } = findRecord(response);
     if (failures.length === 0) failures.push({ code: shown.code });
     if (shown instanceof InternalError) logInternalError(log, shown);
-    if (shown instanceof UnauthenticatedError) log.info({ reason: shown.reason }, 'token refused');
+    if (shown instanceof UnauthenticatedError) log.info({ reason: shown.reason }, 'token rejected');
     return shown;
   };
 
@@ -58,12 +58,12 @@ export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
       records.set(response, openRecord(request, response));
       next();
     },
-    logOf: (response) => findRecord(response).log,
+    findLog: (response) => findRecord(response).log,
     fail,
     async handle(request, response, { run, refuse, allowsAnonymous }) {
       let context: Context | undefined;
       try {
-        const viewer = await authenticate(request).catch(orAnonymous(allowsAnonymous));
+        const viewer = await authenticate(request).catch(allowMissingToken(allowsAnonymous));
         context = createContext(viewer, findRecord(response), response, shared);
         return await run(context);
       } catch (error) {
@@ -78,8 +78,8 @@ export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
   };
 }
 
-/** Replaces the error of a missing token by the anonymous viewer where that may run. Rethrows any other. */
-function orAnonymous(isAllowed: () => Promise<boolean> = async () => false) {
+/** Returns an error handler that turns a missing token into the anonymous viewer if allowed, and rethrows other errors. */
+function allowMissingToken(isAllowed: () => Promise<boolean> = async () => false) {
   return async (error: unknown): Promise<Viewer> => {
     const isMissing = error instanceof UnauthenticatedError && !error.tokenSent;
     if (isMissing && (await isAllowed())) return anonymous;
@@ -91,7 +91,7 @@ function createContext(
   viewer: Viewer,
   record: RequestRecord,
   response: ServerResponse,
-  shared: SharedContext & Pick<Context, 'readTurns'>,
+  shared: SharedContext & Pick<Context, 'readScheduler'>,
 ): Context {
   const { log, operations, failures } = record;
   record.user = viewer.userId;

@@ -12,16 +12,17 @@ import './notifications/publish-notifications.graphql.ts';
 import './notifications/resolve-notifications.graphql.ts';
 import './notifications/preferences/preferences.graphql.ts';
 import './statistics/statistics.graphql.ts';
+import './users/list-users.graphql.ts';
 import './users/users.graphql.ts';
 import './workspaces/platform-workspaces.graphql.ts';
 import './workspaces/workspaces.graphql.ts';
 
-/** The schema of all features, as it is printed. Only {@link createSchema} guards it for serving. */
+/** Assembles the schema of all features for printing. Does not enforce access or limits. */
 export function assembleSchema(): GraphQLSchema {
   return builder.toSchema({ directives: rateLimitDirectives });
 }
 
-/** The schema as it is served: every root field checks access first, then the rate limit, then its arguments. */
+/** Creates the schema for serving: every root field checks access, then the rate limit, then its arguments. */
 export function createSchema(rateLimiter: RateLimiter): GraphQLSchema {
   return guardSchema(assembleSchema(), rateLimiter);
 }

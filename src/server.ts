@@ -5,43 +5,43 @@ import { Registry } from 'prom-client';
 import { errorResponse } from '../rest/errors.ts';
 import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
 import { createApp } from './app.ts';
-import { fetchFirst } from './auth/first-fetch.ts';
 import { openKeySet } from './auth/key-set.ts';
+import { prefetchKeySet } from './auth/key-set-prefetch.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { createDraining } from './http/draining.ts';
 import { listen } from './http/listen.ts';
-import { answerMalformed } from './http/malformed.ts';
+import { rejectMalformed } from './http/malformed.ts';
 import { limitPipelining } from './http/pipelining.ts';
 import { destroyStalledSockets } from './http/stalled-writes.ts';
 import { type Timeouts, timeouts } from './http/timeouts.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
-import { watchTokens } from './live/token-watch.ts';
+import { watchTokens } from './live/watch-tokens.ts';
 import type { Log } from './log.ts';
 import { createEventMetrics } from './metrics/event-metrics.ts';
 import { startRetention } from './notifications/retention.ts';
 import { logConnection } from './rate-limit/redis-log.ts';
 
-/** A gateway that listens. */
+/** A listening gateway. */
 export type Gateway = {
-  /** `http://127.0.0.1:4000`, with the port that was really taken. */
+  /** The URL with the actual port: `http://127.0.0.1:4000`. */
   address: string;
-  /** What `/metrics` tells; the process adds its own. */
+  /** The registry behind `/metrics`; the entry point adds process metrics. */
   metrics: Registry;
-  /** Where it listens for its operators, if that is configured. */
+  /** The URL of the admin server, if configured. */
   adminAddress: string | undefined;
   /**
-   * Tells load balancers, waits as configured, then takes no new requests, finishes those that run for at most so
-   * many milliseconds, and frees the port.
+   * Fails readiness checks, waits for `SHUTDOWN_DELAY_MS`, closes the port, and waits up to `graceMs` for running
+   * requests.
    */
   close(graceMs: number): Promise<void>;
 };
 
-/** Live subscribers that one user may have on one gateway. */
-const SUBSCRIBERS_PER_USER = 20;
+/** Maximum number of live streams that one viewer may open on one gateway. */
+const MAX_SUBSCRIBERS_PER_VIEWER = 20;
 
-/** Builds everything once, joins it, and listens. The database stays its caller's. */
+/** Creates all parts of the gateway and listens. The caller closes the database. */
 export async function startServer(
   config: Config,
   database: Database,
@@ -51,14 +51,17 @@ export async function startServer(
   const redis = await connectToRedis(config.redisUrl);
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
-  const hub = createHub({ perUser: SUBSCRIBERS_PER_USER, inAll: config.maxSubscribers }, events.delivered);
+  const hub = createHub(
+    { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, total: config.maxSubscribers },
+    events.observeDelay,
+  );
   const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...parsing } = limits;
   const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...parsing });
   const draining = createDraining(server);
   const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
   const live = startLiveEvents(database, hub, timing, log);
-  answerMalformed(server, (error) => JSON.stringify(errorResponse(error)));
+  rejectMalformed(server, (error) => JSON.stringify(errorResponse(error)));
   let address: string;
   let admin: AdminServer | undefined;
   try {
@@ -68,7 +71,7 @@ export async function startServer(
     const app = await createApp(config, database, log, shared);
     const { listener: serve, isServing } = limitPipelining(app);
     server.on('request', serve);
-    // Any other expectation than 100-continue would be answered 417.
+    // Without this listener, Node.js replies 417 to any expectation other than 100-continue.
     server.on('checkExpectation', serve);
     destroyStalledSockets(server, isServing, stalledWriteTimeout);
     admin = await startAdminServer(config, { database, isStopping, live, keySet }, metrics, log);
@@ -80,7 +83,7 @@ export async function startServer(
     throw error;
   }
   if (redis) logConnection(redis, log);
-  const fetching = fetchFirst(keySet, log);
+  const fetching = prefetchKeySet(keySet, log);
   const tokens = watchTokens(keySet, hub);
   const writer = { em: database.em.fork(), announce: live.announce };
   const retention = startRetention(writer, config.notificationRetentionDays, log);
@@ -95,7 +98,7 @@ export async function startServer(
       hub.close();
       const cut = await draining.finish(graceMs);
       if (cut > 0) {
-        log.warn({ cut, graceMs }, 'cut the requests that took too long');
+        log.warn({ cut, graceMs }, 'grace period exceeded; remaining requests were cut off');
         database.abandonQueries();
       }
       admin?.close();
@@ -108,7 +111,7 @@ export async function startServer(
   };
 }
 
-/** The client is loaded where it is needed alone. */
+/** Loads the client only if Redis is configured. */
 async function connectToRedis(url: string | null): Promise<Redis | undefined> {
   if (url === null) return undefined;
   const { openRedis } = await import('./rate-limit/redis.ts');

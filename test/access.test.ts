@@ -47,6 +47,7 @@ const access: Readonly<Record<string, Access>> = {
   refreshEditorCredential: { grants: [credentials], member: false },
   claimEditorCredentialRefresh: { grants: [credentials], member: false },
   statistics: { grants: [platformRead], member: false },
+  users: { grants: [platformRead], member: false },
 };
 
 /** The claims of a token for each grant. */

@@ -84,7 +84,7 @@ test('does not serve metrics on a public admin address without METRICS_TOKEN', a
 test('fails to start if the admin port is in use, naming the port and ADMIN_PORT', async () => {
   const { port } = new URL(first.adminAddress);
   await expect(startTestGateway({ ADMIN_PORT: port }, first.database)).rejects.toThrow(
-    `Port ${port} of 127.0.0.1 is taken by another process. Stop that one, or set ADMIN_PORT to another`,
+    `Port ${port} of 127.0.0.1 is in use. Stop the process that uses it, or set ADMIN_PORT to another port`,
   );
 });
 

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { familyTime, parseStat, readStat } from '../bench/processor-time.ts';
 
 test('reads the processor times of a process whose name contains spaces and parentheses', () => {
@@ -10,7 +10,7 @@ test('reads the processor times of a process whose name contains spaces and pare
 });
 
 test('adds up the processor time of a process, its children, and children that have exited', async () => {
-  const busy = 'const end = Date.now() + 300; while (Date.now() < end);';
+  const busy = 'while (process.cpuUsage().user < 200_000);';
   const program = `
     const { spawn, spawnSync } = require('node:child_process');
     spawnSync(process.execPath, ['-e', ${JSON.stringify(busy)}]);
@@ -18,12 +18,14 @@ test('adds up the processor time of a process, its children, and children that h
     child.stdout.once('data', () => console.log('ready'));
     process.on('SIGTERM', () => { child.kill(); process.exit(); });`;
   const parent = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(parent, 'exit');
+  onTestFinished(async () => {
+    parent.kill();
+    await exited;
+  });
   await once(parent.stdout, 'data');
 
   const { own, ended } = await readStat(parent.pid ?? 0);
   expect(ended).toBeGreaterThan(50);
   expect((await familyTime(parent.pid ?? 0)) - own - ended).toBeGreaterThan(50);
-  const exited = once(parent, 'exit');
-  parent.kill();
-  await exited;
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publish } from '../bench/change-requests.ts';
 import { startContender } from '../bench/contenders.ts';
 import { createIssuer, type Issuer } from '../bench/issuer.ts';
-import { CHANNEL, readPayload } from '../src/live/message.ts';
+import { CHANNEL, parsePayload } from '../src/live/message.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 
@@ -17,7 +17,7 @@ beforeAll(async () => {
   issuer = await createIssuer();
   client = new pg.Client({ connectionString: database.url });
   client.on('notification', ({ payload }) => {
-    announced.push(...(readPayload(payload)?.changes.map(({ user }) => user) ?? []));
+    announced.push(...(parsePayload(payload)?.changes.map(({ user }) => user) ?? []));
   });
   await client.connect();
   await client.query(`listen ${CHANNEL}`);

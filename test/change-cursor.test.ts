@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ValidationError } from '../src/errors/gateway-errors.ts';
-import { latestCursor, readCursor, resolveRevision, writeCursor } from '../src/revisions/change-cursor.ts';
+import {
+  formatChangeCursor,
+  getLatestCursor,
+  parseChangeCursor,
+  resolveRevision,
+} from '../src/revisions/change-cursor.ts';
 
 const number = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 const cursors = fc.record({
@@ -19,7 +24,7 @@ const state = (epoch: string, notifications: number) => ({
 test('a cursor survives writing and reading', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
-      expect(readCursor(writeCursor(cursor), [])).toEqual(cursor);
+      expect(parseChangeCursor(formatChangeCursor(cursor), [])).toEqual(cursor);
     }),
   );
 });
@@ -27,7 +32,7 @@ test('a cursor survives writing and reading', () => {
 test('a cursor contains only URL-safe characters', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
-      expect(writeCursor(cursor)).toMatch(/^[\w-]+$/);
+      expect(formatChangeCursor(cursor)).toMatch(/^[\w-]+$/);
     }),
   );
 });
@@ -39,15 +44,15 @@ const texts = fc.oneof(
   fc
     .array(fc.oneof(fc.double(), fc.integer()))
     .map((list) => Buffer.from(JSON.stringify(list)).toString('base64url')),
-  cursors.map((cursor) => `${writeCursor(cursor)}=`),
-  cursors.map((cursor) => ` ${writeCursor(cursor)}`),
+  cursors.map((cursor) => `${formatChangeCursor(cursor)}=`),
+  cursors.map((cursor) => ` ${formatChangeCursor(cursor)}`),
 );
 
 test('rejects everything that is not a cursor, naming the argument', () => {
   fc.assert(
     fc.property(texts, (text) => {
       try {
-        expect(writeCursor(readCursor(text, ['after']))).toBe(text);
+        expect(formatChangeCursor(parseChangeCursor(text, ['after']))).toBe(text);
       } catch (error) {
         expect(error).toBeInstanceOf(ValidationError);
         expect(error).toMatchObject({ issues: [{ path: ['after'], value: text }] });
@@ -70,12 +75,12 @@ test.each([
 );
 
 test('without any change the latest cursor is the first one', () => {
-  expect(latestCursor(undefined)).toEqual({ epoch: '', revision: 0 });
+  expect(getLatestCursor(undefined)).toEqual({ epoch: '', revision: 0 });
   expect(resolveRevision({ epoch: 'a', revision: 7 }, undefined)).toBe(0);
-  expect(latestCursor(state('a', 9))).toEqual({ epoch: 'a', revision: 9 });
+  expect(getLatestCursor(state('a', 9))).toEqual({ epoch: 'a', revision: 9 });
 });
 
 test('rejects a cursor in the format used before epochs', () => {
   const cursor = Buffer.from('[1767225600000,7]').toString('base64url');
-  expect(() => readCursor(cursor, ['after'])).toThrow(ValidationError);
+  expect(() => parseChangeCursor(cursor, ['after'])).toThrow(ValidationError);
 });

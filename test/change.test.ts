@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, getChangePool, openDatabase } from '../src/database/database.ts';
+import { type Database, getConnections, openDatabase } from '../src/database/database.ts';
 import { type Slots, statement } from '../src/database/statement.ts';
 import { change } from '../src/revisions/change.ts';
 import { graphql } from './support/client.ts';
@@ -108,7 +108,7 @@ test('a statement that cannot be built rolls the change back and releases the co
   });
   await expect(failing).rejects.toThrow('unbuilt');
   expect(await readCount('unbuilt')).toBeUndefined();
-  const { totalCount, idleCount } = getChangePool(em());
+  const { totalCount, idleCount } = getConnections(em()).changes;
   expect(idleCount).toBe(totalCount);
 });
 
@@ -117,7 +117,7 @@ test('rejects a statement that is sent after the commit', async () => {
     await run(count, { userId: 'late' });
     return run(count, { userId: 'late' });
   });
-  await expect(late).rejects.toThrow('sent before the first is awaited');
+  await expect(late).rejects.toThrow('send all its statements before');
   expect(await readCount('late')).toBe(1);
 });
 

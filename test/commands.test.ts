@@ -82,12 +82,12 @@ describe('npm run token', () => {
   });
 
   test.concurrent.each([
-    [['--org', 'acme'], '--sub must name the user'],
-    [['--sub', ''], '--sub must name the user'],
-    [['--sub', 'a'.repeat(256)], '--sub must name the user'],
+    [['--org', 'acme'], '--sub must be a user ID'],
+    [['--sub', ''], '--sub must be a user ID'],
+    [['--sub', 'a'.repeat(256)], '--sub must be a user ID'],
     [['--sub', 'alice', '--org', ''], '--org must not be empty'],
-    [['--sub', 'alice', '--ttl', '1y'], '--ttl must be a number with s, m, h or d'],
-    [['--sub', 'alice', '--ttl', '0h'], '--ttl must be a number with s, m, h or d'],
+    [['--sub', 'alice', '--ttl', '1y'], '--ttl must be a number followed by s, m, h or d'],
+    [['--sub', 'alice', '--ttl', '0h'], '--ttl must be a number followed by s, m, h or d'],
     [['--sub', 'alice', '--admin'], "Unknown option '--admin'"],
     [['alice'], 'Unexpected argument'],
   ])('rejects %j with its usage and status 1', async (options, message) => {
@@ -101,7 +101,7 @@ describe('npm run token', () => {
     const other = { DATA_DIR: join(folder, 'other'), AUTH_JWKS: JSON.stringify(jwks) };
     const ended = await token(['--sub', 'alice'], other);
     expect(ended).toMatchObject({ status: 1, stdout: '' });
-    expect(ended.stderr).toMatch(/^Tokens are made with the development key only/);
+    expect(ended.stderr).toMatch(/^Signing tokens requires the development signing key/);
     expect(existsSync(other.DATA_DIR)).toBe(false);
   });
 
@@ -110,7 +110,7 @@ describe('npm run token', () => {
     const first = await token(['--sub', 'alice'], elsewhere);
     const path = join(elsewhere.DATA_DIR, 'signing-key.json');
     expect(first.stderr).toBe(
-      `Made a new signing key: ${path}. A gateway that runs with another DATA_DIR rejects its tokens.\n`,
+      `Generated a new signing key: ${path}. A gateway with another DATA_DIR rejects its tokens.\n`,
     );
     const refused = await rest(gateway, 'GET', '/user/workspaces', { token: first.stdout.trim() });
     expect(refused.status).toBe(401);

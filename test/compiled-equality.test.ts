@@ -16,7 +16,7 @@ import { createHub } from '../src/live/hub.ts';
 import { createLog } from '../src/log.ts';
 import { createCounters } from '../src/rate-limit/counters.ts';
 import { createRateLimiter } from '../src/rate-limit/rate-limiter.ts';
-import { ReadTurns } from '../src/rate-limit/read-turns.ts';
+import { ReadScheduler } from '../src/rate-limit/read-scheduler.ts';
 import { createSchema } from '../src/schema.ts';
 import { toTime } from '../src/values/time.ts';
 import { arbitraryQueries } from './support/arbitrary-queries.ts';
@@ -67,9 +67,9 @@ function createFullContext(): Context {
     operations: new Set(),
     failures: [],
     cipher: createCredentialCipher(keys),
-    hub: createHub({ perUser: 1, inAll: 1 }),
+    hub: createHub({ perViewer: 1, total: 1 }),
     announce: () => undefined,
-    readTurns: new ReadTurns(),
+    readScheduler: new ReadScheduler(),
     onLeave: () => undefined,
     charges: { counted: true, paid: { reads: 100, writes: 100, platform: 100 } },
   };

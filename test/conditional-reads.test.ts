@@ -22,6 +22,7 @@ import { member } from './support/tokens.ts';
 
 const INBOX = '/user/notifications';
 const WORKSPACES = '/user/workspaces';
+const RUNNING = `${WORKSPACES}?project_id=project-1&status=running`;
 const task = { id: 'task', projectId: 'project' };
 const workspace = { id: randomUUID(), updatedAt: '2026-01-01T00:00:00.000Z' };
 
@@ -42,8 +43,8 @@ async function readTag(user: string, path: string): Promise<string> {
   return headers.get('etag') ?? '';
 }
 
-const put = (user: string, updatedAt = workspace.updatedAt) =>
-  putWorkspaces(gateway, user, [workspaceInput({ ...workspace, updatedAt })]);
+const put = (user: string, updatedAt = workspace.updatedAt, status = 'RUNNING') =>
+  putWorkspaces(gateway, user, [workspaceInput({ ...workspace, updatedAt, status })]);
 const remove = (userId: string, deletedAt = '2026-01-02T00:00:00.000Z') =>
   asPlatform(
     gateway,
@@ -94,6 +95,7 @@ const changes: Change[] = [
   ['putting a workspace', WORKSPACES, deleteUser, put],
   ['changing a workspace', WORKSPACES, put, (user) => put(user, '2026-01-01T00:00:01.000Z')],
   ['deleting a workspace', WORKSPACES, put, remove],
+  ['stopping a workspace', RUNNING, put, (user) => put(user, '2026-01-01T00:00:01.000Z', 'STOPPED')],
   ['deleting the user', WORKSPACES, put, deleteUser],
   ['deleting and recreating the user', WORKSPACES, put, (user) => recreate(user, put)],
 ];

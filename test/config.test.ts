@@ -198,7 +198,7 @@ test.each(['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test'])(
   (host) => {
     expect(collectIssues({ HOST: host })).toEqual([
       expect.stringMatching(
-        /^HOST: .* can be reached from other machines, .* development key: set AUTH_JWKS_URL/,
+        /^HOST: .* accepts connections from other machines, .* development key: set one of them/,
       ),
     ]);
     expect(readConfig({ HOST: host, AUTH_JWKS: JSON.stringify(jwks) }).host).toBe(host);
@@ -234,7 +234,7 @@ test('metrics are public on the loopback address only; elsewhere they require a 
 
 test('rejects an admin host without an admin port, and an admin port equal to the public port', () => {
   expect(collectIssues({ ADMIN_HOST: '0.0.0.0' })).toEqual(['ADMIN_PORT: is required with ADMIN_HOST']);
-  expect(collectIssues({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must be another port than PORT']);
+  expect(collectIssues({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must differ from PORT']);
   expect(readConfig({ ADMIN_PORT: '0', PORT: '0' }).admin).toEqual({ host: '127.0.0.1', port: 0 });
 });
 
@@ -292,7 +292,9 @@ test('accepts a key set as JSON text or as a file path', async () => {
 
 test('rejects a key set together with a key set URL', () => {
   const both = { AUTH_JWKS: JSON.stringify(jwks), AUTH_JWKS_URL: 'https://issuer.test/keys' };
-  expect(collectIssues(both)).toEqual(['AUTH_JWKS: set it or AUTH_JWKS_URL, not both']);
+  expect(collectIssues(both)).toEqual([
+    'AUTH_JWKS: cannot be combined with AUTH_JWKS_URL; unset one of them',
+  ]);
 });
 
 test('errors never contain secrets, and a printed configuration never contains keys', () => {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { applyBlock, copyRepository, exampleBlocks, guide } from './support/contributing.ts';
-import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { compileCache } from './support/process.ts';
 
@@ -20,8 +20,9 @@ let folder: string;
 let database: TestDatabase;
 beforeAll(async () => {
   folder = await makeFolder();
-  database = await createTestDatabase();
+  database = await createEmptyDatabase();
   await copyRepository(folder);
+  await run('src/commands/migrate.ts');
 });
 afterAll(async () => {
   await database.drop();
@@ -66,7 +67,9 @@ test("npm run migration generates the worked example's migration once, and apply
     /^Applied Migration\d{14}_add_favorite_projects\n$/,
   );
   expect(await database.sql('select * from favorite_project')).toEqual([]);
-  await expect(writing()).rejects.toThrow('The database is what the entities describe already.');
+  await expect(writing()).rejects.toThrow(
+    'The database already matches the entities; there is nothing to migrate.',
+  );
 });
 
 test('rejects an invalid migration name with the usage', async () => {

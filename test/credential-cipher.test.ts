@@ -104,7 +104,7 @@ test('encrypts with the first key and decrypts with every key', async () => {
 test("reports a ciphertext's key as unreadable if it is not configured, and names it in the error", async () => {
   const ciphertext = await rotated.encrypt(pair, owner);
   expect([cipher.canRead('first'), cipher.canRead('second')]).toEqual([true, false]);
-  await expect(decrypt(ciphertext)).rejects.toThrow('does not hold the key "second"');
+  await expect(decrypt(ciphertext)).rejects.toThrow('does not contain the key "second"');
 });
 
 test('rejects a ciphertext of another key with the same ID, without exposing tokens in the error', async () => {
@@ -125,5 +125,5 @@ test.each([
 });
 
 test('requires at least one key', () => {
-  expect(() => createCredentialCipher(new Map())).toThrow('holds no key');
+  expect(() => createCredentialCipher(new Map())).toThrow('contains no key');
 });

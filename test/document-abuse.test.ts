@@ -11,7 +11,7 @@ afterAll(() => gateway.close());
 const repeat = (count: number, make: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => make(index)).join(' ');
 
-/** Builds a chain of fragments, each of which contains the next one `spreads` repeat. */
+/** Builds a chain of fragments, each of which contains the next one `spreads` times. */
 const chain = (length: number, spreads: number, innermost: string) =>
   `${repeat(length, (i) => `fragment F${i} on Query { ${`...F${i + 1} `.repeat(spreads)} }`)} fragment F${length} on Query { ${innermost} }`;
 
@@ -89,12 +89,12 @@ const abuse: [what: string, query: string, message: RegExp][] = [
     /Unknown directive "@a"/,
   ],
   [
-    'selects a field thousands of repeat',
+    'selects a field thousands of times',
     `{ workspaces(first: 1) { nodes { ${'id '.repeat(4900)} } } }`,
     /aborted/,
   ],
   [
-    'selects a field thousands of repeat in an unused fragment',
+    'selects a field thousands of times in an unused fragment',
     `{ __typename } fragment A on Workspace { ${'id '.repeat(4900)} }`,
     /aborted/,
   ],

@@ -50,7 +50,7 @@ async function readOverGraphQL(userId: string) {
   return (await asMember(gateway, userId, `{ editorAuth { ${state} } }`)).editorAuth;
 }
 
-/** A user's operations clients each API; each checks its reply. */
+/** A user's operations over each API; each checks its reply. */
 const clients = {
   REST: {
     async store(userId: string, pair: object) {
@@ -179,7 +179,7 @@ describe.each(['REST', 'GraphQL'] as const)('over %s', (api) => {
 });
 
 test.each(['TOKEN_EXPIRED', 'TOKEN_REVOKED', 'REFRESH_FAILED'])(
-  'reports the reason %s clients both APIs until a new credential is stored',
+  'reports the reason %s over both APIs until a new credential is stored',
   async (reason) => {
     const user = `reason-${reason}`;
     await clients.REST.store(user, createPair(user));

@@ -4,7 +4,7 @@ import { cp, mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'nod
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
-import { isRoot, unprivilegedAccount } from '../src/postgres/embedded-account.ts';
+import { findUnprivilegedAccount, isRoot } from '../src/postgres/embedded-account.ts';
 import {
   attachEmbeddedPostgres,
   type EmbeddedPostgres,
@@ -12,8 +12,8 @@ import {
   startEmbeddedPostgres,
 } from '../src/postgres/embedded-postgres.ts';
 import {
-  installedPrograms,
-  programsFor,
+  findInstalledPrograms,
+  preparePrograms,
   runProgram,
   startProgram,
 } from '../src/postgres/embedded-programs.ts';
@@ -42,7 +42,7 @@ test('serves the database "gateway" in UTF-8 on the loopback address only, and r
   await expect(query(server.url.replace(/:\w+@/, ':wrong@'), 'select 1')).rejects.toThrow('password');
 });
 
-test('keeps data across a stop with connect clients and a restart', async () => {
+test('keeps data across a stop with connected clients and a restart', async () => {
   const dataDir = await useSharedDirectory();
   const first = await start(dataDir);
   await query(first.url, 'create table kept as select 42 as answer');
@@ -62,7 +62,7 @@ test('fails to start if another process runs on the same data directory, naming 
   expect(String(refusal)).toMatch(
     `A gateway is already running on the data directory ${dataDir} (PostgreSQL process ${await readPostmasterPid(dataDir)})`,
   );
-  expect(String(refusal)).toContain('or give this one its own DATA_DIR or DATABASE_URL');
+  expect(String(refusal)).toContain('or set DATA_DIR to another directory, or set DATABASE_URL');
 });
 
 test('of two simultaneous first starts one succeeds, and the other reports the running gateway', async () => {
@@ -181,7 +181,7 @@ test("rejects a cluster of another PostgreSQL version, with its path and Postgre
 });
 
 if (isRoot()) {
-  test('as root in a private folder, stores the cluster location and reports where in one line', async () => {
+  test('as root in a private folder, stores the cluster elsewhere and reports where in one line', async () => {
     const dataDir = await createDataDirectory(0o700);
     const server = await start(dataDir);
     expect(await query(server.url, 'select 1 as up')).toEqual([{ up: 1 }]);
@@ -196,15 +196,15 @@ if (isRoot()) {
   });
 
   test("as root, runs a copy of programs in a folder that PostgreSQL's account cannot read", async () => {
-    const account = await unprivilegedAccount();
+    const account = await findUnprivilegedAccount();
     const closed = join(dirname(await createDataDirectory(0o700)), 'native');
     const filter = (path: string) => !/\.a$|timezone|extension/.test(path);
-    await cp((await installedPrograms()).directory, closed, {
+    await cp((await findInstalledPrograms()).directory, closed, {
       recursive: true,
       verbatimSymlinks: true,
       filter,
     });
-    const programs = await programsFor({ directory: closed, version: `test-${process.pid}` }, account);
+    const programs = await preparePrograms({ directory: closed, version: `test-${process.pid}` }, account);
     cleanUps.push(() => rm(programs.directory, { recursive: true }));
     await runProgram(startProgram(programs, account, ['postgres', '--version']));
   });
@@ -218,8 +218,8 @@ if (isRoot()) {
   });
 
   test('as another user, runs the installed programs', async () => {
-    const installed = await installedPrograms();
-    expect(await programsFor(installed, undefined)).toEqual(installed);
+    const installed = await findInstalledPrograms();
+    expect(await preparePrograms(installed, undefined)).toEqual(installed);
   });
 }
 
@@ -251,13 +251,13 @@ async function createDataDirectory(mode = 0o755, removals = cleanUps): Promise<s
 }
 
 async function start(dataDir: string): Promise<EmbeddedPostgres> {
-  const server = await startEmbeddedPostgres({ dataDir, notice: (line) => notices.push(line) });
+  const server = await startEmbeddedPostgres({ dataDir, report: (line) => notices.push(line) });
   cleanUps.push(server.stop);
   return server;
 }
 
 async function attach(dataDir: string): Promise<EmbeddedPostgres> {
-  const server = await attachEmbeddedPostgres({ dataDir, notice: (line) => notices.push(line) });
+  const server = await attachEmbeddedPostgres({ dataDir, report: (line) => notices.push(line) });
   cleanUps.push(server.stop);
   return server;
 }
@@ -267,7 +267,7 @@ function spawnOwner(dataDir: string): ChildProcess {
   const module = new URL('../src/postgres/embedded-postgres.ts', import.meta.url).href;
   const program = `
     const { startEmbeddedPostgres } = await import(${JSON.stringify(module)});
-    const { url } = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, notice() {} });
+    const { url } = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, report() {} });
     process.stdout.write(url);`;
   const stdio = ['ignore', 'pipe', 'ignore'] as const;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {

@@ -121,7 +121,7 @@ describe('the page contains no token', () => {
     ['https://gateway.example.test', false],
     ['http://localhost.example.test:4000/path', false],
     ['http://localhost:8080/path', true],
-  ])('if PUBLIC_URL is %s: a token is present is %s', (PUBLIC_URL, hasToken) => {
+  ])('unless PUBLIC_URL has a loopback host: %s, token: %s', (PUBLIC_URL, hasToken) => {
     const config = readConfig({ PUBLIC_URL });
     expect(createPageToken(config) !== undefined).toBe(hasToken);
   });

@@ -63,7 +63,7 @@ test.each(['refuse', 'stall'] as const)(
     expect((await ask(proxied, '/readyz')).status).toBe(200);
     await proxy.setState(state);
     const { status, body } = await ask(proxied, '/readyz');
-    const checks = { process: 'ok', database: 'does not answer', migrations: 'unknown' };
+    const checks = { process: 'ok', database: 'unreachable', migrations: 'unknown' };
     expect({ status, body }).toMatchObject({ status: 503, body: { status: 'not_ready', checks } });
     expect((await ask(proxied, '/healthz')).status).toBe(200);
     await proxy.setState('open');

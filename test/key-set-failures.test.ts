@@ -128,7 +128,7 @@ test('verifies concurrent tokens with a new key after a single fetch', async () 
   expect(issuer.requests()).toBe(2);
 });
 
-test('unknown keys cause setClock most one fetch in 5 s, whether concurrent or sequential', async () => {
+test('unknown keys cause at most one fetch in 5 s, whether concurrent or sequential', async () => {
   const key = await startWith('one');
   await requestOverRest(await sign(key, 'one'));
 

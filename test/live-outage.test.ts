@@ -86,7 +86,7 @@ test('subscribers miss nothing if the listening connection is repeatedly termina
   await expectAllToConverge(inboxes);
 });
 
-test('subscribers miss nothing if all findSessions are terminated during a burst, as at a restart of PostgreSQL', async () => {
+test('subscribers miss nothing if all sessions are terminated during a burst, as at a restart of PostgreSQL', async () => {
   const inboxes = await subscribeInboxes('restart');
   await publish(writer, 'restart');
   await waitForEvents(inboxes, 0);

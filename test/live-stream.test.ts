@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { GoingAwayError } from '../src/errors/gateway-errors.ts';
 import { type Change, createHub, type Hub } from '../src/live/hub.ts';
-import { openStream, type Source } from '../src/live/stream.ts';
+import type { Source } from '../src/live/source.ts';
+import { openStream } from '../src/live/stream.ts';
 import { createLog } from '../src/log.ts';
 import { findRevision } from '../src/revisions/revisions.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
@@ -18,7 +19,7 @@ let hub: Hub;
 beforeAll(async () => {
   database = await createTestDatabase();
   opened = await openDatabase({ url: database.url, poolSize: 2, timeoutMs: 5000 });
-  hub = createHub({ perUser: 20, inAll: 20 });
+  hub = createHub({ perViewer: 20, total: 20 });
 });
 afterAll(async () => {
   await opened.close();
@@ -38,7 +39,7 @@ async function startList(userId: string, list: number[] = []) {
     reads += 1;
     return { events: list.slice(after), seen: list.length };
   };
-  const source: Source<number> = { topic: 'notifications', startsAt: () => 0, read };
+  const source: Source<number> = { userId, topic: 'notifications', getStartRevision: () => 0, read };
   const viewer = {
     userId,
     scopes: new Set<never>(),
@@ -176,7 +177,7 @@ test('a sweep reads unannounced changes, and nothing that was already read', asy
 });
 
 test('a stream opened after the hub was closed ends immediately', async () => {
-  const closed = createHub({ perUser: 1, inAll: 1 });
+  const closed = createHub({ perViewer: 1, total: 1 });
   closed.close();
   const list = await startList('late', [1]);
   const stream = await list.open({}, closed);

@@ -113,8 +113,8 @@ const named = inputPlaces.map((place): [string, InputPlace] => [
   place,
 ]);
 
-describe.each(Object.keys(argumentForms))('%s', (form) => {
-  test.each(named)('repeats %s only in its own error items', async (_name, place) => {
+describe.each(Object.keys(argumentForms))('a marked value %s', (form) => {
+  test.each(named)('for %s appears only in its own error items', async (_name, place) => {
     for (const value of Object.values(values)) {
       const given = argumentsWith(place, value);
       const text = await send(place.field, argumentForms[form]?.(place.field, given) ?? { query: '' });

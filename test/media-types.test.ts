@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { negotiateResultType } from '../src/graphql/server/media-type.ts';
+import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { member } from './support/tokens.ts';
 
@@ -92,3 +93,26 @@ test.each(['{ __typename }', '{ notification(id: "none") { __typename } }', '{ _
     });
   },
 );
+
+test('does not run a mutation if no result type is accepted', async () => {
+  const send = (accept: string) =>
+    fetch(`${gateway.address}/graphql`, {
+      method: 'POST',
+      headers: { 'Content-Type': json, Accept: accept, Authorization: `Bearer ${token}` },
+      body: JSON.stringify({
+        query:
+          'mutation { updateNotificationPreferences(input: { preferences: [ ' +
+          '{ emailEnabled: false, pushEnabled: false, chatDmEnabled: false } ] }) { preferences { __typename } } }',
+      }),
+    });
+  const emailOn = async () => {
+    const { data } = await graphql(gateway, '{ notificationPreferences { emailEnabled } }', {}, { token });
+    return data;
+  };
+
+  const before = await emailOn();
+  expect((await send('text/html')).status).toBe(406);
+  expect(await emailOn()).toEqual(before);
+  expect((await send(json)).status).toBe(200);
+  expect(await emailOn()).not.toEqual(before);
+});

@@ -2,7 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import { CompactEncrypt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
-import { migrate, pendingMigrations } from '../src/database/migrate.ts';
+import { findPendingMigrations, migrate } from '../src/database/migrate.ts';
 import { readCredential } from '../src/editor-auth/editor-auth.ts';
 import { refreshCredential } from '../src/editor-auth/refresh-credential.ts';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
@@ -26,11 +26,11 @@ afterAll(async () => {
 const tables = entities.map(({ meta }) => meta);
 
 test('migrating reports the applied migrations, and concurrent runs apply each only once', async () => {
-  const pending = await pendingMigrations(database);
+  const pending = await findPendingMigrations(database);
   expect(pending).not.toEqual([]);
   const applied = await Promise.all([migrate(schema.url), migrate(schema.url)]);
   expect(applied.flat()).toEqual(pending);
-  expect(await pendingMigrations(database)).toEqual([]);
+  expect(await findPendingMigrations(database)).toEqual([]);
 });
 
 test('the migrated schema matches the entities', async () => {

@@ -24,6 +24,8 @@ const completeQuestion = {
   id: 'q1',
   multiSelect: false,
 };
+const { id: questionId, ...others } = completeQuestion;
+const questionByGraphQL = { ...others, questionId };
 const result = {
   taskStatus: 'AWAITING_INPUT',
   message: 'Done',
@@ -157,7 +159,7 @@ test('each kind has its own type in the union, and all implement the interface',
       ... on UserNotification { kind status title task { id projectId name workspaceId } }
       ... on PlanRequestedNotification { plan: payload { toolId summary plan input } }
       ... on QuestionRequestedNotification { question: payload {
-        toolId input questions { question header id multiSelect options { label description preview } }
+        toolId input questions { question header questionId multiSelect options { label description preview } }
       } }
       ... on TaskFailedNotification { failed: payload { taskStatus message messageLabel messageTimestamp } }
       ... on TaskResponseReadyNotification { ready: payload { taskStatus message } }
@@ -175,11 +177,11 @@ test('each kind has its own type in the union, and all implement the interface',
   expect(byType.get('QuestionRequestedNotification')).toMatchObject({
     question: {
       questions: [
-        completeQuestion,
+        questionByGraphQL,
         {
           ...question,
           header: null,
-          id: null,
+          questionId: null,
           multiSelect: null,
           options: [{ label: 'A', description: null }],
         },

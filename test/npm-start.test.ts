@@ -3,15 +3,18 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { copyCluster } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { captureOutput, type Process } from './support/process.ts';
 
+const scripts = ['start', 'dev'];
 const repository = fileURLToPath(new URL('..', import.meta.url));
 
 let folder: string;
 beforeAll(async () => {
   folder = await makeFolder();
+  await Promise.all(scripts.map((script) => copyCluster(join(folder, script))));
 });
 afterAll(async () => {
   for (const { pid } of started) killGroup(pid);
@@ -43,7 +46,7 @@ function killGroup(pid: number): void {
   }
 }
 
-test.each(['start', 'dev'])(
+test.each(scripts)(
   'SIGTERM to npm run %s stops the gateway and PostgreSQL',
   {
     timeout: 120_000,

@@ -118,8 +118,8 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
 
 /** Publishes the seed's active notifications, one of each kind. */
 async function publishSeeds(): Promise<void> {
-  for (const { id, task, title, project, payload, previewText, prUrl, fate } of notifications) {
-    if (fate !== 'stays') continue;
+  for (const { id, task, title, project, payload, previewText, prUrl, outcome } of notifications) {
+    if (outcome !== 'active') continue;
     const { projectId, projectName, projectRepoUrl } = project;
     const about = { task: { id: task, projectId, name: title }, projectName, projectRepoUrl };
     await asPlatform(

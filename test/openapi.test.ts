@@ -128,7 +128,7 @@ describe('examples', () => {
   });
 
   test.each(operations)(
-    '$method $path: errors refer only to its own scopes and parameters',
+    'of errors refer only to the scopes and parameters of $method $path',
     ({ operation }) => {
       const { security, parameters = [], requestBody, responses } = operation;
       const names = parameters.flatMap((parameter) =>
@@ -149,7 +149,7 @@ describe('examples', () => {
     },
   );
 
-  test.each(examples)('$at matches its schema', ({ place, value }) => {
+  test.each(examples)('match their schema: $at', ({ place, value }) => {
     const validate = getValidator(...place, 'schema');
     validate(value);
     expect(validate.errors).toBeNull();

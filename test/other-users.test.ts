@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
-import { buildDocument, rootFields } from './support/root-fields.ts';
+import { deleteUser, publish, putWorkspaces, workspaceInput } from './support/records.ts';
+import { buildDocument, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
+import { openStream, subscribe } from './support/sse.ts';
 import { member, signToken } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -14,32 +15,42 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** The account queries with a `userId` argument. */
-const queries = [
+/** The account queries and subscriptions with a `userId` argument. */
+const fields = [
   'editorAuth',
+  'editorAuthEvents',
+  'notification',
   'notificationCounts',
+  'notificationEvents',
   'notificationPreferences',
   'notifications',
+  'workspaceEvents',
   'workspaces',
 ];
 
-test('exactly the account queries have an optional userId', () => {
+/** Calls a root field with valid arguments, closes the stream if there is one, and returns the error codes. */
+async function requestErrorCodes(field: string, given: object, claims: object): Promise<string[]> {
+  const variables = { ...goodArguments[field]?.('bob'), ...given };
+  if (field === 'notification') Object.assign(variables, { id: bobsNotification });
+  const token = await signToken({ sub: 'alice', org_id: 'acme', ...claims });
+  const send = isSubscription(field) ? subscribe : graphql;
+  const reply = await send(gateway, buildDocument(field, variables), variables, { token });
+  if ('stream' in reply) reply.stream?.close();
+  return reply.errors.map(({ extensions }) => extensions.code);
+}
+
+test('exactly the account queries and subscriptions have an optional userId', () => {
   const optional = Object.values(rootFields).filter(({ args }) =>
     args.some(({ name, type }) => name === 'userId' && String(type) === 'ID'),
   );
 
-  expect(optional.map(({ name }) => name).sort()).toEqual(queries);
+  expect(optional.map(({ name }) => name).sort()).toEqual(fields);
 });
 
-test.each(queries)(
+test.each(fields)(
   '%s of another user requires platform:read, regardless of account scopes',
   async (field) => {
-    const read = (claims: object, userId = 'bob') =>
-      signToken({ sub: 'alice', org_id: 'acme', ...claims }).then((token) =>
-        graphql(gateway, buildDocument(field, { userId }), { userId }, { token }),
-      );
-    const codes = async (claims: object, userId?: string) =>
-      (await read(claims, userId)).errors.map(({ extensions }) => extensions.code);
+    const codes = (claims: object) => requestErrorCodes(field, { userId: 'bob' }, claims);
 
     expect(await codes({})).toEqual(['FORBIDDEN']);
     expect(await codes({ scope: 'account:read account:write' })).toEqual(['FORBIDDEN']);
@@ -48,25 +59,37 @@ test.each(queries)(
   },
 );
 
-test.each(queries)("%s with one's own userId requires the same as without", async (field) => {
-  const token = await member('alice');
+test.each(fields)("%s with one's own userId requires the same as without", async (field) => {
+  const without = await requestErrorCodes(field, {}, {});
 
-  const { errors } = await graphql(
-    gateway,
-    buildDocument(field, { userId: 'alice' }),
-    { userId: 'alice' },
-    { token },
-  );
-
-  expect(errors).toEqual([]);
+  expect(await requestErrorCodes(field, { userId: 'alice' }, {})).toEqual(without);
+  expect(without).not.toContain('FORBIDDEN');
 });
 
-test.each(queries)("%s of one's own requires more than platform:read", async (field) => {
-  const token = await signToken({ sub: 'alice', org_id: 'acme', scope: 'platform:read' });
+test.each(fields)("%s of one's own requires more than platform:read", async (field) => {
+  expect(await requestErrorCodes(field, {}, { scope: 'platform:read' })).toEqual(['FORBIDDEN']);
+});
 
-  const { errors } = await graphql(gateway, buildDocument(field, {}), {}, { token });
+test("subscriptions to another user's records send that user's changes, and end when the user is deleted", async () => {
+  const token = await signToken({ sub: 'dashboard', org_id: 'acme', scope: 'platform:read' });
+  const open = (query: string) => openStream(gateway, `subscription { ${query} }`, {}, { token });
+  const events = await open(
+    'notificationEvents(userId: "carol") { notification { ... on UserNotification { userId id } } }',
+  );
+  const workspaces = await open('workspaceEvents(userId: "carol") { workspace { userId id } }');
+  const auth = await open('editorAuthEvents(userId: "carol") { editorAuth { userId } }');
 
-  expect(errors.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN']);
+  const { id } = await publish(gateway, 'carol');
+  const [workspace] = await putWorkspaces(gateway, 'carol', [workspaceInput()]);
+
+  const taken = await Promise.all([events, workspaces, auth].map((stream) => stream.take()));
+  expect(taken.map(({ data }) => data)).toEqual([
+    { notificationEvents: { notification: { userId: 'carol', id } } },
+    { workspaceEvents: { workspace: { userId: 'carol', id: workspace } } },
+    { editorAuthEvents: { editorAuth: { userId: 'carol' } } },
+  ]);
+  await deleteUser(gateway, 'carol');
+  expect(await Promise.all([events.ended, workspaces.ended, auth.ended])).toEqual(Array(3).fill('complete'));
 });
 
 test("lists contain only the caller's own records over both APIs", async () => {

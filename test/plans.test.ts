@@ -2,22 +2,20 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { readPoolOptions } from '../src/database/pool.ts';
+import { encodeCursor } from '../src/values/cursor.ts';
 import { fillTables, insertNotifications, insertWorkspaces } from './support/bulk-records.ts';
-import { rest } from './support/client.ts';
+import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asMember, asPlatform, payloads } from './support/records.ts';
 import { recordStatements, type Statement } from './support/statements.ts';
-import { member } from './support/tokens.ts';
+import { member, signToken } from './support/tokens.ts';
 
 /*
  * The cost of a read depends on the page, not on the size of the table or the user's other records. The statements are
  * the gateway's own; PostgreSQL runs them on analyzed tables with custom and generic plans.
  */
 
-/**
- * The number of records of one user in either list, all of one kind, status and project. Ten times as many have the
- * same plans.
- */
+/** The number of one user's records, all of one kind, status, project and task. Ten times as many have the same plans. */
 const MANY = 50_000;
 
 let gateway: TestGateway;
@@ -32,7 +30,8 @@ beforeAll(async () => {
        select 'user-' || n % 4, 'n-' || n, n,
               (array['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'])[n / 4 % 4 + 1],
               (array['active', 'resolved', 'dismissed'])[n / 4 % 3 + 1],
-              'task-' || n, 'p', 'A title', '{"taskStatus":"errored"}', now(), now() - n * interval '1 min', now()
+              'task-' || case n / 4 % 3 when 0 then n else n / 480 end, 'p-' || n / 480 % 5, 'A title',
+              '{"taskStatus":"errored"}', now(), now() - n * interval '1 min', now()
          from generate_series(1, 20000) n`,
     );
     await database.sql(
@@ -134,6 +133,11 @@ const filters: [list: 'notifications' | 'workspaces', args: string][] = [
       (kind): ['notifications', string] => ['notifications', `${status} ${kind}`.trim()],
     ),
   ),
+  ['notifications', 'projectId: "p-1"'],
+  ['notifications', 'projectId: "p-1" status: ACTIVE kind: [TASK_FAILED, TASK_RESPONSE_READY]'],
+  ['notifications', 'taskId: "task-3"'],
+  ['notifications', 'taskId: "task-3" kind: TASK_FAILED status: [RESOLVED, DISMISSED]'],
+  ['notifications', 'taskId: "task-3" projectId: "p-3"'],
   ...['projectId: "p-1"', ''].flatMap((project) =>
     ['status: RUNNING', 'status: [RUNNING, ERROR, STARTING]', ''].map((status): ['workspaces', string] => [
       'workspaces',
@@ -172,6 +176,34 @@ test.each(narrowing)('counting %s(%s) scans only matching records', async (list,
   expect(await measureCost(tables[list], read('heavy-user', query))).toBeLessThanOrEqual(PAGE);
 });
 
+const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+/** Twenty minutes in the middle of the user's records, of which there is one per minute. */
+const times = `createdFrom: "${minutesAgo(MANY / 2 + 20)}", createdBefore: "${minutesAgo(MANY / 2)}"`;
+
+test.each([
+  'projectId: "p"',
+  'taskId: "task"',
+  'taskId: "task", projectId: "p"',
+  times,
+  `${times}, status: DISMISSED`,
+  `${times}, projectId: "p"`,
+  `${times}, taskId: "task"`,
+])('a page of many notifications by %s scans a limited number of records', async (args) => {
+  for (const page of ['first: 5', 'last: 5']) {
+    const query = `{ notifications(${page}, ${args}) { nodes { __typename } } }`;
+    expect((await asMember(gateway, 'heavy-user', query)).notifications.nodes).toHaveLength(5);
+    expect(await measureCost('notification', read('heavy-user', query)), page).toBeLessThanOrEqual(
+      MAX_SCANNED,
+    );
+  }
+});
+
+test('counting a period scans only records of that period', async () => {
+  const query = `{ notifications(first: 1, ${times}) { totalCount } }`;
+  expect((await asMember(gateway, 'heavy-user', query)).notifications.totalCount).toBe(20);
+  expect(await measureCost('notification', read('heavy-user', query))).toBeLessThanOrEqual(20 + PAGE);
+});
+
 const searches = [
   'kind=task_failed',
   'kind=task_failed&status=active',
@@ -203,6 +235,16 @@ test.each(['notification', 'workspace'])('reads %ss by limit and offset in index
   for (const page of ['limit=5', 'limit=3&offset=3']) {
     const get = () => rest(gateway, 'GET', `/user/${table}s?${page}`, { token });
     expect(await measureCost(table, get), page).toBeLessThanOrEqual(PAGE);
+  }
+});
+
+test('a page of users by prefix scans only the users of the page', async () => {
+  const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+  const after = encodeCursor(['user-55']);
+  for (const args of ['', 'prefix: "user-5"', `prefix: "user-5", after: "${after}"`, 'prefix: "x"']) {
+    const query = `{ users(first: 5, ${args}) { nodes { id } } }`;
+    const cost = await measureCost('user_revision', () => graphql(gateway, query, {}, { token }));
+    expect(cost, args).toBeLessThanOrEqual(PAGE);
   }
 });
 

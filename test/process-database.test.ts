@@ -52,7 +52,7 @@ test('production refuses to start on an unmigrated database, changes nothing, an
 
   const elsewhere = await serve({ ...settings, HOST: '192.0.2.1' });
   expect(elsewhere).toMatchObject({ status: 1, stdout: '' });
-  expect(elsewhere.stderr).toMatch(/^"192\.0\.2\.1" is no address of this machine\. Set HOST .*\n$/);
+  expect(elsewhere.stderr).toMatch(/^"192\.0\.2\.1" is not an address of this machine\. Set HOST .*\n$/);
 }, 60_000);
 
 test('exits with status 1 and the address if the database is unreachable', async () => {
@@ -66,7 +66,7 @@ test('exits with status 1 and the address if the database is unreachable', async
   expect(ended).toMatchObject({ status: 1, stdout: '' });
   expect(ended.stderr).toMatch(
     new RegExp(
-      `^The database at 127\\.0\\.0\\.1:${port} cannot be used: connect ECONNREFUSED .*DATABASE_URL.*\\n$`,
+      `^Connecting to the database at 127\\.0\\.0\\.1:${port} failed: connect ECONNREFUSED .*DATABASE_URL.*\\n$`,
     ),
   );
   expect(ended.stderr).not.toContain('secret-word');
@@ -76,7 +76,7 @@ test('exits within the timeout if the database accepts the connection but never 
   const url = `postgres://user@127.0.0.1:${getPort(silentServer)}/gateway`;
   const ended = await serve({ DATABASE_URL: url, DATABASE_TIMEOUT_MS: '200' });
   expect(ended).toMatchObject({ status: 1, stdout: '' });
-  expect(ended.stderr).toMatch(/^The database at 127\.0\.0\.1:\d+ cannot be used: .*timeout.*\n$/);
+  expect(ended.stderr).toMatch(/^Connecting to the database at 127\.0\.0\.1:\d+ failed: .*timeout.*\n$/);
 });
 
 test("exits with PostgreSQL's error if the password or the database name is wrong", async () => {
@@ -87,8 +87,8 @@ test("exits with PostgreSQL's error if the password or the database name is wron
   const [password, name] = await Promise.all(
     [wrong, missing].map(({ href }) => serve({ DATABASE_URL: href })),
   );
-  expect(password?.stderr).toMatch(/cannot be used: password authentication failed for user "\w+"\. /);
+  expect(password?.stderr).toMatch(/failed: password authentication failed for user "\w+"\. /);
   expect(password?.stderr).not.toContain('not-the-password');
-  expect(name?.stderr).toMatch(/cannot be used: database "no_such_database" does not exist\. /);
+  expect(name?.stderr).toMatch(/failed: database "no_such_database" does not exist\. /);
   expect([password?.status, name?.status]).toEqual([1, 1]);
 });

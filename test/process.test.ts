@@ -108,7 +108,7 @@ test('an occupied port exits with a fix and without a Redis warning, and stops t
   expect(ended.status).toBe(1);
   expect(removeLocationNotice(ended.stdout)).toBe('');
   expect(ended.stderr).toBe(
-    `Port ${port} of 127.0.0.1 is taken by another process. Stop that one, or set PORT to another (0 takes a free one).\n`,
+    `Port ${port} of 127.0.0.1 is in use. Stop the process that uses it, or set PORT to another port (0 selects a free one).\n`,
   );
   expect(isDatabaseRunning()).toBe(false);
 });

@@ -94,7 +94,7 @@ test('creates a duplicate within a batch only once', async () => {
   expect(await readRows('twice')).toHaveLength(1);
 });
 
-describe('a conflict fails the whole batch', () => {
+describe('rejects the whole batch on a conflict', () => {
   test('with a stored notification', async () => {
     await publish(gateway, 'all-a', 'task_failed', { id: 'taken', title: 'Other' });
     await publish(gateway, 'all-b', 'task_failed', draft('all-b', { id: 'active' }));

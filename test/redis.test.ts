@@ -10,8 +10,8 @@ import { freePort, hasRedis, startRedis, type TestRedis } from './support/redis.
 import { AUDIENCE, ISSUER, jwks, member } from './support/tokens.ts';
 
 const READS = 3;
-const UNAVAILABLE = 'Redis is away: rate limits are counted in this process alone';
-const AVAILABLE = 'Redis is back: rate limits are shared again';
+const UNAVAILABLE = 'Redis is unreachable; rate limits are counted per process';
+const AVAILABLE = 'Redis is connected again; rate limits are shared';
 /** Far less than if every request waited for a Redis that does not reply. */
 const MAX_MS = 5000;
 const REQUESTS = 50;

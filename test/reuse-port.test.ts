@@ -41,6 +41,6 @@ test.each([
 ])('fails to start on a port in use if %s sets REUSE_PORT', async (_who, one, other) => {
   const first = await start(one);
   await expect(start({ ...other, PORT: getPort(first) }, first)).rejects.toThrow(
-    `Port ${getPort(first)} of 127.0.0.1 is taken by another process. Stop that one, or set PORT to another (0 takes a free one).`,
+    `Port ${getPort(first)} of 127.0.0.1 is in use. Stop the process that uses it, or set PORT to another port (0 selects a free one).`,
   );
 });

@@ -82,11 +82,11 @@ test('re-encrypts credentials of older keys and reports its progress, so that th
 
   expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
   expect(stdout.trim().split('\n')).toEqual([
-    '255 credentials lie under other keys than "new".',
-    '100 encrypted anew, 155 left.',
-    '100 encrypted anew, 55 left.',
-    '55 encrypted anew, 0 left.',
-    'Every credential lies under "new".',
+    'Credentials encrypted with keys other than "new": 255',
+    'Re-encrypted 100, 155 left.',
+    'Re-encrypted 100, 55 left.',
+    'Re-encrypted 55, 0 left.',
+    'All credentials are encrypted with "new".',
   ]);
   expect(await countByKey()).toEqual({ new: 260 });
   expect(
@@ -147,14 +147,14 @@ test('can be killed and run again', async () => {
   await locker.query('begin');
   await locker.query('select from editor_credential where user_id = $1 for update', [formatUser(150)]);
   const first = startProcess(PROGRAM, settings());
-  await first.waitForOutput(/100 encrypted anew, 150 left/);
+  await first.waitForOutput(/Re-encrypted 100, 150 left/);
   await first.stop('SIGKILL');
   await locker.end();
   expect(await countByKey()).toEqual({ new: 100, old: 150 });
 
   const again = await rotate();
   expect(again).toMatchObject({ status: 0, stderr: '' });
-  expect(again.stdout).toMatch(/^150 credentials lie under other keys than "new"\./);
+  expect(again.stdout).toMatch(/^Credentials encrypted with keys other than "new": 150\n/);
   expect(await countByKey()).toEqual({ new: 250 });
 });
 
@@ -173,10 +173,10 @@ test('a missing key exits with status 1, its ID and a fix, and leaves its creden
   const ended = await rotate();
 
   expect(ended.status).toBe(1);
-  expect(ended.stdout).toContain('3 encrypted anew, 2 left.');
+  expect(ended.stdout).toContain('Re-encrypted 3, 2 left.');
   expect(ended.stderr).toBe(
-    '2 credentials are left as they were:\n' +
-      '  2 under "lost", which ENCRYPTION_KEYS does not hold. Add it after the first key, then run this again.\n',
+    'Credentials not re-encrypted: 2\n' +
+      '  2 encrypted with "lost", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n',
   );
   expect(await database.sql(`select * from editor_credential where key_id = 'lost' order by 1`)).toEqual(
     before,
@@ -201,8 +201,8 @@ test('a damaged credential is reported and left unchanged, and does not stop the
   const ended = await rotate();
 
   expect(ended.status).toBe(1);
-  expect(ended.stdout).toContain(`Left as they are, for they do not open: those of ["${broken}"].\n`);
-  expect(ended.stderr).toMatch(/^1 credentials are left as they were:\n {2}1 under "old"\. .*\n$/);
+  expect(ended.stdout).toContain(`Skipped, because decryption failed: users ["${broken}"].\n`);
+  expect(ended.stderr).toMatch(/^Credentials not re-encrypted: 1\n {2}1 encrypted with "old"\. .*\n$/);
   expect(await countByKey()).toEqual({ new: 149, old: 1 });
   const [row] = await database.sql('select ciphertext from editor_credential where user_id = $1', [broken]);
   expect(row).toEqual({ ciphertext: 'eyJ.broken' });

@@ -112,7 +112,10 @@ test('during SHUTDOWN_DELAY_MS it serves requests and closes connections, and a 
   expect((await fetch(`${gateway.address}/healthz`)).status).toBe(200);
 
   await gateway.stop('SIGINT');
-  expect(await ended).toMatchObject({ status: 1, stderr: 'Ended at once: a second signal came.\n' });
+  expect(await ended).toMatchObject({
+    status: 1,
+    stderr: 'Exiting immediately: received a second signal.\n',
+  });
 });
 
 test('aborts a request that exceeds SHUTDOWN_GRACE_MS, cancels its query and logs it', async () => {
@@ -131,9 +134,9 @@ test('aborts a request that exceeds SHUTDOWN_GRACE_MS, cancels its query and log
   expect(lines.map((line) => JSON.parse(line))).toContainEqual(
     expect.objectContaining({
       level: 40,
-      rejected: 1,
+      cut: 1,
       graceMs: 300,
-      msg: 'cut the requests that took too long',
+      msg: 'grace period exceeded; remaining requests were cut off',
     }),
   );
 });
@@ -145,7 +148,10 @@ test('exits a few seconds after the grace even if something else does not stop',
   await waitForSessions(1);
   const ended = await gateway.stop();
   await release();
-  expect(ended).toMatchObject({ status: 1, stderr: 'Ended at once: stopping took longer than 3000 ms.\n' });
+  expect(ended).toMatchObject({
+    status: 1,
+    stderr: 'Exiting immediately: shutdown took longer than 3000 ms.\n',
+  });
 });
 
 test('exits on SIGTERM even if the log has no reader', async () => {

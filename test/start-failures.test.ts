@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { developmentEncryptionKeys } from '../src/auth/development-key.ts';
+import { readDevelopmentEncryptionKeys } from '../src/auth/development-key.ts';
 import { openKeySet } from '../src/auth/key-set.ts';
 import { OperatorError } from '../src/errors/operator-error.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
@@ -22,7 +22,11 @@ test.each(['a-file', 'a-file/below'])('exits with status 1 if DATA_DIR is not a 
   await writeFile(join(folder, 'a-file'), '');
   const path = join(folder, name);
   const ended = await runProcess('src/main.ts', { DATA_DIR: path, PORT: '0', GRAPHIQL: 'false' });
-  expect(ended).toEqual({ status: 1, stdout: '', stderr: `${path} is no folder. Set DATA_DIR to one.\n` });
+  expect(ended).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: `${path} is not a directory. Set DATA_DIR to a directory.\n`,
+  });
 });
 
 test.each(['', 'nonsense', '{}', '{"kty":"OKP"}'])(
@@ -32,7 +36,7 @@ test.each(['', 'nonsense', '{}', '{"kty":"OKP"}'])(
     await writeFile(path, content);
     const opening = openKeySet({ kind: 'development' }, folder);
     await expect(opening).rejects.toThrow(OperatorError);
-    await expect(opening).rejects.toThrow(`${path} does not hold an Ed25519 key. Remove it`);
+    await expect(opening).rejects.toThrow(`${path} does not contain an Ed25519 key. Delete it`);
   },
 );
 
@@ -41,8 +45,8 @@ test.each(['', 'nonsense', 'c2hvcnQ='])(
   async (content) => {
     const path = join(folder, 'encryption-key');
     await writeFile(path, content);
-    const opening = developmentEncryptionKeys(folder);
+    const opening = readDevelopmentEncryptionKeys(folder);
     await expect(opening).rejects.toThrow(OperatorError);
-    await expect(opening).rejects.toThrow(`${path} does not hold 32 bytes in base64. Bring it back`);
+    await expect(opening).rejects.toThrow(`${path} does not contain 32 bytes in base64. Restore it`);
   },
 );

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { listStartLines } from '../src/process/start-lines.ts';
 import { rest } from './support/client.ts';
+import { copyCluster } from './support/cluster.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
 
@@ -15,8 +16,10 @@ let folder: string;
 let gateway: GatewayProcess;
 beforeAll(async () => {
   folder = await makeFolder();
+  const dataDir = join(folder, "alice's data");
+  await copyCluster(dataDir);
   gateway = await startGatewayProcess({
-    DATA_DIR: join(folder, "alice's data"),
+    DATA_DIR: dataDir,
     AUTH_ISSUER: 'http://localhost/?a&b',
     AUTH_ORG_CLAIM: 'organization',
     RATE_LIMIT_READ_PER_MINUTE: '10',

@@ -90,6 +90,18 @@ test(`a user has at most ${PER_USER} subscriptions of any kind; the next one ret
   for (const stream of streams) stream.close();
 });
 
+test("subscriptions to another user's records count against the subscriber's limit", async () => {
+  const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
+  const watching = 'subscription { notificationEvents(userId: "watched") { cursor } }';
+  const open = () => subscribe(gateway, watching, {}, { token });
+  const replies = await Promise.all(Array.from({ length: PER_USER }, open));
+  expect(replies.map(({ status }) => status)).toEqual(Array(PER_USER).fill(200));
+
+  expect((await open()).status).toBe(429);
+  (await subscribeToNotifications(gateway, 'watched')).close();
+  for (const { stream } of replies) stream?.close();
+});
+
 test('MAX_SUBSCRIBERS limits subscriptions of all users, and a disconnected client frees its place', async () => {
   const first = await subscribeWhenFree(limited, 'a');
   const second = await subscribeWhenFree(limited, 'b');

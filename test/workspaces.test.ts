@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ID_RULE } from '../src/values/text.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asMember, putWorkspaces, workspaceInput } from './support/records.ts';
@@ -187,4 +188,38 @@ test('IDs are case-insensitive', async () => {
   await putWorkspaces(gateway, 'cases', [workspaceInput({ id: id.toUpperCase(), updatedAt: at(0) })]);
   await putWorkspaces(gateway, 'cases', [workspaceInput({ id, gitRef: 'later', updatedAt: at(1) })]);
   expect(await list('cases')).toMatchObject([{ id, git_ref: 'later' }]);
+});
+
+test('REST filters by project and statuses, also within a page', async () => {
+  const user = 'filtering';
+  const inputs = [
+    { projectId: 'web-shop', status: 'RUNNING' },
+    { projectId: 'web-shop', status: 'STOPPED' },
+    { projectId: 'web-shop', status: 'ERROR' },
+    { projectId: 'data pipeline/1', status: 'RUNNING' },
+  ].map((input, second) => workspaceInput({ ...input, createdAt: at(second) }));
+  const [running, stopped, failed, other] = await putWorkspaces(gateway, user, inputs);
+
+  const ids = async (search: string) => toIds(await list(user, search));
+  expect(await ids('?project_id=web-shop')).toEqual([failed, stopped, running]);
+  expect(await ids('?project_id=data%20pipeline%2F1')).toEqual([other]);
+  expect(await ids('?status=running')).toEqual([other, running]);
+  expect(await ids('?status=error&status=stopped')).toEqual([failed, stopped]);
+  expect(await ids('?project_id=web-shop&status=running')).toEqual([running]);
+  expect(await ids('?project_id=web-shop&limit=1&offset=1')).toEqual([stopped]);
+  expect(await ids('?project_id=unknown')).toEqual([]);
+});
+
+test.each<[query: string, location: string, message: string, value: unknown]>([
+  ['project_id=', 'query.project_id', ID_RULE.message, ''],
+  ['project_id=%00', 'query.project_id', ID_RULE.message, '\0'],
+  ['project_id=a&project_id=a', 'query.project_id', 'must not be repeated', ['a', 'a']],
+  ['status=RUNNING', 'query.status', `must be one of ${statuses.join(', ')}`, 'RUNNING'],
+])('returns 400 for the filter ?%s', async (query, location, message, value) => {
+  const { status, body } = await rest(gateway, 'GET', `/user/workspaces?${query}`, {
+    token: await member('alice'),
+  });
+
+  expect([status, body.code]).toEqual([400, 'bad_request']);
+  expect(body.errors).toEqual([{ location, message, value }]);
 });

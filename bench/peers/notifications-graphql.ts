@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type {
+  AskUserQuestion,
   PlanRequestedPayload,
   QuestionRequestedPayload,
   TaskResultPayload,
@@ -70,6 +71,7 @@ export const resolvers = {
     plan: ({ input }: PlanRequestedPayload) => input.plan,
   },
   QuestionRequestedPayload: { questions: ({ input }: QuestionRequestedPayload) => input.questions },
+  AskUserQuestion: { questionId: ({ id }: AskUserQuestion) => id },
   TaskResultPayload: { taskStatus: ({ taskStatus }: TaskResultPayload) => taskStatus.toUpperCase() },
 };
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Access, describeAccess } from '../../src/auth/access.ts';
+import { type Binding, listSources } from '../binding.ts';
 import type { Route } from '../route.ts';
 import { toPascalCase } from './error-shapes.ts';
 import { describeErrors, errorCodesByStatus } from './errors.ts';
@@ -16,7 +17,13 @@ export const notModified = {
 };
 
 /** The shapes of a route's bodies by the names that {@link describeOperation} knows them by. */
-export function namedShapes({ field, summary, body, reply }: Route): Readonly<Record<string, z.ZodType>> {
+export function namedShapes({
+  field,
+  summary,
+  bind,
+  body,
+  reply,
+}: Route): Readonly<Record<string, z.ZodType>> {
   const answer =
     reply.name === undefined
       ? reply.shape
@@ -26,7 +33,15 @@ export function namedShapes({ field, summary, body, reply }: Route): Readonly<Re
   return {
     ...(body && { [`${field}.request`]: body }),
     ...(reply.status === 200 && { [`${field}.reply`]: answer }),
+    ...listEnums(bind),
   };
+}
+
+/** The enums of query parameters, which no reply may have. */
+function listEnums(bind: Binding): Record<string, z.ZodType> {
+  const shapes = listSources(bind).flatMap((source) => (source.from === 'query' ? [source.shape] : []));
+  const enums = shapes.filter((shape) => shape instanceof z.ZodEnum);
+  return Object.fromEntries(enums.map((shape) => [`query.${shape.meta()?.id}`, shape]));
 }
 
 /** The Operation object of a route. */

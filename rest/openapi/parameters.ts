@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { idSchema } from '../../src/values/constraints.ts';
 import { listSources, type Source } from '../binding.ts';
 import { pageShapes } from '../query.ts';
@@ -41,6 +42,11 @@ function describeParameter(source: Exclude<Source, { from: 'body' }>): Json {
     case 'path':
       return { name, in: 'path', required: true, description, schema: toSchema(idSchema) };
     case 'query':
-      return { name, in: 'query', description, schema: { type: 'array', items: componentRef(source.shape) } };
+      return { name, in: 'query', description, schema: describeQuery(source.shape) };
   }
+}
+
+function describeQuery(shape: z.ZodEnum | z.ZodString): Json {
+  if (shape instanceof z.ZodEnum) return { type: 'array', items: componentRef(shape) };
+  return toSchema(shape);
 }

@@ -9,10 +9,10 @@ import type { Log } from '../log.ts';
 import { type Readiness, serveHealth, serveReadiness } from './health.ts';
 import { METRICS_PATH, serveMetrics } from './metrics-endpoint.ts';
 
-/** What the process reports about itself, on a port that it shares with no other process. */
+/** A server for health, readiness and metrics, on a port of this process only. */
 export type AdminServer = { address: string; close(): void };
 
-/** Listens where the configuration says; undefined where it says nothing. */
+/** Starts the admin server; returns undefined if none is configured. */
 export async function startAdminServer(
   { admin, metrics }: Pick<Config, 'admin' | 'metrics'>,
   readiness: Readiness,

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
-import { isNeverFetched } from '../auth/first-fetch.ts';
 import type { KeySet } from '../auth/key-set.ts';
+import { isNeverFetched } from '../auth/key-set-prefetch.ts';
 import type { Database } from '../database/database.ts';
-import { pendingMigrations } from '../database/migrate.ts';
+import { findPendingMigrations } from '../database/migrate.ts';
 import { sendText } from '../http/reply.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import type { Log } from '../log.ts';
 
-/** What the readiness of a gateway is read from. */
+/** The parts of a gateway that determine its readiness. */
 export type Readiness = {
   database: Database;
   isStopping(): boolean;
@@ -15,20 +15,20 @@ export type Readiness = {
   keySet: Pick<KeySet, 'age'>;
 };
 
-/** How each part stands: `ok`, or what is the matter. */
+/** The state of each part: `ok` or the problem. */
 type Checks = Record<'process' | 'database' | 'migrations' | 'key_set' | 'live_events', string>;
 
 const OK = 'ok';
 
-/** Answers that the process lives, whatever the state of what it depends on. */
+/** Returns 200 while the process is running, whatever the state of its dependencies. */
 export function serveHealth(response: ServerResponse): void {
-  answer(response, 200, { status: 'ok' });
+  sendStatus(response, 200, { status: 'ok' });
 }
 
 /**
- * Returns 200 if requests should be sent here: the process is not stopping, the database responds and lacks no
- * migration, and there are keys to verify tokens with; otherwise 503. Live events are reported and decide nothing:
- * while they are interrupted everything else is served.
+ * Returns 200 if the gateway can serve requests: the process is not stopping, the database is reachable with all
+ * migrations applied, and the key set was fetched. Otherwise returns 503. The state of live events is only informational,
+ * because all other requests are served while they are interrupted.
  */
 export async function serveReadiness(response: ServerResponse, from: Readiness, log: Log): Promise<void> {
   const checks: Checks = {
@@ -39,22 +39,22 @@ export async function serveReadiness(response: ServerResponse, from: Readiness, 
   };
   const { live_events: _, ...required } = checks;
   const isReady = Object.values(required).every((state) => state === OK);
-  answer(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not_ready', checks });
+  sendStatus(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not_ready', checks });
 }
 
-/** The pool bounds every wait, so this answers in bounded time. */
+/** Checks the database. The pool's timeout limits how long this takes. */
 async function checkDatabase(database: Database, log: Log): Promise<Pick<Checks, 'database' | 'migrations'>> {
   try {
-    const pending = await pendingMigrations(database);
+    const pending = await findPendingMigrations(database);
     const migrations = pending.length === 0 ? OK : `${pending.join(', ')} not applied: npm run migrate`;
     return { database: OK, migrations };
   } catch (error) {
-    log.warn({ err: error }, 'not ready');
-    return { database: 'does not answer', migrations: 'unknown' };
+    log.warn({ err: error }, 'readiness check failed');
+    return { database: 'unreachable', migrations: 'unknown' };
   }
 }
 
-function answer(response: ServerResponse, status: number, body: object): void {
+function sendStatus(response: ServerResponse, status: number, body: object): void {
   response.setHeader('Cache-Control', 'no-store');
   sendText(response, status, 'application/json', JSON.stringify(body));
 }

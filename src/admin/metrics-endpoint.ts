@@ -3,12 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import { UnauthenticatedError } from '../errors/gateway-errors.ts';
 
-/** The address of the metrics. */
+/** The path of the metrics. */
 export const METRICS_PATH = '/metrics';
 
 /**
- * Answers the metrics in the text format of Prometheus.
- * @throws {UnauthenticatedError} where a token is configured and the request does not carry it
+ * Sends the metrics in the Prometheus text format.
+ * @throws {UnauthenticatedError} if a token is configured and the request lacks it
  */
 export async function serveMetrics(
   request: IncomingMessage,
@@ -29,7 +29,7 @@ export async function serveMetrics(
 function checkToken({ headers: { authorization } }: IncomingMessage, token: KeyObject): void {
   const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
   if (given === undefined) throw new UnauthenticatedError(false, 'no bearer token for the metrics');
-  // Digests are of one length, and take one time to compare.
+  // Comparing digests of equal length takes constant time.
   if (!timingSafeEqual(digest(given), digest(token.export()))) {
     throw new UnauthenticatedError(true, 'not the token of METRICS_TOKEN');
   }

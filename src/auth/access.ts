@@ -9,37 +9,37 @@ import { anonymous, type Scope, type Viewer } from './viewer.ts';
 /** A rate limit's bucket. Platform operations have their own. */
 export type Bucket = 'reads' | 'writes' | 'platform';
 
-/** What a root field requires of its caller, and the rate limit that it counts against. */
+/** The permissions that a root field requires, and the rate limit that it counts against. */
 export type Access = {
   readonly scope: Scope;
   /** Whether the caller must belong to an organization. */
   readonly membership: boolean;
-  /** The scope that naming another user in `userId` needs instead of `scope`. */
+  /** The scope required instead of `scope` if `userId` is another user's. */
   readonly otherUserScope?: Scope;
   readonly bucket: Bucket;
-  /** How many points a call costs, by its arguments; 1 unless declared. */
+  /** The points that a call costs, computed from its arguments. Defaults to 1. */
   readonly points?: (args: Readonly<Record<string, unknown>>) => number;
 };
 
-/** Reading one's own account, or with `platform:read` another user's. */
+/** Access to read one's own account, or another user's with `platform:read`. */
 export const accountRead: Access = {
   scope: 'account:read',
   membership: false,
   otherUserScope: 'platform:read',
   bucket: 'reads',
 };
-/** Changing one's own account. */
+/** Access to change one's own account. */
 export const accountWrite: Access = { scope: 'account:write', membership: false, bucket: 'writes' };
-/** Reading what only members of an organization have. */
+/** Access to read data that only members of an organization have. */
 export const memberRead: Access = { ...accountRead, membership: true };
-/** Changing what only members of an organization have. */
+/** Access to change data that only members of an organization have. */
 export const memberWrite: Access = { ...accountWrite, membership: true };
-/** The platform's own services. */
+/** Access for services of the platform. */
 export function platform(scope: Extract<Scope, `platform:${string}`>): Access {
   return { scope, membership: false, bucket: 'platform' };
 }
 
-/** Describes what an operation requires, in Markdown; `takesUser` where its caller may name another user. */
+/** Describes required permissions in Markdown. Set `takesUser` if the operation has a `userId` argument. */
 export function describeAccess({ scope, membership, otherUserScope }: Access, takesUser = false): string {
   const other = takesUser && otherUserScope ? `; with \`userId\` of another user, \`${otherUserScope}\`` : '';
   const member = membership ? ' Requires membership in an organization.' : '';
@@ -47,8 +47,8 @@ export function describeAccess({ scope, membership, otherUserScope }: Access, ta
 }
 
 /**
- * What a root field declares.
- * @throws {Error} where it declares nothing; such a schema is not served
+ * Returns the access that a root field declares.
+ * @throws {Error} if it declares none
  */
 export function requireAccess(name: string, extensions: { access?: Access } | null | undefined): Access {
   if (extensions?.access === undefined) throw new Error(`The root field "${name}" declares no access.`);
@@ -56,8 +56,8 @@ export function requireAccess(name: string, extensions: { access?: Access } | nu
 }
 
 /**
- * Why a viewer may not ask for a field; undefined if they may. `args` is undefined while the arguments are unknown. A
- * missing scope comes before a missing membership.
+ * Returns why a viewer may not select a field; undefined if they may. `args` is undefined while the arguments are
+ * unknown. A missing scope is reported before a missing membership.
  */
 export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): GatewayError | undefined {
   if (viewer === anonymous) return new UnauthenticatedError(false, 'introspection alone needs no token');

@@ -9,7 +9,7 @@ import { hasRepeatedMembers } from './repeated-members.ts';
 import { createTokenCache, type TokenCache } from './token-cache.ts';
 import { parseScopes, type Viewer } from './viewer.ts';
 
-/** What a token is held against. */
+/** The requirements that a token is verified against. */
 export type TokenRules = {
   keySet: KeySet;
   issuer: string | null;
@@ -17,27 +17,27 @@ export type TokenRules = {
   orgClaim: string;
 };
 
-/** Tells who sent a request. */
+/** Identifies the viewer who sent a request. */
 export type Authenticate = (request: IncomingMessage) => Promise<Viewer>;
 
 const ALGORITHMS = ['EdDSA', 'ES256', 'RS256', 'PS256'];
 const CLOCK_TOLERANCE_SECONDS = 5;
 
-/** Authentication by the `Authorization` header (RFC 6750, section 2.1), and by nothing else. */
+/** Creates authentication by the `Authorization` header (RFC 6750, section 2.1). Other methods are not supported. */
 export function createAuthenticate(tokens: TokenCache): Authenticate {
-  return async (request) => tokens.verify(bearerToken(request));
+  return async (request) => tokens.verify(readBearerToken(request));
 }
 
-/** Tokens that are held against the rules. */
-export function openTokens(rules: TokenRules): TokenCache {
+/** Creates a caching verifier of tokens. */
+export function createTokenVerifier(rules: TokenRules): TokenCache {
   return createTokenCache((token) => verifyToken(rules, token));
 }
 
 /**
- * The token of a request.
- * @throws {UnauthenticatedError} where there is none, two headers, or another scheme, which is no token of ours
+ * Reads the token of a request.
+ * @throws {UnauthenticatedError} for a missing or repeated header, another scheme, or a malformed token
  */
-function bearerToken(request: IncomingMessage): string {
+function readBearerToken(request: IncomingMessage): string {
   const [header, ...others] = request.headersDistinct.authorization ?? [];
   if (header === undefined) throw new UnauthenticatedError(false, 'no Authorization header');
   if (others.length > 0) throw new UnauthenticatedError(true, 'more than one Authorization header');
@@ -57,8 +57,8 @@ const Organization = z.union([z.string().min(1), z.array(z.string().min(1)).min(
 
 /**
  * Verifies a token (RFC 7515, RFC 7519) and reads its claims.
- * @throws {UnauthenticatedError} whatever check fails; its reason says which
- * @throws {InternalError} where the key set cannot be had
+ * @throws {UnauthenticatedError} if a check fails; `reason` names the check
+ * @throws {InternalError} if the key set is unavailable
  */
 async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
   try {
@@ -71,9 +71,9 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
       ...(rules.audience !== null && { audience: rules.audience }),
     });
     if ('b64' in protectedHeader)
-      throw new UnauthenticatedError(true, 'b64 has no place in a JWT (RFC 7797, section 7)');
+      throw new UnauthenticatedError(true, 'b64 is not allowed in a JWT (RFC 7797, section 7)');
     if (token.split('.', 2).some((part) => hasRepeatedMembers(Buffer.from(part, 'base64url').toString()))) {
-      throw new UnauthenticatedError(true, 'a member is named twice');
+      throw new UnauthenticatedError(true, 'a member is repeated');
     }
     const claims = Claims.parse(payload);
     return {
@@ -92,7 +92,7 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
   }
 }
 
-/** Which check failed, in words without the token's: the causes of jose's errors quote parts of it. */
+/** Describes the failed check without quoting the token, as the causes of jose's errors do. */
 function describeReason(error: errors.JOSEError | z.ZodError): string {
   if (error instanceof errors.JOSEError) return `${error.code}: ${error.message}`;
   return error.issues.map(({ path, code }) => `claim "${path.join('.')}": ${code}`).join(', ');

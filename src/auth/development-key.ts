@@ -17,17 +17,17 @@ import { OperatorError } from '../errors/operator-error.ts';
 const ALGORITHM = 'EdDSA';
 
 /**
- * The public half of the development signing key, as a key set. The key is made at first use.
- * @throws {OperatorError} where its file holds something else
+ * Returns the public half of the development signing key as a key set. Generates the key at first use.
+ * @throws {OperatorError} if the key file is invalid
  */
-export async function developmentPublicKeys(dataDir: string): Promise<JSONWebKeySet> {
-  const { d: _private, ...publicKey } = await signingKey(dataDir);
+export async function readDevelopmentPublicKeys(dataDir: string): Promise<JSONWebKeySet> {
+  const { d: _private, ...publicKey } = await readSigningKey(dataDir);
   return { keys: [publicKey] };
 }
 
 /**
- * Signs a token with the development key (RFC 7519) that the gateway of these settings takes. The key is made at first
- * use, which is reported with its path.
+ * Signs a token (RFC 7519) with the development key. Generates the key at first use and passes its path to `onNewKey`.
+ * @throws {OperatorError} if the key file is invalid
  */
 export async function signDevelopmentToken(
   { dataDir, issuer, audience }: Pick<Config, 'dataDir' | 'issuer' | 'audience'>,
@@ -35,7 +35,7 @@ export async function signDevelopmentToken(
   lifetimeSeconds: number,
   onNewKey?: (path: string) => void,
 ): Promise<string> {
-  const jwk = await signingKey(dataDir, onNewKey);
+  const jwk = await readSigningKey(dataDir, onNewKey);
   const now = Math.floor(Date.now() / 1000);
   const registered = {
     iat: now,
@@ -49,17 +49,17 @@ export async function signDevelopmentToken(
 }
 
 /**
- * The development encryption key, made at first use.
- * @throws {OperatorError} where its file holds something else
+ * Returns the development encryption key. Generates it at first use.
+ * @throws {OperatorError} if the key file is invalid
  */
-export async function developmentEncryptionKeys(dataDir: string): Promise<EncryptionKeys> {
+export async function readDevelopmentEncryptionKeys(dataDir: string): Promise<EncryptionKeys> {
   const path = join(dataDir, 'encryption-key');
-  const text = await readOrMake(path, async () => randomBytes(32).toString('base64'));
+  const text = await readOrCreate(path, async () => randomBytes(32).toString('base64'));
   const key = Buffer.from(text, 'base64');
   if (key.length !== 32) {
     throw new OperatorError(
-      `${path} does not hold 32 bytes in base64. Bring it back from a backup, or remove it to have a new key made: ` +
-        'stored editor credentials cannot be read then.',
+      `${path} does not contain 32 bytes in base64. Restore it from a backup, or delete it to generate a new key; ` +
+        'stored editor credentials then become unreadable.',
     );
   }
   return new Map([['development', createSecretKey(key)]]);
@@ -73,39 +73,42 @@ const SigningKey = z.object({
   kid: z.string(),
 });
 
-async function signingKey(
+async function readSigningKey(
   dataDir: string,
   onNewKey?: (path: string) => void,
 ): Promise<z.output<typeof SigningKey>> {
   const path = join(dataDir, 'signing-key.json');
-  const make = async () => {
+  const generate = async () => {
     const { privateKey } = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true });
     const jwk = await exportJWK(privateKey);
     return JSON.stringify({ ...jwk, kid: await calculateJwkThumbprint(jwk) });
   };
-  const text = await readOrMake(path, make, onNewKey);
+  const text = await readOrCreate(path, generate, onNewKey);
   try {
     return SigningKey.parse(JSON.parse(text));
   } catch (error) {
     throw new OperatorError(
-      `${path} does not hold an Ed25519 key. Remove it to have a new one made: earlier tokens do not hold then.`,
+      `${path} does not contain an Ed25519 key. Delete it to generate a new one; earlier tokens then become invalid.`,
       { cause: error },
     );
   }
 }
 
-/** Reads a file, or makes it whole for its owner alone; of two makers at once the first one's content stays. */
-async function readOrMake(
+/**
+ * Reads a file, or creates it readable by its owner only. If several processes create it at once, all read the content
+ * of the first.
+ */
+async function readOrCreate(
   path: string,
-  make: () => Promise<string>,
-  onMake?: (path: string) => void,
+  generate: () => Promise<string>,
+  onCreate?: (path: string) => void,
 ): Promise<string> {
   if (!existsSync(path)) {
     await mkdir(dirname(path), { recursive: true });
     const draft = `${path}.${randomUUID()}`;
-    await writeFile(draft, await make(), { mode: 0o600 });
+    await writeFile(draft, await generate(), { mode: 0o600 });
     await link(draft, path).then(
-      () => onMake?.(path),
+      () => onCreate?.(path),
       (error: NodeJS.ErrnoException) => {
         if (error.code !== 'EEXIST') throw error;
       },

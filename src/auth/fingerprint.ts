@@ -1,16 +1,16 @@
 import { createPublicKey, hash, KeyObject } from 'node:crypto';
 import type { JSONWebKeySet, JWK } from 'jose';
 
-/** The same for the same public key, however its key set writes it. */
+/** Returns the fingerprint of a public key, which does not depend on how a key set represents it. */
 export function fingerprint(key: CryptoKey): string {
-  const fingerprint = known.get(key) ?? fingerprint256(KeyObject.from(key));
-  known.set(key, fingerprint);
+  const fingerprint = cached.get(key) ?? fingerprint256(KeyObject.from(key));
+  cached.set(key, fingerprint);
   return fingerprint;
 }
 
-const known = new WeakMap<CryptoKey, string>();
+const cached = new WeakMap<CryptoKey, string>();
 
-/** The fingerprints of the keys of a set; those that Node.js cannot read have signed nothing either. */
+/** Returns the fingerprints of the keys of a set. Keys that Node.js cannot read are skipped: no token verifies with them. */
 export function fingerprintsIn({ keys }: JSONWebKeySet): ReadonlySet<string> {
   return new Set(keys.flatMap((key) => fingerprintOfJwk(key) ?? []));
 }

@@ -2,47 +2,53 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import { z } from 'zod';
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
-import { developmentPublicKeys } from './development-key.ts';
+import { readDevelopmentPublicKeys } from './development-key.ts';
 import { fingerprintsIn } from './fingerprint.ts';
 
-/** Finds the public key for a token's header; rejects with a jose error where none fits. */
+/** Finds the public key for a token's header. Rejects with a jose error if none matches. */
 export type KeySet = JWTVerifyGetKey<CryptoKey> & {
-  /** Seconds since the keys were fetched; undefined where they never were, and for keys that are not fetched. */
+  /** Seconds since the last successful fetch; undefined before it. Only remote key sets have it. */
   age?(): number | undefined;
-  /** Fetches the keys unless that was tried just now, and returns the last failure. Never rejects. */
+  /** Fetches the keys, at most once per {@link COOLDOWN_MS}. Returns the last failure; never rejects. */
   fetch?(): Promise<unknown>;
-  /** Fingerprints of the keys of the set, fetched again if they are old; undefined for keys that are not fetched. */
+  /** Returns the fingerprints of the current keys, fetching them again if they are old. */
   fingerprints?(): Promise<ReadonlySet<string>>;
 };
 
-/** The key set of the configuration (RFC 7517). */
+/** Opens the configured key set (RFC 7517). */
 export async function openKeySet(source: KeySetSource, dataDir: string): Promise<KeySet> {
   switch (source.kind) {
     case 'remote':
-      return remoteKeySet(source.url);
+      return createRemoteKeySet(source.url);
     case 'local':
       return createLocalJWKSet(source.jwks);
     case 'development':
-      return createLocalJWKSet(await developmentPublicKeys(dataDir));
+      return createLocalJWKSet(await readDevelopmentPublicKeys(dataDir));
   }
 }
 
-/** A set of this age is fetched anew in the background. */
+/** A key set older than this is fetched again in the background. */
 const REFRESH_MS = 30_000;
 
-/** A set of this age is fetched anew before it is used, unless its address failed of late: a key that left it is soon gone. */
+/**
+ * A key set older than this is fetched again before it is used, so that removed keys stop working. If fetching failed
+ * recently, the old keys remain in use.
+ */
 export const STALE_MS = 50_000;
 
-/** Between two fetches, whatever tokens ask for: nobody can make the gateway fetch at will. */
+/** Minimum time between two fetches, so that tokens with unknown keys cannot cause more. */
 export const COOLDOWN_MS = 5000;
 
 const FETCH_TIMEOUT_MS = 5000;
 
-/** Far more than any issuer publishes. */
+/** Real key sets are much smaller. */
 const MAX_BYTES = 1_048_576;
 
-/** A fetched key set. The keys that it has go on holding while its address is slow, away or answers nonsense. */
-function remoteKeySet(url: URL): KeySet {
+/**
+ * Creates a key set that is fetched from a URL. While the URL is slow, unreachable or returns invalid data, the last
+ * keys remain valid.
+ */
+function createRemoteKeySet(url: URL): KeySet {
   let keys: KeySet | undefined;
   let fingerprints: ReadonlySet<string> = new Set();
   let fetchedAt = Number.NEGATIVE_INFINITY;
@@ -53,9 +59,9 @@ function remoteKeySet(url: URL): KeySet {
 
   const find: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
     const age = Date.now() - fetchedAt;
-    if (keys === undefined || (age > STALE_MS && !isAway())) await refresh();
+    if (keys === undefined || (age > STALE_MS && !hasFailedRecently())) await refresh();
     else if (age > REFRESH_MS) void refresh();
-    // Not the caller's fault, so never a 401.
+    // The token may be valid, so this must not be a 401.
     if (keys === undefined) throw new InternalError(failure);
     try {
       return await keys(header, token);
@@ -77,12 +83,12 @@ function remoteKeySet(url: URL): KeySet {
     },
   });
 
-  /** Whether the address failed of late: then nobody waits for it, it is asked in the background. */
-  function isAway(): boolean {
+  /** Whether fetching failed recently; requests then do not wait for the next attempt. */
+  function hasFailedRecently(): boolean {
     return Date.now() - failedAt < STALE_MS;
   }
 
-  /** Fetches the set unless it was tried just now; of many at once there is one fetch. Never rejects. */
+  /** Fetches the key set, at most once per {@link COOLDOWN_MS}. Concurrent calls share one fetch. Never rejects. */
   async function refresh(): Promise<void> {
     if (pending === undefined && Date.now() - triedAt < COOLDOWN_MS) return;
     pending ??= replaceKeys().finally(() => {
@@ -106,10 +112,10 @@ function remoteKeySet(url: URL): KeySet {
   }
 }
 
-/** Keys of a kind that nobody can use are skipped when one is looked for (RFC 7517, section 5). */
+/** Accepts any kind of key: unsupported ones are ignored when a key is looked up (RFC 7517, section 5). */
 const FetchedKeys = z.looseObject({ keys: z.array(z.looseObject({})) });
 
-/** @throws {Error} for anything but a reply of 200 with a key set of a bounded size, in bounded time */
+/** @throws {Error} if the reply is late, too large, not 200 or not a key set */
 async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
   const response = await fetch(url, {
     headers: { Accept: 'application/json, application/jwk-set+json' },
@@ -118,7 +124,7 @@ async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
   });
   if (response.status !== 200) {
     await response.body?.cancel();
-    throw new Error(`The key set was answered with ${response.status}.`);
+    throw new Error(`Fetching the key set returned status ${response.status}.`);
   }
   let size = 0;
   const chunks: Uint8Array[] = [];

@@ -1,6 +1,6 @@
 /**
- * Whether an object in a JSON text names a member twice. Parsers differ in which of the two they take, so a token
- * could mean one thing to its issuer and another to us (RFC 7519, section 4).
+ * Whether any object in a JSON text repeats a member. Parsers differ in which value they use, so issuer and gateway
+ * could read different claims (RFC 7519, section 4).
  */
 export function hasRepeatedMembers(json: string): boolean {
   const open: (Set<string> | null)[] = [];

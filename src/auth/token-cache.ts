@@ -5,21 +5,21 @@ import type { Viewer } from './viewer.ts';
 
 const MAX_TOKENS = 10_000;
 
-/** A key that left its set is out of use within this time, for cached tokens too. */
-const WITHDRAWN_WITHIN_MS = 60_000;
+/** Tokens of a key that is removed from its key set are rejected within this time, cached ones included. */
+const MAX_REVOCATION_MS = 60_000;
 
 /** How long a verified token is accepted without verifying it again. */
-const CACHED_MS = WITHDRAWN_WITHIN_MS - STALE_MS;
+const TTL_MS = MAX_REVOCATION_MS - STALE_MS;
 
 /** Verifies a token. */
 type Verify = (token: string) => Promise<Viewer>;
 
-/** Verifies tokens, and caches the result. */
+/** Verifies tokens and caches the results. */
 export type TokenCache = { verify: Verify; readonly size: number };
 
 /**
- * Caches the viewer of a verified token, for a short time and never past its expiry. The key is the token's hash, so
- * that no token stays in memory; rejected ones are not cached.
+ * Caches the viewers of verified tokens, at most until the token expires. Keys are hashes, so that no token stays in
+ * memory. Rejected tokens are not cached.
  */
 export function createTokenCache(verify: Verify): TokenCache {
   const cache = new LRUCache<string, { viewer: Viewer; until: number }>({ max: MAX_TOKENS });
@@ -32,7 +32,7 @@ export function createTokenCache(verify: Verify): TokenCache {
       const cached = cache.get(key);
       if (cached !== undefined && Date.now() < cached.until) return cached.viewer;
       const viewer = await verify(token);
-      cache.set(key, { viewer, until: Math.min(viewer.expiresAt, Date.now() + CACHED_MS) });
+      cache.set(key, { viewer, until: Math.min(viewer.expiresAt, Date.now() + TTL_MS) });
       return viewer;
     },
   };

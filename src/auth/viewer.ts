@@ -1,4 +1,4 @@
-/** Everything a token can name in its `scope` claim (RFC 9068, section 2.2.3.1). */
+/** The scopes of the `scope` claim (RFC 9068, section 2.2.3.1). */
 export const scopes = [
   'account:read',
   'account:write',
@@ -8,20 +8,20 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** Who calls, as far as the token says. */
+/** The authenticated caller. */
 export type Viewer = {
-  /** The token's `sub`: the user whose account this is. */
+  /** The token's `sub`: the user whose account is accessed. */
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Whether the token names an organization. */
   readonly isMember: boolean;
-  /** When the token expires, in milliseconds since 1970. */
+  /** The expiry of the token, in milliseconds since 1970. */
   readonly expiresAt: number;
   /** The fingerprint of the key that signed the token. */
   readonly signedBy: string;
 };
 
-/** Nobody: what introspection without a token runs as. It may do nothing. */
+/** The viewer of introspection without a token. Has no permissions. */
 export const anonymous: Viewer = {
   userId: '',
   scopes: new Set(),
@@ -31,8 +31,8 @@ export const anonymous: Viewer = {
 };
 
 /**
- * The scopes of a token. Without the claim it has its user's full account access and nothing more;
- * `account:write` includes `account:read`; words unknown to us allow nothing.
+ * Parses the `scope` claim. Without it, a token has full access to its user's account only. `account:write` includes
+ * `account:read`. Unknown scopes are ignored.
  */
 export function parseScopes(claim: string | undefined): ReadonlySet<Scope> {
   if (claim === undefined) return new Set<Scope>(['account:read', 'account:write']);

@@ -7,9 +7,9 @@ import { formatGatewayAddress } from './gateway-address.ts';
 import { runCommand, UsageError } from './run.ts';
 
 const POLL_MS = 100;
-const REPLY_MS = 5000;
+const REQUEST_TIMEOUT_MS = 5000;
 
-/** Waits until the gateway with these settings is ready, so that a rolling restart continues only then. */
+/** Waits until the gateway with these settings is ready. A rolling restart runs it before it restarts the next process. */
 runCommand('node src/commands/await-ready.ts [--pid PID] [--seconds 60]', async () => {
   const { pid, seconds } = parseArgs({
     options: { pid: { type: 'string' }, seconds: { type: 'string', default: '60' } },
@@ -19,7 +19,7 @@ runCommand('node src/commands/await-ready.ts [--pid PID] [--seconds 60]', async 
   const config = readConfig();
   if (config.reusePort && config.admin === null) {
     throw new OperatorError(
-      'With REUSE_PORT=true any process may reply on PORT. Set ADMIN_PORT for each process.',
+      'With REUSE_PORT=true, any process may receive the request. Set ADMIN_PORT for each process.',
     );
   }
   const url = `${formatGatewayAddress(config.admin ?? config)}/readyz`;
@@ -35,10 +35,10 @@ runCommand('node src/commands/await-ready.ts [--pid PID] [--seconds 60]', async 
   }
 });
 
-/** Why the gateway is not ready; undefined if it is. */
+/** Returns why the gateway is not ready; undefined if it is. */
 async function readState(url: string): Promise<string | undefined> {
   try {
-    const reply = await fetch(url, { signal: AbortSignal.timeout(REPLY_MS) });
+    const reply = await fetch(url, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
     const text = await reply.text();
     return reply.ok ? undefined : text;
   } catch {

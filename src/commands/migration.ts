@@ -5,16 +5,18 @@ import { type Database, migrationsFolder, openDatabase } from '../database/datab
 import { requireMigrations } from '../database/migrate.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { startDatabaseServer } from '../postgres/start-postgres.ts';
-import { runCommand, say, UsageError } from './run.ts';
+import { printLine, runCommand, UsageError } from './run.ts';
 
-/** Writes a migration that takes the database to what the entities describe. The database is only read. */
+/** Writes a migration from the difference between the database and the entities. Does not change the database. */
 runCommand('npm run -s migration -- NAME', async () => {
   const [name, ...others] = parseArgs({ allowPositionals: true }).positionals;
   if (name === undefined || others.length > 0 || !/^[a-z][a-z\d_]*$/.test(name)) {
-    throw new UsageError('NAME says what changes, in small letters, digits and underscores: add_favorites');
+    throw new UsageError(
+      'NAME must describe the change in lower-case letters, digits and underscores: add_favorites',
+    );
   }
   const config = readConfig();
-  const server = await startDatabaseServer(config, 'command', say);
+  const server = await startDatabaseServer(config, 'command', printLine);
   const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
   try {
     await write(database, name);
@@ -27,6 +29,7 @@ runCommand('npm run -s migration -- NAME', async () => {
 async function write(database: Database, name: string): Promise<void> {
   await requireMigrations(database);
   const { fileName, diff } = await database.orm.migrator.create(undefined, false, false, name);
-  if (diff.up.length === 0) throw new OperatorError('The database is what the entities describe already.');
-  say(`Wrote ${relative('.', migrationsFolder)}/${fileName}. Read it, then run: npm run migrate`);
+  if (diff.up.length === 0)
+    throw new OperatorError('The database already matches the entities; there is nothing to migrate.');
+  printLine(`Wrote ${relative('.', migrationsFolder)}/${fileName}. Review it, then run: npm run migrate`);
 }

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { createOpenApiDocument } from '../../rest/openapi/document.ts';
 import { assembleSchema } from '../schema.ts';
 
-/** The text of `rest/openapi.json`: the document of a gateway at its default address. */
+/** Returns the content of `rest/openapi.json`: the document of a gateway at its default address. */
 export function printOpenApi(): string {
   return `${JSON.stringify(createOpenApiDocument(assembleSchema(), 'http://127.0.0.1:4000'), null, 2)}\n`;
 }

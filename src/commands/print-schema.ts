@@ -4,12 +4,12 @@ import { assembleSchema } from '../schema.ts';
 
 const schema = assembleSchema();
 
-/** The text of `schema.graphql`: the schema with its directives and the default rate limits. */
+/** Returns the content of `schema.graphql`: the schema with directives and default rate limits. */
 export function printSchema(): string {
   return `${printSchemaWithDirectives(schema)}\n`;
 }
 
-/** The text of `rest/root-field.ts`: the root fields that a REST route may run, as a type. */
+/** Returns the content of `rest/root-field.ts`: the type of root fields that REST routes can name. */
 export function printRootField(): string {
   const roots = [schema.getQueryType(), schema.getMutationType()];
   const names = roots.flatMap((root) => Object.keys(root?.getFields() ?? {}));

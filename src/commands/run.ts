@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { describeFailure } from '../errors/operator-error.ts';
 
-/** A command called in a way that it does not understand. */
+/** Invalid arguments of a command. */
 export class UsageError extends Error {}
 
-/** Runs a command; what its user can mend is told in words, with exit status 1. */
+/** Runs a command. Errors that the operator can fix are printed without a stack. Every error sets exit status 1. */
 export function runCommand(usage: string, command: () => Promise<void>): void {
   command().catch((error: unknown) => {
     process.exitCode = 1;
@@ -13,15 +13,15 @@ export function runCommand(usage: string, command: () => Promise<void>): void {
   });
 }
 
-/** Tells the user of a command. */
-export function say(line: string): void {
+/** Prints a line. */
+export function printLine(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** Reports that a token is signed with a key that no running gateway has. */
+/** Warns that a signing key was generated, which a gateway with another DATA_DIR does not have. */
 export function warnOfNewKey(path: string): void {
   process.stderr.write(
-    `Made a new signing key: ${resolve(path)}. A gateway that runs with another DATA_DIR rejects its tokens.\n`,
+    `Generated a new signing key: ${resolve(path)}. A gateway with another DATA_DIR rejects its tokens.\n`,
   );
 }
 

@@ -1,6 +1,6 @@
 /*
- * Believable records of one user: every kind and every status of notification, workspaces of several projects in
- * every status. Ids and texts are fixed, so that seeding again adds nothing and documents can show the replies.
+ * Realistic records of one user: notifications of every kind and status, workspaces of several projects in every status.
+ * They are fixed, so that seeding again adds nothing and the documentation can show replies.
  */
 
 const shop = {
@@ -62,7 +62,7 @@ const answered = {
   },
 };
 
-type Fate = 'stays' | 'is resolved' | 'is dismissed';
+type Outcome = 'active' | 'resolved' | 'dismissed';
 
 type SeedNotification = {
   id: string;
@@ -72,10 +72,10 @@ type SeedNotification = {
   payload: object;
   previewText?: string;
   prUrl?: string;
-  fate: Fate;
+  outcome: Outcome;
 };
 
-/** Notifications in the order in which they happen. */
+/** Notifications in chronological order. */
 export const notifications: readonly SeedNotification[] = [
   {
     id: 'seed-01',
@@ -83,7 +83,7 @@ export const notifications: readonly SeedNotification[] = [
     title: 'Plan for the cart',
     project: shop,
     payload: plan,
-    fate: 'is dismissed',
+    outcome: 'dismissed',
   },
   {
     id: 'seed-02',
@@ -91,7 +91,7 @@ export const notifications: readonly SeedNotification[] = [
     title: 'Plan for the new tax',
     project: billing,
     payload: plan,
-    fate: 'is resolved',
+    outcome: 'resolved',
   },
   {
     id: 'seed-03',
@@ -99,7 +99,7 @@ export const notifications: readonly SeedNotification[] = [
     title: 'A question about taxes',
     project: billing,
     payload: question,
-    fate: 'is resolved',
+    outcome: 'resolved',
   },
   {
     id: 'seed-04',
@@ -107,7 +107,7 @@ export const notifications: readonly SeedNotification[] = [
     title: 'A question about search',
     project: shop,
     payload: question,
-    fate: 'is dismissed',
+    outcome: 'dismissed',
   },
   {
     id: 'seed-05',
@@ -115,7 +115,7 @@ export const notifications: readonly SeedNotification[] = [
     title: 'The import failed',
     project: pipeline,
     payload: failed,
-    fate: 'is resolved',
+    outcome: 'resolved',
   },
   {
     id: 'seed-06',
@@ -123,7 +123,7 @@ export const notifications: readonly SeedNotification[] = [
     title: 'The export failed',
     project: pipeline,
     payload: failed,
-    fate: 'is dismissed',
+    outcome: 'dismissed',
   },
   {
     id: 'seed-07',
@@ -131,7 +131,7 @@ export const notifications: readonly SeedNotification[] = [
     title: 'The schema is ready',
     project: pipeline,
     payload: answered,
-    fate: 'is resolved',
+    outcome: 'resolved',
   },
   {
     id: 'seed-08',
@@ -139,7 +139,7 @@ export const notifications: readonly SeedNotification[] = [
     title: 'The logos are replaced',
     project: shop,
     payload: answered,
-    fate: 'is dismissed',
+    outcome: 'dismissed',
   },
   {
     id: 'seed-09',
@@ -149,7 +149,7 @@ export const notifications: readonly SeedNotification[] = [
     payload: failed,
     previewText: 'The tests ran out of memory twice.',
     prUrl: 'https://git.example.com/acme/web-shop/pulls/214',
-    fate: 'stays',
+    outcome: 'active',
   },
   {
     id: 'seed-10',
@@ -158,7 +158,7 @@ export const notifications: readonly SeedNotification[] = [
     project: billing,
     payload: answered,
     previewText: 'The migration is written and tested.',
-    fate: 'stays',
+    outcome: 'active',
   },
   {
     id: 'seed-11',
@@ -166,7 +166,7 @@ export const notifications: readonly SeedNotification[] = [
     title: 'How shall amounts be rounded?',
     project: billing,
     payload: question,
-    fate: 'stays',
+    outcome: 'active',
   },
   {
     id: 'seed-12',
@@ -174,14 +174,14 @@ export const notifications: readonly SeedNotification[] = [
     title: 'Approve the plan for the cart',
     project: shop,
     payload: plan,
-    fate: 'stays',
+    outcome: 'active',
   },
 ];
 
 const small = { cpuKind: 'shared', cpus: 2, memoryMb: 4096, volumeSizeGb: 20 };
 const large = { cpuKind: 'dedicated', cpus: 16, memoryMb: 65_536, volumeSizeGb: 500, gpuKind: 'l4' };
 
-/** Workspaces, a status each. */
+/** One workspace per status. */
 export const workspaces: readonly object[] = [
   {
     id: '5f0c2f0e-0000-4000-8000-000000000001',

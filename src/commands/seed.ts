@@ -7,23 +7,21 @@ import { formatGatewayAddress } from './gateway-address.ts';
 import { runCommand, UsageError, warnOfNewKey } from './run.ts';
 import { notifications, workspaces } from './seed-records.ts';
 
-const TOKEN_SECONDS = 300;
+const TOKEN_LIFETIME_SECONDS = 300;
 
-/** Fills in one user's records over HTTP, through the platform operations of the running gateway. */
+/** Creates example records of one user through the API of a running gateway. */
 runCommand('npm run -s seed -- --user USER', async () => {
   const { user } = parseArgs({ options: { user: { type: 'string' } } }).values;
   if (user === undefined || !isId(user))
-    throw new UsageError('--user must name the user, in 1 to 255 characters.');
+    throw new UsageError('--user must be a user ID of 1 to 255 characters.');
   const config = readConfig();
   if (config.keySet.kind !== 'development') {
-    throw new UsageError(
-      'Seeding signs its tokens with the development key, and another key set is configured.',
-    );
+    throw new UsageError('Seeding requires the development signing key. Unset AUTH_JWKS_URL and AUTH_JWKS.');
   }
-  const asPlatform = await caller(config, { sub: 'seed', scope: 'platform:write' });
-  const asUser = await caller(config, { sub: user });
+  const asPlatform = await createCaller(config, { sub: 'seed', scope: 'platform:write' });
+  const asUser = await createCaller(config, { sub: user });
 
-  for (const { id, task, title, project, payload, previewText, prUrl, fate } of notifications) {
+  for (const { id, task, title, project, payload, previewText, prUrl, outcome } of notifications) {
     const { projectId, projectName, projectRepoUrl } = project;
     await asPlatform(publish, {
       userId: user,
@@ -36,12 +34,12 @@ runCommand('npm run -s seed -- --user USER', async () => {
       previewText: previewText ?? null,
       prUrl: prUrl ?? null,
     });
-    if (fate === 'is resolved') await asPlatform(resolve, { userId: user, taskId: task, reason: 'ANSWERED' });
-    if (fate === 'is dismissed') await asUser(dismiss, { id });
+    if (outcome === 'resolved') await asPlatform(resolve, { userId: user, taskId: task, reason: 'ANSWERED' });
+    if (outcome === 'dismissed') await asUser(dismiss, { id });
   }
   await asPlatform(put, { userId: user, workspaces });
   process.stdout.write(
-    `${notifications.length} notifications and ${workspaces.length} workspaces of ${user}.\n`,
+    `Created ${notifications.length} notifications and ${workspaces.length} workspaces of ${user}.\n`,
   );
 });
 
@@ -55,9 +53,9 @@ const put = 'mutation Put($input: PutWorkspacesInput!) { putWorkspaces(input: $i
 
 const Reply = z.looseObject({ errors: z.array(z.looseObject({ message: z.string() })).optional() });
 
-/** Calls operations of the running gateway with a token of these claims. */
-async function caller(config: Config, claims: Record<string, unknown>) {
-  const token = await signDevelopmentToken(config, claims, TOKEN_SECONDS, warnOfNewKey);
+/** Creates a function that executes operations with a token of these claims. */
+async function createCaller(config: Config, claims: Record<string, unknown>) {
+  const token = await signDevelopmentToken(config, claims, TOKEN_LIFETIME_SECONDS, warnOfNewKey);
   const address = formatGatewayAddress(config);
   return async (query: string, input: object): Promise<void> => {
     const response = await fetch(`${address}/graphql`, {
@@ -65,9 +63,10 @@ async function caller(config: Config, claims: Record<string, unknown>) {
       headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
       body: JSON.stringify({ query, variables: { input } }),
     }).catch(() => {
-      throw new UsageError(`No gateway answers at ${address}. Start one with: npm start`);
+      throw new UsageError(`No gateway is running at ${address}. Start one with: npm start`);
     });
     const { errors } = Reply.parse(await response.json());
-    if (errors?.[0] !== undefined) throw new UsageError(`The gateway refused a record: ${errors[0].message}`);
+    if (errors?.[0] !== undefined)
+      throw new UsageError(`The gateway rejected a record: ${errors[0].message}`);
   };
 }

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { developmentPublicKeys } from '../auth/development-key.ts';
+import { readDevelopmentPublicKeys } from '../auth/development-key.ts';
 import { readConfig } from '../config.ts';
 import { runCommand } from './run.ts';
 
 const ISSUER = 'http://localhost';
 const AUDIENCE = 'workspace-account-gateway';
 
-/** Prints settings for trying out production: fresh secrets, and the key that `npm run token` signs with. */
+/** Prints production settings for evaluation: new secrets, and the development key that `npm run token` signs with. */
 runCommand('npm run -s settings > .env', async () => {
   const { dataDir } = readConfig();
   const settings = {
-    AUTH_JWKS: JSON.stringify(await developmentPublicKeys(dataDir)),
+    AUTH_JWKS: JSON.stringify(await readDevelopmentPublicKeys(dataDir)),
     AUTH_ISSUER: ISSUER,
     AUTH_AUDIENCE: AUDIENCE,
     ENCRYPTION_KEYS: `key-1:${randomBytes(32).toString('base64')}`,
@@ -19,7 +19,7 @@ runCommand('npm run -s settings > .env', async () => {
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
   process.stdout.write(
     [
-      '# For trying out: whoever has the development key below DATA_DIR can sign tokens for these gateways. A token:',
+      '# For evaluation only: anyone with the development key in DATA_DIR can sign tokens for these gateways, for example:',
       `#   AUTH_ISSUER=${ISSUER} AUTH_AUDIENCE=${AUDIENCE} npm run -s token -- --sub alice --org acme`,
       ...lines,
       '',

@@ -8,7 +8,7 @@ const usage = 'npm run -s token -- --sub USER [--org ORGANIZATION] [--scope "acc
 
 const seconds = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** Prints one token, signed by the development key, and nothing else. */
+/** Prints a token signed with the development key. */
 runCommand(usage, async () => {
   const { sub, org, scope, ttl } = parseArgs({
     options: {
@@ -20,10 +20,12 @@ runCommand(usage, async () => {
   }).values;
   const config = readConfig();
   if (config.keySet.kind !== 'development') {
-    throw new UsageError('Tokens are made with the development key only, and another key set is configured.');
+    throw new UsageError(
+      'Signing tokens requires the development signing key. Unset AUTH_JWKS_URL and AUTH_JWKS.',
+    );
   }
   if (sub === undefined || !isId(sub))
-    throw new UsageError('--sub must name the user, in 1 to 255 characters.');
+    throw new UsageError('--sub must be a user ID of 1 to 255 characters.');
   if (org === '') throw new UsageError('--org must not be empty.');
   const claims = {
     sub,
@@ -43,6 +45,6 @@ function parseTtl(ttl: string): number {
     case 'd':
       return Number(count) * seconds[unit];
     default:
-      throw new UsageError('--ttl must be a number with s, m, h or d, for example 30m.');
+      throw new UsageError('--ttl must be a number followed by s, m, h or d, for example 30m.');
   }
 }

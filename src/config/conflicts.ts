@@ -1,17 +1,17 @@
 import { isIP } from 'node:net';
 
-/** The host that is listened on by default. */
+/** The default of HOST and ADMIN_HOST. */
 export const LOOPBACK = '127.0.0.1';
 
 const DEFAULT_PORT = '4000';
 
-/** Names the settings that production requires and that are not set. */
+/** Lists the missing settings that production requires. */
 export function findMissing(given: Record<string, string | undefined>): string[] {
   if (given.NODE_ENV !== 'production') return [];
   const needed = {
     DATABASE_URL: 'the address of PostgreSQL 14 or later',
-    AUTH_ISSUER: 'the "iss" that tokens carry',
-    AUTH_AUDIENCE: 'the "aud" that tokens carry',
+    AUTH_ISSUER: 'the "iss" claim of tokens',
+    AUTH_AUDIENCE: 'the "aud" claim of tokens',
     ENCRYPTION_KEYS: 'the keys that editor credentials are encrypted with (id:base64 of 32 bytes)',
   };
   const issues = Object.entries(needed)
@@ -25,7 +25,7 @@ export function findMissing(given: Record<string, string | undefined>): string[]
   return issues;
 }
 
-/** Describes settings that are valid each for itself, and wrong together. */
+/** Describes settings that are valid separately but not together. */
 export function findConflicts(given: Record<string, string | undefined>): string[] {
   return [...findKeySetConflict(given), ...findAdminConflict(given)];
 }
@@ -33,12 +33,12 @@ export function findConflicts(given: Record<string, string | undefined>): string
 function findKeySetConflict(given: Record<string, string | undefined>): string[] {
   const { NODE_ENV, HOST = LOOPBACK, AUTH_JWKS_URL, AUTH_JWKS } = given;
   if (AUTH_JWKS_URL !== undefined && AUTH_JWKS !== undefined) {
-    return ['AUTH_JWKS: set it or AUTH_JWKS_URL, not both'];
+    return ['AUTH_JWKS: cannot be combined with AUTH_JWKS_URL; unset one of them'];
   }
   const isDevelopmentKey = AUTH_JWKS_URL === undefined && AUTH_JWKS === undefined;
   if (!isDevelopmentKey || NODE_ENV === 'production' || isLoopback(HOST)) return [];
   return [
-    `HOST: "${HOST}" can be reached from other machines, and tokens would be signed by the development key: set AUTH_JWKS_URL or AUTH_JWKS, or leave HOST at ${LOOPBACK}`,
+    `HOST: "${HOST}" accepts connections from other machines, which requires AUTH_JWKS_URL or AUTH_JWKS instead of the development key: set one of them, or set HOST to ${LOOPBACK}`,
   ];
 }
 
@@ -48,10 +48,10 @@ function findAdminConflict(given: Record<string, string | undefined>): string[] 
     return ADMIN_HOST === LOOPBACK ? [] : ['ADMIN_PORT: is required with ADMIN_HOST'];
   }
   const isSame = ADMIN_PORT !== '0' && ADMIN_PORT === PORT && ADMIN_HOST === HOST;
-  return isSame ? ['ADMIN_PORT: must be another port than PORT'] : [];
+  return isSame ? ['ADMIN_PORT: must differ from PORT'] : [];
 }
 
-/** Whether only this machine can reach a host. */
+/** Whether a host is reachable only from this machine. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

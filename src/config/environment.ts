@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { LOOPBACK } from './conflicts.ts';
 import { address, encryptionKeys, jwks, metricsToken, origins, wholeNumber, yesOrNo } from './formats.ts';
 
-/** The environment variables that are read, their formats and defaults. */
+/** The settings by environment variable, with formats and defaults. */
 export const Environment = z.object({
-  // A misspelt "production" must not bring the development defaults.
+  // A misspelled "production" must not enable the development defaults.
   NODE_ENV: z
     .enum(['production', 'development', 'test'], 'must be production, development or test')
     .optional(),

@@ -3,27 +3,27 @@ import { readFileSync } from 'node:fs';
 import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
 
-/** Encryption keys in order, the first encrypts. `KeyObject`s do not print their bytes. */
+/** Encryption keys by ID; the first one encrypts. `KeyObject`s do not print their bytes. */
 export type EncryptionKeys = ReadonlyMap<string, KeyObject>;
 
-export function wholeNumber(least: number, most: number) {
-  const rule = `must be a whole number from ${least} to ${most}`;
+export function wholeNumber(minimum: number, maximum: number) {
+  const rule = `must be a whole number from ${minimum} to ${maximum}`;
   return z
     .string()
     .regex(/^\d{1,15}$/, rule)
     .transform(Number)
-    .refine((value) => value >= least && value <= most, rule);
+    .refine((value) => value >= minimum && value <= maximum, rule);
 }
 
-export function yesOrNo(unlessTold: 'true' | 'false') {
+export function yesOrNo(defaultValue: 'true' | 'false') {
   return z
     .enum(['true', 'false'], 'must be true or false')
-    .default(unlessTold)
+    .default(defaultValue)
     .transform((word) => word === 'true');
 }
 
 export function address(...protocols: string[]) {
-  const rule = `must be an address that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`;
+  const rule = `must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`;
   return z.string().refine((text) => protocols.includes(URL.parse(text)?.protocol ?? ''), rule);
 }
 
@@ -32,11 +32,11 @@ export const origins = z
   .transform((text) => text.split(',').map((part) => part.trim()))
   .refine(
     (parts) => parts.every((part) => /^https?:/.test(part) && URL.parse(part)?.origin === part),
-    'must be origins, comma-separated: https://app.example.com, without a path or a slash at the end',
+    'must be comma-separated origins without a path or trailing slash: https://app.example.com',
   );
 
-/** A fault that never repeats what it was given: keys are secrets. */
-function fault(context: z.core.$RefinementCtx, message: string) {
+/** Adds an issue without the invalid value, which may contain a key. */
+function reject(context: z.core.$RefinementCtx, message: string) {
   context.addIssue({ code: 'custom', message });
   return z.NEVER;
 }
@@ -47,17 +47,16 @@ export const jwks = z.string().transform((text, context): JSONWebKeySet => {
     try {
       content = readFileSync(text, 'utf8');
     } catch {
-      return fault(context, `is neither a JSON key set nor the path of a readable file`);
+      return reject(context, 'is neither a JSON key set nor the path of a readable file');
     }
   }
   try {
     const keySet = KeySet.parse(JSON.parse(content));
-    // Such a set is a leak, and none of its tokens would be taken.
     if (keySet.keys.some((key) => 'd' in key))
-      return fault(context, 'holds a private key: set public ones only');
+      return reject(context, 'contains a private key; set public keys only');
     return keySet;
   } catch {
-    return fault(context, 'is not a JSON key set: expected {"keys": [...]} with at least one key');
+    return reject(context, 'is not a JSON key set: expected {"keys": [...]} with at least one key');
   }
 });
 
@@ -69,18 +68,15 @@ export const encryptionKeys = z.string().transform((text, context): EncryptionKe
     const [, id, base64] = /^\s*([\w.-]{1,64}):([A-Za-z0-9+/_-]+={0,2})\s*$/.exec(part) ?? [];
     const bytes = Buffer.from(base64 ?? '', 'base64');
     if (id === undefined || bytes.length !== 32) {
-      return fault(
-        context,
-        `key ${index + 1} must be written id:base64 with 32 bytes (openssl rand -base64 32)`,
-      );
+      return reject(context, `key ${index + 1} must be id:base64 with 32 bytes (openssl rand -base64 32)`);
     }
-    if (keys.has(id)) return fault(context, `the key id "${id}" is given twice`);
+    if (keys.has(id)) return reject(context, `the key ID "${id}" is repeated`);
     keys.set(id, createSecretKey(bytes));
   }
   return keys;
 });
 
-/** Printable ASCII without spaces, so that it fits into a header. */
+/** Printable ASCII without spaces: it is sent in a header. */
 export const metricsToken = z
   .string()
   .regex(/^[!-~]{16,1024}$/, 'must be 16 to 1024 printable characters without spaces (openssl rand -hex 32)')

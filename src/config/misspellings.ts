@@ -1,15 +1,15 @@
-/** Shorter names are too similar to other programs' variables, as `HOST` is to `HOME`. */
+/** Shorter names are too similar to unrelated variables, such as `HOST` and `HOME`. */
 const MIN_LENGTH = 8;
 
 const MAX_EDITS = 2;
 
-/** Describes the variables that are not read and probably stand for a setting that is not set. */
+/** Describes variables that are probably misspelled settings. */
 export function findMisspellings(given: readonly string[], settings: readonly string[]): string[] {
-  const open = settings.filter((name) => name.length >= MIN_LENGTH && !given.includes(name));
+  const unset = settings.filter((name) => name.length >= MIN_LENGTH && !given.includes(name));
   return given
     .filter((name) => !settings.includes(name))
     .flatMap((name) => {
-      const meant = open.find((setting) => countEdits(name.toUpperCase(), setting) <= MAX_EDITS);
+      const meant = unset.find((setting) => countEdits(name.toUpperCase(), setting) <= MAX_EDITS);
       return meant === undefined ? [] : [`${name}: is not a setting and is ignored; did you mean ${meant}?`];
     });
 }

@@ -1,6 +1,6 @@
-/** The keys of PostgreSQL's advisory locks. All gateways share them, so that a key never changes. */
+/** Keys of PostgreSQL advisory locks. They never change, because gateways of two versions may share a database. */
 export const advisoryLocks = {
-  /** Held for as long as a process owns the embedded server. */
+  /** Held by the process that runs the embedded server. */
   embeddedServer: 7_204_981,
   migrations: 7_204_982,
   retention: 7_204_983,

@@ -4,18 +4,18 @@ import type { Time } from '../values/time.ts';
 import { SecretType } from './secret-type.ts';
 import { TimeType } from './time-type.ts';
 
-/** Column of an opaque id: 1 to 255 characters, compared by code point whatever the database's locale is. */
+/** Column of an opaque ID of 1 to 255 characters, compared by code point regardless of the database's locale. */
 export const idColumn = () => p.string().length(255).collation('C');
 
-/** Column of a time in milliseconds, so that a cursor made of it loses nothing. */
+/** Column of a timestamp in milliseconds, the precision of cursors. */
 export const timeColumn = () => p.type(TimeType).$type<Time>();
 
-/** Column of text without a length of its own; the limit is the request's size. */
+/** Column of text without a maximum length. Only the size of the request limits it. */
 export const textColumn = () => p.text();
 
 /** Column of one member of a closed list, enforced by a check constraint. */
 export const enumColumn = <const Member extends string>(members: readonly Member[]) =>
   p.enum([...members]).$type<Member>();
 
-/** Column of text that must not be printed. */
+/** Column of text that must never be printed or logged. */
 export const secretColumn = () => p.type(SecretType).$type<Secret>();

@@ -5,16 +5,16 @@ import { errorCode } from '../postgres/embedded-postgres-error.ts';
 import { advisoryLocks } from './advisory-locks.ts';
 import { type Database, migrationsFolder, openDatabase } from './database.ts';
 
-/** Migrations may take longer than any request. */
+/** Far longer than the timeout of a request, because a migration may rewrite a whole table. */
 const TIMEOUT_MS = 600_000;
 
 /** PostgreSQL's `undefined_table`. */
 const UNDEFINED_TABLE = '42P01';
 
-/** Applies the migrations that are missing and answers their names; of two at once the second waits. */
+/** Applies the pending migrations and returns their names. Concurrent calls run one after the other. */
 export async function migrate(url: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: url });
-  // A connection that breaks fails its query; unheard, the event would end the process.
+  // A broken connection rejects its query. Without a listener, the event would also end the process.
   client.on('error', () => undefined);
   await client.connect();
   const database = await openDatabase({ url, poolSize: 1, timeoutMs: TIMEOUT_MS });
@@ -28,23 +28,23 @@ export async function migrate(url: string): Promise<string[]> {
   }
 }
 
-/** The names of the migrations that the database lacks. Only reads: the migrator itself would make its table. */
-export async function pendingMigrations(database: Database): Promise<string[]> {
+/** Returns the names of the pending migrations. Unlike the migrator's own check, it does not create a table. */
+export async function findPendingMigrations(database: Database): Promise<string[]> {
   const files = await readdir(migrationsFolder);
   const known = files.flatMap((file) => /^(Migration\w+)\.ts$/.exec(file)?.[1] ?? []);
-  const applied = new Set(await appliedMigrations(database));
+  const applied = new Set(await findAppliedMigrations(database));
   return known.filter((name) => !applied.has(name)).sort();
 }
 
-/** @throws {OperatorError} where the database lacks migrations */
+/** @throws {OperatorError} if migrations are pending */
 export async function requireMigrations(database: Database): Promise<void> {
-  const pending = await pendingMigrations(database);
+  const pending = await findPendingMigrations(database);
   if (pending.length > 0) {
     throw new OperatorError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
   }
 }
 
-async function appliedMigrations(database: Database): Promise<string[]> {
+async function findAppliedMigrations(database: Database): Promise<string[]> {
   try {
     const rows = await database.em
       .getConnection()

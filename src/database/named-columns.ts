@@ -20,13 +20,13 @@ import { Secret } from '../values/secret.ts';
 import { SecretType } from './secret-type.ts';
 
 /**
- * Lets queries speak of entities and properties, and has PostgreSQL itself name the columns of the result so:
- * `select "created_at" as "createdAt"`. Rows are then used as they come. MikroORM's own plugin, which translates the
- * query here, would rename and convert every row in JavaScript, and that takes longer than the query.
+ * Translates entities and properties in queries to tables and columns, and adds the property names as aliases:
+ * `select "created_at" as "createdAt"`. Rows need no conversion then. MikroORM's plugin alone would rename and convert
+ * every row in JavaScript, which takes longer than the query.
  */
 export class NamedColumns implements KyselyPlugin {
   readonly #names: MikroKyselyPlugin;
-  /** The columns of each table with the properties that they hold. */
+  /** Columns and properties by table. */
   readonly #columns = new Map<string, [column: string, property: string][]>();
   readonly #properties = new Map<string, string>();
   readonly #secrets: string[] = [];
@@ -50,13 +50,13 @@ export class NamedColumns implements KyselyPlugin {
       case 'SelectQueryNode':
         return node.selections === undefined
           ? node
-          : { ...node, selections: this.#named(node.selections, node.from?.froms[0]) };
+          : { ...node, selections: this.#aliasAll(node.selections, node.from?.froms[0]) };
       case 'InsertQueryNode':
-        return { ...node, ...this.#returning(node.returning, node.into) };
+        return { ...node, ...this.#aliasReturning(node.returning, node.into) };
       case 'UpdateQueryNode':
-        return { ...node, ...this.#returning(node.returning, node.table) };
+        return { ...node, ...this.#aliasReturning(node.returning, node.table) };
       case 'DeleteQueryNode':
-        return { ...node, ...this.#returning(node.returning, node.from.froms[0]) };
+        return { ...node, ...this.#aliasReturning(node.returning, node.from.froms[0]) };
       default:
         return node;
     }
@@ -67,7 +67,7 @@ export class NamedColumns implements KyselyPlugin {
     return result;
   }
 
-  /** Only credentials are not used as they come. */
+  /** Wraps the values of secret columns, in place. */
   hideSecrets(rows: readonly UnknownRow[]): void {
     const [first] = rows;
     const secrets = first === undefined ? [] : this.#secrets.filter((name) => name in first);
@@ -79,31 +79,34 @@ export class NamedColumns implements KyselyPlugin {
     }
   }
 
-  #returning(returning: ReturningNode | undefined, table: OperationNode | undefined) {
-    return returning && { returning: { ...returning, selections: this.#named(returning.selections, table) } };
+  #aliasReturning(returning: ReturningNode | undefined, table: OperationNode | undefined) {
+    return (
+      returning && { returning: { ...returning, selections: this.#aliasAll(returning.selections, table) } }
+    );
   }
 
-  #named(selections: readonly SelectionNode[], table: OperationNode | undefined): SelectionNode[] {
+  #aliasAll(selections: readonly SelectionNode[], table: OperationNode | undefined): SelectionNode[] {
     return selections.flatMap((node) => {
       const { selection } = node;
-      if (SelectAllNode.is(selection)) return this.#all(table);
+      if (SelectAllNode.is(selection)) return this.#expand(table);
       if (!ReferenceNode.is(selection)) return [node];
-      if (SelectAllNode.is(selection.column)) return this.#all(selection.table);
+      if (SelectAllNode.is(selection.column)) return this.#expand(selection.table);
       const { name } = selection.column.column;
-      return [named(selection, this.#properties.get(name) ?? name)];
+      return [alias(selection, this.#properties.get(name) ?? name)];
     });
   }
 
-  #all(table: OperationNode | undefined): SelectionNode[] {
-    if (table === undefined || !TableNode.is(table)) throw new Error('All columns of what?');
+  #expand(table: OperationNode | undefined): SelectionNode[] {
+    if (table === undefined || !TableNode.is(table))
+      throw new Error('`selectAll` needs a table, not a subquery.');
     const columns = this.#columns.get(table.table.identifier.name);
-    if (columns === undefined) throw new Error(`No entity is stored in "${table.table.identifier.name}".`);
+    if (columns === undefined) throw new Error(`No entity has the table "${table.table.identifier.name}".`);
     return columns.map(([column, property]) =>
-      named(ReferenceNode.create(ColumnNode.create(column), table), property),
+      alias(ReferenceNode.create(ColumnNode.create(column), table), property),
     );
   }
 }
 
-function named(node: ReferenceNode, property: string): SelectionNode {
+function alias(node: ReferenceNode, property: string): SelectionNode {
   return SelectionNode.create(AliasNode.create(node, IdentifierNode.create(property)));
 }

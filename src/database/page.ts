@@ -19,12 +19,16 @@ export type Page = {
 /** A record of a list, with the list's entity tag if the page is `tagged`. */
 export type Tagged<Row> = Row & { tag?: string | null };
 
-/** A page as inputs of a read. */
-export type PageInput = {
+/** The positions between which records are read, as inputs of a read. */
+export type Bounds = {
   afterTime: Time | undefined;
   afterId: string | undefined;
   beforeTime: Time | undefined;
   beforeId: string | undefined;
+};
+
+/** A page as inputs of a read. */
+export type PageInput = Bounds & {
   limit: number | undefined;
   offset: number | undefined;
   backwards: true | undefined;
@@ -52,7 +56,7 @@ export function cutPage<Tables, Table extends keyof Tables, Row>(
 ): SelectQueryBuilder<Tables, Table, Row> {
   const { slot, has } = inputs;
   return inOrder(query, has('backwards'))
-    .$if(has('afterId') || has('beforeId'), (all) => all.where(isOnPage(inputs)))
+    .$if(has('afterId') || has('beforeId'), (all) => all.where(isBetween(inputs)))
     .$if(has('limit'), (all) => all.limit(slot('limit')))
     .$if(has('offset'), (all) => all.offset(slot('offset')));
 }
@@ -91,22 +95,26 @@ export function idsOfPage(
   const reach = has('offset') ? sql`${slot('limit')}::bigint + ${slot('offset')}` : slot('limit');
   return sql`array(
     select id from ${from} cross join lateral (
-      select id, created_at from ${sql.table(table)} where ${matches} and ${isOnPage(inputs)}
+      select id, created_at from ${sql.table(table)} where ${matches} and ${isBetween(inputs)}
       ${order} ${has('limit') ? sql`limit ${reach}` : sql`offset 0`}
     ) matching ${order} ${limit} ${offset})`;
 }
 
 /** The number of records that match a filter, by an index-only scan if possible. */
-export function countMatching({ from, table, matches }: Combinations): RawBuilder<number> {
+export function countMatching(
+  { from, table, matches }: Combinations,
+  isCounted: RawBuilder<boolean> = sql`true`,
+): RawBuilder<number> {
   return sql`(select count(*) from ${from} cross join lateral (
-    select from ${sql.table(table)} where ${matches} offset 0) matching)`;
+    select from ${sql.table(table)} where ${matches} and ${isCounted} offset 0) matching)`;
 }
 
 function direction(has: Inputs<PageInput>['has']): RawBuilder<unknown> {
   return has('backwards') ? sql`asc` : sql`desc`;
 }
 
-function isOnPage({ slot, has }: Inputs<PageInput>): RawBuilder<boolean> {
+/** Whether a record is between two positions, both exclusive. */
+export function isBetween({ slot, has }: Inputs<Bounds>): RawBuilder<boolean> {
   const isAfter = has('afterId')
     ? sql`(created_at, id) < (${slot('afterTime')}, ${slot('afterId')})`
     : sql`true`;

@@ -2,25 +2,24 @@ import type { Duplex } from 'node:stream';
 import { Pool, type PoolClient, type PoolConfig, type QueryConfig, type QueryResultRow } from 'pg';
 import { errorCode } from '../postgres/embedded-postgres-error.ts';
 
-/** One keeps up with all that a process can ask; the second is for when something slow runs on it. */
-const CONNECTIONS = 2;
+/** One connection is enough for a process; the second takes over while a slow statement runs on the first. */
+const MAX_CONNECTIONS = 2;
 
-/** Nothing is put behind a statement that has taken so many milliseconds. */
+/** A connection without a result for this long is slow: further statements are sent on another one. */
 const SLOW_MS = 20;
 
-/** So many statements at most are written at once: with more PostgreSQL would idle while they are gathered. */
-const TOGETHER = 8;
+/** The maximum number of statements in one write. With more, PostgreSQL would idle while they are collected. */
+const MAX_STATEMENTS_PER_WRITE = 8;
 
-/** PostgreSQL keeps named statements as long as their connection, so a connection that has more is replaced. */
-const MAX_STATEMENTS = 200;
+/** PostgreSQL keeps prepared statements until the connection closes, so a connection with this many is replaced. */
+const MAX_PREPARED_STATEMENTS = 200;
 
-/** PostgreSQL's `query_canceled`, which a statement's timeout is, and `lock_not_available`. */
+/** PostgreSQL's `query_canceled`, which reports a statement timeout, and `lock_not_available`. */
 const TIMED_OUT = new Set<string | undefined>(['57014', '55P03']);
 
 /**
- * Runs statements that only read. Those that come at once are sent one behind another on the same connection, before
- * the first is answered: the gateway and PostgreSQL wake each other once for many of them, which costs more than a
- * short statement itself.
+ * Runs read-only statements. Concurrent statements are sent on one connection without waiting for results, because
+ * waking the other process costs more than a short statement.
  */
 export class Pipeline {
   readonly pool: Pool;
@@ -28,28 +27,28 @@ export class Pipeline {
   #lease: Lease | undefined;
 
   constructor(options: PoolConfig) {
-    this.pool = new Pool({ ...options, max: CONNECTIONS, idleTimeoutMillis: 0, pipeline: true });
-    // Statements under way fail by themselves; unheard, the events would end the process.
+    this.pool = new Pool({ ...options, max: MAX_CONNECTIONS, idleTimeoutMillis: 0, pipeline: true });
+    // Running statements are rejected as well. Without a listener, the event would end the process.
     this.pool.on('error', () => undefined);
     this.pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /**
-   * The rows of a statement. One that was behind a statement that timed out is run once more, on a connection that it
-   * has for itself.
+   * Runs a statement and returns its rows. A statement that was queued behind one that timed out is run again, on a
+   * connection of its own.
    * @throws {Error} as the pool's own `query` does
    */
   async query<Row extends QueryResultRow>(statement: QueryConfig): Promise<Row[]> {
     const lease = this.#join();
     try {
       const client = await lease.client;
-      this.#note(statement, client, lease);
+      this.#countStatement(statement, client, lease);
       const { rows } = await send<Row>(lease, client, statement);
       return rows;
     } catch (error) {
       this.#leave(lease);
       if (!lease.hasTimedOut) {
-        if (TIMED_OUT.has(errorCode(error))) await giveUp(lease);
+        if (TIMED_OUT.has(errorCode(error))) await abandon(lease);
         throw error;
       }
     } finally {
@@ -63,7 +62,7 @@ export class Pipeline {
         );
       }
     }
-    // Without its name, so that PostgreSQL keeps nothing of it.
+    // Without its name, so that it is not prepared on this connection too.
     const { text, values = [] } = statement;
     const { rows } = await this.pool.query<Row>(text, values);
     return rows;
@@ -89,28 +88,31 @@ export class Pipeline {
     if (this.#lease === lease) this.#lease = undefined;
   }
 
-  /** Notes which statements PostgreSQL keeps for a connection; nobody else joins one that has too many. */
-  #note({ name }: QueryConfig, client: PoolClient, lease: Lease): void {
+  /** Counts the prepared statements of a connection. One with too many gets no further statements. */
+  #countStatement({ name }: QueryConfig, client: PoolClient, lease: Lease): void {
     if (name === undefined) return;
     const known = this.#statements.get(client) ?? new Set();
     this.#statements.set(client, known.add(name));
-    if (known.size < MAX_STATEMENTS) return;
+    if (known.size < MAX_PREPARED_STATEMENTS) return;
     lease.isFull = true;
     this.#leave(lease);
   }
 }
 
-/** A connection for as long as statements run on it, and when the last of them ended. */
+/** A connection, from the first statement on it until none runs. */
 type Lease = {
   client: Promise<PoolClient>;
   running: number;
+  /** Statements that are not written to the socket yet. */
   unsent: number;
+  /** When the last statement ended; at first, when the lease began. In milliseconds. */
   progressAt: number;
   hasTimedOut: boolean;
+  /** Whether the connection has too many prepared statements to be used again. */
   isFull: boolean;
 };
 
-/** Statements of one turn of the event loop are written together: a write costs more than what it writes. */
+/** Sends a statement. Statements of one turn of the event loop share a write, which costs more than its content. */
 function send<Row extends QueryResultRow>(lease: Lease, client: PoolClient, statement: QueryConfig) {
   const { stream } = client.connection;
   if (lease.unsent === 0) {
@@ -119,7 +121,7 @@ function send<Row extends QueryResultRow>(lease: Lease, client: PoolClient, stat
   }
   lease.unsent += 1;
   const result = client.query<Row>(statement);
-  if (lease.unsent === TOGETHER) flush(lease, stream);
+  if (lease.unsent === MAX_STATEMENTS_PER_WRITE) flush(lease, stream);
   return result;
 }
 
@@ -128,8 +130,8 @@ function flush(lease: Lease, stream: Duplex): void {
   lease.unsent = 0;
 }
 
-/** Whatever is behind a statement that timed out may wait as long again: it is better run elsewhere. */
-async function giveUp(lease: Lease): Promise<void> {
+/** Breaks a connection, so that statements queued behind one that timed out run elsewhere instead of waiting again. */
+async function abandon(lease: Lease): Promise<void> {
   lease.hasTimedOut = true;
   const { connection } = await lease.client;
   connection.stream.destroy();

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { Pool, type PoolClient, type PoolConfig, types } from 'pg';
 import { timeFromPostgres } from '../values/time.ts';
 
-/** How to reach the database: its URL, the maximum number of connections, and the timeout of each wait. */
+/** The database's URL, the maximum number of connections, and the timeout of each wait. */
 export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 
 /** PostgreSQL's own timeouts apply first; a connection that is silent this much longer is considered dead. */
@@ -14,14 +14,15 @@ const SILENCE_MS = 1000;
  */
 const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];
 
-/** Options of the pools for reads. */
+/** Returns the options of the pools for reads. */
 export function readPoolOptions(options: PoolOptions): PoolConfig {
   return poolOptions({ ...options, url: withSettings(options.url, ...BY_INDEX) });
 }
 
-/** Options of every pool. Each wait has a timeout, so that a pool recovers from an outage by itself. */
+/** Returns the options of every pool. Each wait has a timeout, so that a pool recovers from an outage by itself. */
 export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConfig {
   return {
+    // PostgreSQL writes timestamps in the session's time zone; they are parsed as UTC.
     connectionString: withSettings(url, 'TimeZone=UTC'),
     max: poolSize,
     connectionTimeoutMillis: timeoutMs,
@@ -34,7 +35,7 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConf
   };
 }
 
-/** Adds settings to a URL. PostgreSQL writes timestamps in the session's time zone; they are parsed as UTC. */
+/** Adds PostgreSQL settings to a URL. */
 function withSettings(url: string, ...settings: string[]): string {
   const address = new URL(url);
   const given = address.searchParams.get('options');
@@ -44,8 +45,8 @@ function withSettings(url: string, ...settings: string[]): string {
 }
 
 /**
- * A pool for pipelined, prepared statements. They find their rows by keys, so a generic plan is as good as one for the
- * values.
+ * Opens a pool for pipelined, prepared statements. They find their rows by keys, so a generic plan is as good as one
+ * for the values.
  */
 export function openPipelinedPool(options: PoolOptions): Pool {
   const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan');
@@ -56,7 +57,7 @@ export function openPipelinedPool(options: PoolOptions): Pool {
   return pool;
 }
 
-/** Parsers that differ from pg's, by the OID of the type. */
+/** Parsers that replace pg's, by the OID of the type. */
 const parsers = new Map<number, (text: string) => unknown>([
   [types.builtins.INT8, Number],
   [types.builtins.TIMESTAMPTZ, timeFromPostgres],
@@ -67,33 +68,33 @@ function getTypeParser(type: number, format?: 'text' | 'binary') {
 }
 
 /**
- * A socket that is destroyed when nothing was read or written for some time. A query's own timeout would return a dead
- * connection to the pool, where the next query would wait on it.
+ * Creates a socket that is destroyed when nothing was read or written for some time. With a query timeout instead, pg
+ * would return a dead connection to the pool, where the next query would wait on it.
  */
 function socketWithIdleTimeout(silenceMs: number): Socket {
   const socket = new Socket();
-  const giveUp = () => socket.destroy(new Error(`The database was silent for ${silenceMs} ms.`));
-  return socket.setTimeout(silenceMs, giveUp);
+  const onTimeout = () => socket.destroy(new Error(`The database sent nothing for ${silenceMs} ms.`));
+  return socket.setTimeout(silenceMs, onTimeout);
 }
 
 /** The number of a pool's connections by state, their maximum, and the number of requests that wait for one. */
 export type PoolState = { name: string; used: number; idle: number; max: number; pending: number };
 
-/** The connections of all pools. */
-export type PoolWatch = {
-  begin(name: string, pool: Pool): void;
+/** Monitors the connections of several pools. */
+export type PoolMonitor = {
+  add(name: string, pool: Pool): void;
   states(): PoolState[];
   /** Breaks the connections that are in use. */
-  breakUsed(): void;
+  breakActive(): void;
 };
 
-/** Watches pools from the moment they are opened. */
-export function watchPools(): PoolWatch {
+/** Creates a monitor. A pool must be added before its first connection is used. */
+export function createPoolMonitor(): PoolMonitor {
   const inUse = new Set<PoolClient>();
   const pools = new Map<string, Pool>();
 
   return {
-    begin(name, pool) {
+    add(name, pool) {
       pools.set(name, pool);
       pool.on('acquire', (client) => inUse.add(client));
       pool.on('release', (_error, client) => inUse.delete(client));
@@ -107,7 +108,7 @@ export function watchPools(): PoolWatch {
         pending: waitingCount,
       }));
     },
-    breakUsed() {
+    breakActive() {
       for (const { connection } of inUse) connection.stream.destroy();
     },
   };

@@ -1,7 +1,7 @@
 import type { Compilable, Kysely } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { QueryResultRow } from 'pg';
-import { type EntityManager, getColumns, getPipelines, query, type Tables } from './database.ts';
+import { type EntityManager, getColumns, getConnections, query, type Tables } from './database.ts';
 import { bind, type Slots, slot, type Template, toTemplate } from './statement.ts';
 
 /** The inputs of a read while it is built. */
@@ -20,7 +20,7 @@ export type Inputs<Input> = Slots<Input> & {
 
 type Build<Input, Row> = (db: Kysely<Tables>, inputs: Inputs<Input>) => Compilable<Row>;
 
-/** Reads one row by an index; returns undefined if there is none. Runs on the connections for short reads. */
+/** Defines a read of one row by an index, `undefined` if there is none. Runs on the connections for short reads. */
 export function readOne<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
   return async (em: EntityManager, input: Input): Promise<Row | undefined> => {
@@ -29,15 +29,18 @@ export function readOne<Input extends object, Row extends QueryResultRow>(build:
   };
 }
 
-/** Reads a bounded number of rows by an index. Runs on the connections for short reads. */
+/** Defines a read of a bounded number of rows by an index. Runs on the connections for short reads. */
 export function readList<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
   return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> =>
     read(em, 'short', input, selected);
 }
 
-/** Reads a list or a page of it. Short only with a limit and no offset; otherwise it may read any number of rows. */
-export function readPage<Input extends Cut, Row extends QueryResultRow>(build: Build<Input, Row>) {
+/**
+ * Defines a read of a list or a page of it. Without a limit, or with an offset, it may read any number of rows and runs on
+ * the connections for long reads.
+ */
+export function readPage<Input extends Limits, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
   return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
     const isShort = input.limit !== undefined && input.offset === undefined;
@@ -45,9 +48,9 @@ export function readPage<Input extends Cut, Row extends QueryResultRow>(build: B
   };
 }
 
-type Cut = object & { limit?: number | undefined; offset?: number | undefined };
+type Limits = object & { limit?: number | undefined; offset?: number | undefined };
 
-/** Counts rows. Runs on the connections for long reads, because it reads every row that it counts. */
+/** Defines a count. Runs on the connections for long reads, because it reads every row that it counts. */
 export function readCount<Input extends object>(build: Build<Input, { count: number }>) {
   const read = prepare(build);
   return async (em: EntityManager, input: Input): Promise<number> => {
@@ -56,10 +59,10 @@ export function readCount<Input extends object>(build: Build<Input, { count: num
   };
 }
 
-/** Caps the statements per read: callers choose inputs and properties, and every choice is a separate statement. */
+/** The maximum number of cached statements per read. Each combination of inputs and properties is one. */
 const MAX_STATEMENTS = 200;
 
-/** Builds a read once per choice of inputs and properties. Inputs that are undefined are not given. */
+/** Builds one statement per combination of given inputs and selected properties. An `undefined` input is not given. */
 function prepare<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const statements = new LRUCache<string, Template>({ max: MAX_STATEMENTS });
 
@@ -92,13 +95,13 @@ function prepare<Input extends object, Row extends QueryResultRow>(build: Build<
 
   return async (
     em: EntityManager,
-    pipeline: 'short' | 'long',
+    connection: 'short' | 'long',
     input: Input,
     selected?: ReadonlySet<string>,
   ): Promise<Row[]> => {
     const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
     const statement = statementFor(em, given, selected);
-    const rows = await getPipelines(em)[pipeline].query<Row>(bind(statement, input));
+    const rows = await getConnections(em)[connection].query<Row>(bind(statement, input));
     getColumns(em).hideSecrets(rows);
     return rows;
   };

@@ -1,13 +1,13 @@
 import { Type } from '@mikro-orm/core';
 import { Secret } from '../values/secret.ts';
 
-/** A column of text that is a {@link Secret} everywhere else, so that no row prints it. */
+/** The type of a text column that is a {@link Secret} in JavaScript, so that no row prints it. */
 export class SecretType extends Type<Secret | null, string | null> {
   override convertToDatabaseValue(value: Secret | null): string | null {
     return value?.reveal() ?? null;
   }
 
-  /** Kysely's results pass through here twice. */
+  /** Kysely's results are converted twice. */
   override convertToJSValue(value: Secret | string | null): Secret | null {
     return typeof value === 'string' ? new Secret(value) : value;
   }

@@ -3,7 +3,7 @@ import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql 
 import type { QueryConfig, QueryResultRow } from 'pg';
 import { type EntityManager, getColumns, query, type Tables } from './database.ts';
 
-/** Placeholders for the inputs of a statement. */
+/** Creates placeholders for the inputs of a statement. */
 export type Slots<Input> = {
   /** The placeholder of an input, cast to a PostgreSQL type if the statement does not imply one. */
   slot<Name extends string & keyof Input>(name: Name, type?: string): RawBuilder<NonNullable<Input[Name]>>;
@@ -12,10 +12,10 @@ export type Slots<Input> = {
 /** A statement with its values, and the conversion of its rows. */
 export type Bound<Row> = { config: QueryConfig; read(rows: Row[]): Row[] };
 
-/** A statement of a change. It is built once and bound to its inputs at every call. */
+/** A statement of a change: binds its inputs at every call. */
 export type Statement<Input, Row> = (em: EntityManager, input: Input) => Bound<Row>;
 
-/** Builds a statement on first use. PostgreSQL parses it once per connection. */
+/** Defines a statement, which is built on first use. */
 export function statement<Input extends object, Row extends QueryResultRow>(
   build: (db: Kysely<Tables>, slots: Slots<Input>) => Compilable<Row>,
 ): Statement<Input, Row> {
@@ -30,7 +30,7 @@ export function statement<Input extends object, Row extends QueryResultRow>(
   };
 }
 
-/** A compiled statement. Its name is a hash of its text, so PostgreSQL reuses it. */
+/** A compiled statement. Its name is a hash of its text, so PostgreSQL prepares it once per connection. */
 export type Template = {
   readonly name: string;
   readonly text: string;
@@ -49,10 +49,10 @@ export function bind({ name, text, parameters }: Template, input: object): Query
   return { name, text, values };
 }
 
-/** The placeholder of an input. */
+/** Creates the placeholder of an input. */
 export function slot<Value>(name: string, type?: string): RawBuilder<Value> {
-  const place = sql<Value>`${new Slot(name)}`;
-  return type === undefined ? place : sql<Value>`${place}::${sql.raw(type)}`;
+  const placeholder = sql<Value>`${new Slot(name)}`;
+  return type === undefined ? placeholder : sql<Value>`${placeholder}::${sql.raw(type)}`;
 }
 
 /** A parameter that is bound at every call. */

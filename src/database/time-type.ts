@@ -1,7 +1,7 @@
 import { Type } from '@mikro-orm/core';
 import type { Time } from '../values/time.ts';
 
-/** A column of a {@link Time}; the connection reads its text already. */
+/** The type of a {@link Time} column. The connection's type parser has already converted the value. */
 export class TimeType extends Type<Time, Time> {
   override getColumnType(): string {
     return 'timestamptz(3)';

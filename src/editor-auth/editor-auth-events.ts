@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from '../database/database.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
-import type { Source } from '../live/stream.ts';
+import type { Source } from '../live/source.ts';
 import { type EditorAuth, readEditorAuth } from './editor-auth.ts';
 
 /** The state of a credential after a change. */
@@ -15,9 +15,10 @@ export function watchEditorAuth(
 ): Source<EditorAuthEvent> {
   let shown: EditorAuth | undefined;
   return {
+    userId,
     topic: 'editorAuth',
     // Before the first revision there is: the present state is shown even if there never was a credential.
-    startsAt: () => -1,
+    getStartRevision: () => -1,
     async read(_after, state) {
       const editorAuth = await readEditorAuth(em, cipher, userId);
       const events = isDeepStrictEqual(editorAuth, shown) ? [] : [{ editorAuth }];

@@ -1,6 +1,7 @@
 import { memberRead, memberWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { enumValues } from '../graphql/enum-values.ts';
+import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';
 import { editorAuthTypes, failureReasons, reauthReasons } from './editor-auth.enums.ts';
@@ -44,6 +45,7 @@ const EditorAuthMethod = builder.objectRef<EditorAuth>('EditorAuthMethod').imple
 export const EditorAuthType = builder.objectRef<EditorAuth>('EditorAuth').implement({
   description: "The state of a user's editor credential; never the credential itself.",
   fields: (t) => ({
+    userId: t.exposeID('userId', { description: 'The user who owns the credential.' }),
     auth: t.field({
       type: EditorAuthMethod,
       description: 'How the editor is connected.',
@@ -64,7 +66,7 @@ builder.queryField('editorAuth', (t) =>
     type: EditorAuthType,
     nullable: true,
     description: "The state of a user's editor credential.",
-    args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
+    args: { userId: t.arg.id(userArgument) },
     resolve: (_root, { userId }, { em, cipher, viewer }) =>
       readEditorAuth(em, cipher, userId ?? viewer.userId),
   }),
@@ -124,10 +126,12 @@ builder.subscriptionField('editorAuthEvents', (t) =>
   t.field({
     access: memberRead,
     type: EditorAuthEventType,
-    description:
-      "The state of the caller's editor credential, then each change. It ends when the token expires.",
-    subscribe: (_root, _args, context) =>
-      openStream(context, watchEditorAuth(context.em, context.cipher, context.viewer.userId)),
+    description: "The state of a user's editor credential, then each change. It ends when the token expires.",
+    args: { userId: t.arg.id(userArgument) },
+    subscribe: (_root, { userId }, context) => {
+      const { em, cipher, viewer } = context;
+      return openStream(context, watchEditorAuth(em, cipher, userId ?? viewer.userId));
+    },
     resolve: (event) => event,
   }),
 );

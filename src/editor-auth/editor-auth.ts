@@ -12,6 +12,7 @@ import type { EditorCredential } from './editor-credential.entity.ts';
 
 /** What the account sees of its credential: never the pair. */
 export type EditorAuth = {
+  userId: string;
   type: EditorAuthType;
   needsReauth: boolean;
   reauthReason: ReauthReason | null;
@@ -26,18 +27,21 @@ export async function readEditorAuth(
   cipher: CredentialCipher,
   userId: string,
 ): Promise<EditorAuth> {
-  return describeStatus(cipher, await findCredential(em, { userId }));
+  return describeStatus(cipher, userId, await findCredential(em, { userId }));
 }
 
-const none: EditorAuth = { type: 'none', needsReauth: false, reauthReason: null };
+function describeNone(userId: string): EditorAuth {
+  return { userId, type: 'none', needsReauth: false, reauthReason: null };
+}
 
 function describeStatus(
   cipher: CredentialCipher,
+  userId: string,
   stored: Pick<EditorCredential, 'keyId' | 'reauthReason'> | undefined,
 ): EditorAuth {
-  if (stored === undefined || stored.keyId === null) return none;
+  if (stored === undefined || stored.keyId === null) return describeNone(userId);
   const reauthReason = cipher.canRead(stored.keyId) ? stored.reauthReason : 'credential_unreadable';
-  return { type: 'subscription', needsReauth: reauthReason !== null, reauthReason };
+  return { userId, type: 'subscription', needsReauth: reauthReason !== null, reauthReason };
 }
 
 /** Stores a pair in place of the one before, under a new version. */
@@ -51,7 +55,7 @@ export async function storeSubscription(
   const encrypted = await encryptNew(cipher, userId, pair, now);
   const [stored] = await change(em, [userId], (run) => run(store, encrypted));
   if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.reached });
-  return describeStatus(cipher, stored);
+  return describeStatus(cipher, userId, stored);
 }
 
 /** Deletes the pair. */
@@ -62,7 +66,7 @@ export async function deleteCredential(
 ): Promise<EditorAuth> {
   const [deleted] = await change(em, [userId], (run) => run(wipe, { userId, now }));
   if (deleted !== undefined) announce({ user: userId, topic: 'editorAuth', revision: deleted.reached });
-  return none;
+  return describeNone(userId);
 }
 
 /** Notes that a pair no longer works. `applied` is false if it is no longer the current one: nothing changes. */
@@ -76,7 +80,7 @@ export async function reportFailure(
   const [changed] = await change(em, [userId], (run) => run(report, { userId, version, reason, now }));
   if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.reached });
   const current = changed ?? (await findCredential(em, { userId }));
-  return { applied: changed !== undefined, editorAuth: describeStatus(cipher, current) };
+  return { applied: changed !== undefined, editorAuth: describeStatus(cipher, userId, current) };
 }
 
 /**

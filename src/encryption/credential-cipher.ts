@@ -3,20 +3,20 @@ import { z } from 'zod';
 import type { EncryptionKeys } from '../config.ts';
 import { Secret } from '../values/secret.ts';
 
-/** The pair that an editor's subscription is used with. */
+/** The tokens of an editor subscription. */
 export type TokenPair = { accessToken: Secret; refreshToken: Secret };
 
-/** Whose pair it is and which of theirs; a ciphertext opens for no other. */
+/** The user and version that a ciphertext is bound to. */
 export type CredentialOwner = { userId: string; version: string };
 
-/** Encrypts pairs for the database and opens them again. */
+/** Encrypts and decrypts token pairs. */
 export type CredentialCipher = {
-  /** The key that new pairs are encrypted with. */
+  /** The ID of the key that encrypts new pairs. */
   readonly currentKeyId: string;
-  /** Whether pairs under this key can be opened; asks nothing of the ciphertext. */
+  /** Whether the key is configured. */
   canRead(keyId: string): boolean;
   encrypt(pair: TokenPair, owner: CredentialOwner): Promise<string>;
-  /** @throws where the key is not configured, the text was changed, or it is another owner's */
+  /** @throws {Error} if the key is not configured, or the ciphertext is damaged or another owner's */
   decrypt(ciphertext: string, owner: CredentialOwner): Promise<TokenPair>;
 };
 
@@ -24,10 +24,13 @@ const ALGORITHM = 'dir';
 const ENCRYPTION = 'A256GCM';
 const Pair = z.object({ accessToken: z.string(), refreshToken: z.string() });
 
-/** JWE compact (RFC 7516) with `dir` and `A256GCM` (RFC 7518, sections 4.5 and 5.3); the owner is a protected header. */
+/**
+ * Creates a cipher that writes compact JWE (RFC 7516) with `dir` and `A256GCM` (RFC 7518, sections 4.5 and 5.3). The
+ * owner is part of the protected header.
+ */
 export function createCredentialCipher(keys: EncryptionKeys): CredentialCipher {
   const [current] = keys;
-  if (current === undefined) throw new Error('ENCRYPTION_KEYS holds no key.');
+  if (current === undefined) throw new Error('ENCRYPTION_KEYS contains no key.');
   const [currentKeyId, currentKey] = current;
 
   return {
@@ -44,7 +47,7 @@ export function createCredentialCipher(keys: EncryptionKeys): CredentialCipher {
     async decrypt(ciphertext, { userId, version }) {
       const findKey = ({ kid }: { kid?: string }) => {
         const key = kid === undefined ? undefined : keys.get(kid);
-        if (key === undefined) throw new Error(`ENCRYPTION_KEYS does not hold the key "${kid}".`);
+        if (key === undefined) throw new Error(`ENCRYPTION_KEYS does not contain the key "${kid}".`);
         return key;
       };
       const { plaintext, protectedHeader } = await compactDecrypt(ciphertext, findKey, {

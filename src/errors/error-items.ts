@@ -9,7 +9,7 @@ const MAX_VALUE_CHARACTERS = 1024;
 /** The errors of a reply take at most 128 KiB: this leaves room for their messages and extensions. */
 const MAX_ITEMS_BYTES = 120 * 1024;
 
-/** Makes the error items of one reply, however many errors it has. Items beyond the limits are dropped. */
+/** Creates a function that converts the errors of one reply to items. Items beyond the limits are dropped. */
 export function createItemWriter(): (error: Pick<GatewayError, 'issues'>) => ErrorItem[] {
   let itemsLeft = MAX_ERROR_ITEMS;
   let bytesLeft = MAX_ITEMS_BYTES;
@@ -34,7 +34,7 @@ function clip(value: unknown): unknown {
   return Array.isArray(value) ? `[array of ${value.length} items]` : '[object]';
 }
 
-/** A lower bound of the length of a value's JSON. Stops counting beyond the limit, so that no large value is walked. */
+/** Returns a lower bound of the length of a value's JSON. Stops at the limit, to avoid walking large values. */
 function estimateLength(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 1;

@@ -1,19 +1,19 @@
 /** The path of an error item, from the root of the request: `['input', 'preferences', 0, 'emailEnabled']`. */
 export type Path = readonly (string | number)[];
 
-/** One broken rule. `value` is what was sent, null where nothing was, {@link REDACTED} near a credential. */
+/** One broken rule. `value` is the value sent: null if none was, {@link REDACTED} if it may contain a credential. */
 export type ValidationIssue = {
   readonly path: Path;
   readonly message: string;
   readonly value: unknown;
-  /** How many steps at the end of the path are keys that the caller chose, 0 by default. No message repeats them. */
+  /** The number of steps at the end of the path that are the caller's own keys, which messages omit. Defaults to 0. */
   readonly callerSteps?: number;
 };
 
-/** Stands for a credential, and for anything that contains one, wherever a value is shown. */
+/** Replaces credentials, and values that contain one, in messages and logs. */
 export const REDACTED = '[redacted]';
 
-/** The HTTP status of every error code. `GOING_AWAY` only ends live streams, and decides no reply. */
+/** The HTTP status of every error code. `GOING_AWAY` is sent only at the end of live streams. */
 export const httpStatus = {
   BAD_REQUEST: 400,
   UNAUTHENTICATED: 401,
@@ -30,7 +30,7 @@ export const httpStatus = {
 /** The closed list of codes. GraphQL returns them unchanged, REST in lower case. */
 export type ErrorCode = keyof typeof httpStatus;
 
-/** Every error that a caller may see. Its message and issues are safe to show; its `cause` never is. */
+/** An error that callers may see. Message and issues are safe to show; `cause` is not. */
 export abstract class GatewayError extends Error {
   abstract readonly code: ErrorCode;
   readonly issues: readonly ValidationIssue[];
@@ -46,7 +46,7 @@ export class BadRequestError extends GatewayError {
   readonly code = 'BAD_REQUEST';
 }
 
-/** No token, or an invalid one. `reason` says which check failed, for the log alone. */
+/** The token is missing or invalid. `reason` names the failed check and is logged only. */
 export class UnauthenticatedError extends GatewayError {
   readonly code = 'UNAUTHENTICATED';
   readonly tokenSent: boolean;
@@ -91,14 +91,14 @@ export class ConflictError extends GatewayError {
   readonly code = 'CONFLICT';
 }
 
-/** The maximum number of error items in one reply. Validation stops when it has found so many. */
+/** The maximum number of error items in one reply, at which validation stops. */
 export const MAX_ERROR_ITEMS = 100;
 
 /** A well-formed request that breaks rules. Lists the errors of the stage that failed, at most {@link MAX_ERROR_ITEMS}. */
 export class ValidationError extends GatewayError {
   readonly code = 'VALIDATION_FAILED';
 
-  /** Takes no more from `issues` than it lists, so that a lazy check does no more work than is reported. */
+  /** Stops iterating `issues` at the limit, so that a lazy check does no further work. */
   constructor(issues: Iterable<ValidationIssue>) {
     const listed = [...Iterator.from(issues).take(MAX_ERROR_ITEMS)];
     super(`Invalid request: ${summarize(listed)}.`, listed);
@@ -116,7 +116,7 @@ export class RateLimitedError extends GatewayError {
   }
 }
 
-/** Anything else. The reason is in `cause`, for the log alone. */
+/** Any other error. `cause` is logged only. */
 export class InternalError extends GatewayError {
   readonly code = 'INTERNAL_ERROR';
 
@@ -125,7 +125,7 @@ export class InternalError extends GatewayError {
   }
 }
 
-/** The gateway is shutting down. The last event of a live stream, which the client should open again. */
+/** The gateway is shutting down. The last event of a live stream, which the client should reopen. */
 export class GoingAwayError extends GatewayError {
   readonly code = 'GOING_AWAY';
 
@@ -134,7 +134,7 @@ export class GoingAwayError extends GatewayError {
   }
 }
 
-/** The headers that go with an error: the challenge of RFC 6750, section 3, or `Retry-After`. */
+/** Returns the headers of an error: the challenge of RFC 6750, section 3, or `Retry-After`. */
 export function errorHeaders(error: GatewayError): Readonly<Record<string, string>> {
   if (error instanceof UnauthenticatedError) {
     return { 'WWW-Authenticate': error.tokenSent ? 'Bearer error="invalid_token"' : 'Bearer' };
@@ -143,10 +143,10 @@ export function errorHeaders(error: GatewayError): Readonly<Record<string, strin
   return error instanceof RateLimitedError ? { 'Retry-After': String(error.retryAfter) } : {};
 }
 
-/** Keys in a location are cut to so many characters: a caller can send a key of any length. */
+/** Callers can send keys of any length. */
 const MAX_KEY_CHARACTERS = 100;
 
-/** Writes a path as clients read it: `body.preferences[0].email_enabled`. */
+/** Formats a path for clients: `body.preferences[0].email_enabled`. */
 export function formatLocation(path: Path): string {
   return path
     .map((step, index) =>

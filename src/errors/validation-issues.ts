@@ -2,18 +2,18 @@ import type { z } from 'zod';
 import { type Path, REDACTED, type ValidationIssue } from './gateway-errors.ts';
 
 /**
- * The broken rules of a zod check as issues below `root`. Messages are made here from path and rule: a library's own
- * may repeat the value.
+ * Converts the issues of a zod check to issues below `root`. Messages are composed from the rule, because zod's own may
+ * repeat the value.
  */
 export function* toIssues(
   { error }: Pick<z.ZodSafeParseResult<unknown>, 'error'>,
   value: unknown,
   root: Path = [],
-  inspect: (path: Path) => Place = (path) => ({ isSecret: false, declaredSteps: path.length }),
+  inspect: (path: Path) => PathInfo = (path) => ({ isSecret: false, declaredSteps: path.length }),
 ): Generator<ValidationIssue> {
   for (const issue of error?.issues ?? []) {
     const unknownSteps = issue.code === 'unrecognized_keys' ? 1 : 0;
-    for (const path of issuePaths(issue)) {
+    for (const path of listPaths(issue)) {
       const sent = valueAt(value, path);
       const { isSecret, declaredSteps } = inspect(path);
       yield {
@@ -26,11 +26,11 @@ export function* toIssues(
   }
 }
 
-/** What is known of a place in an input. */
-export type Place = {
-  /** Whether the value there must not be shown. */
+/** What the schema declares about a path of an input. */
+export type PathInfo = {
+  /** Whether the value must not be shown. */
   readonly isSecret: boolean;
-  /** How many steps of the path are named by the schema; the others are keys that the caller chose. */
+  /** The number of steps that the schema declares; the others are the caller's own keys. */
   readonly declaredSteps: number;
 };
 
@@ -39,7 +39,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value at a path of a JSON value; undefined if there is none. */
+/** Returns the value at a path of a JSON value; undefined if there is none. */
 export function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((parent, step) => {
     if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, step)) return undefined;
@@ -47,7 +47,7 @@ export function valueAt(value: unknown, path: Path): unknown {
   }, value);
 }
 
-function* issuePaths(issue: z.core.$ZodIssue): Generator<Path> {
+function* listPaths(issue: z.core.$ZodIssue): Generator<Path> {
   const path = issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step));
   if (issue.code !== 'unrecognized_keys') yield path;
   else for (const key of issue.keys) yield [...path, key];
@@ -64,7 +64,9 @@ function describeIssue(issue: z.core.$ZodIssue, sent: unknown): string {
     case 'too_small':
       return `must be at least ${issue.minimum}`;
     case 'too_big':
-      return issue.origin === 'array' ? tooManyItems(issue.maximum) : `must be at most ${issue.maximum}`;
+      return issue.origin === 'array'
+        ? describeTooManyItems(issue.maximum)
+        : `must be at most ${issue.maximum}`;
     case 'custom':
       return issue.message;
     default:
@@ -72,8 +74,8 @@ function describeIssue(issue: z.core.$ZodIssue, sent: unknown): string {
   }
 }
 
-/** The message of a list that is too long. */
-export function tooManyItems(maximum: number | bigint): string {
+/** Returns the message for a list that is too long. */
+export function describeTooManyItems(maximum: number | bigint): string {
   return `must have at most ${maximum} items`;
 }
 

@@ -79,20 +79,27 @@ function toPage(
 /** A record of a list, with the selected properties. */
 type ListedRecord = Selected<Position, 'id'>;
 
-const PageInfo = builder.objectRef<Connection<ListedRecord>>('PageInfo').implement({
+/** The position of a page in its list. */
+type PageEnds = {
+  hasNextPage: boolean;
+  hasPreviousPage: boolean;
+  startCursor: string | undefined;
+  endCursor: string | undefined;
+};
+
+/** The page information of every connection. */
+export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   description: 'Where a page lies in its list.',
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether records follow this page.' }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', { description: 'Whether records precede it.' }),
-    startCursor: t.string({
+    startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record; null on an empty page.',
       nullable: true,
-      resolve: ({ nodes }) => cursorAt(nodes, 0),
     }),
-    endCursor: t.string({
+    endCursor: t.exposeString('endCursor', {
       description: 'Cursor of the last record; null on an empty page.',
       nullable: true,
-      resolve: ({ nodes }) => cursorAt(nodes, -1),
     }),
   }),
 });
@@ -135,12 +142,18 @@ export function connectionType<Node extends ListedRecord>(
         type: PageInfo,
         description: 'Where the page lies.',
         extensions: reads<Position>('id', 'createdAt'),
-        resolve: (page) => page,
+        resolve: ({ nodes, hasNextPage, hasPreviousPage }) => ({
+          hasNextPage,
+          hasPreviousPage,
+          startCursor: cursorAt(nodes, 0),
+          endCursor: cursorAt(nodes, -1),
+        }),
       }),
       totalCount: t.int({
         description: 'How many records the whole list has; counted only when asked for.',
         extensions: reads(),
-        resolve: ({ totalCount }, _args, { readTurns, viewer }) => readTurns.take(viewer.userId, totalCount),
+        resolve: ({ totalCount }, _args, { readScheduler, viewer }) =>
+          readScheduler.run(viewer.userId, totalCount),
       }),
       etag: t.string({
         description:

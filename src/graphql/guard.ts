@@ -45,7 +45,7 @@ function guard(fieldName: string, access: Access, resolve: Resolver): Resolver {
       if (refusal) throw refusal;
       const run = () => resolve(source, args, context, info);
       if (access.bucket !== 'reads') return await run();
-      return await context.readTurns.take(context.viewer.userId, run, context.listing);
+      return await context.readScheduler.run(context.viewer.userId, run, context.listing);
     } catch (error) {
       context.failures.push({ field: fieldName, code: asGatewayError(error).code });
       throw error;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MAX_ERROR_ITEMS } from '../errors/gateway-errors.ts';
 import { toIssues } from '../errors/validation-issues.ts';
 import { credentialSchema, idSchema, wholeNumberSchema } from '../values/constraints.ts';
-import { unstorableParts } from '../values/json.ts';
+import { findUnstorableParts } from '../values/json.ts';
 import { Secret } from '../values/secret.ts';
 import {
   CREDENTIAL_RULE,
@@ -76,7 +76,7 @@ export function maxItems(maximum: number) {
 /** Storable JSON of a shape. The value itself is passed on: zod's copy would have its keys in another order. */
 export function jsonRuleFor(shape: z.ZodType) {
   const schema = z.unknown().superRefine((value, context) => {
-    const unstorable = [...unstorableParts(value).take(MAX_ERROR_ITEMS)];
+    const unstorable = [...findUnstorableParts(value).take(MAX_ERROR_ITEMS)];
     const broken = unstorable.length > 0 ? unstorable.values() : toIssues(shape.safeParse(value), value);
     for (const { path, message } of broken.take(MAX_ERROR_ITEMS)) {
       context.addIssue({ code: 'custom', path: [...path], message });

@@ -7,7 +7,7 @@ import {
   isListType,
 } from 'graphql';
 import type { Path } from '../errors/gateway-errors.ts';
-import type { Place } from '../errors/validation-issues.ts';
+import type { PathInfo } from '../errors/validation-issues.ts';
 import { SecretText } from './scalars.ts';
 
 /** Whether values of an input type may contain a credential. */
@@ -23,7 +23,7 @@ export function holdsSecret(type: GraphQLInputType, seen: ReadonlySet<string> = 
  * Inspects the place at a path below an input type. A value must not be shown if it may contain a credential, is an
  * unknown field, which may be a misspelt one, or is beside a field for a credential, which may be in the wrong field.
  */
-export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, declaredSteps = 0): Place {
+export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, declaredSteps = 0): PathInfo {
   const inner = getNullableType(type);
   if (typeof step === 'number' && isListType(inner))
     return inspectInput(inner.ofType, rest, declaredSteps + 1);
@@ -38,7 +38,7 @@ export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, decl
 }
 
 /** Inspects the place at a path of some arguments, as {@link inspectInput} does below one. */
-export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...path]: Path): Place {
+export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...path]: Path): PathInfo {
   const argument = declared.find((argument) => argument.name === name);
   return argument ? inspectInput(argument.type, path, 1) : { isSecret: false, declaredSteps: 0 };
 }

@@ -2,23 +2,23 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
 import { BadRequestError, formatLocation, type Path } from '../errors/gateway-errors.ts';
 
-/** Larger bodies are refused, counted after decompression. */
+/** Counted after decompression. */
 const MAX_BODY_BYTES = 1_048_576;
 const TOO_LARGE = `is larger than ${MAX_BODY_BYTES} bytes`;
 
-/** Deeper JSON than anybody writes, and far less than what exhausts a stack where it is written out again. */
-const DEEPEST = 256;
+/** Deeper than real requests, and far below the depth at which serializing overflows the stack. */
+const MAX_DEPTH = 256;
 
 const readRaw = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
 
 /**
- * Reads a request's body and parses it as JSON (RFC 8259).
- * @throws {BadRequestError} for another content type or charset, an unknown encoding, and what is too large, empty,
- *   not UTF-8, not JSON or nested too deeply
+ * Reads the body of a request and parses it as JSON (RFC 8259).
+ * @throws {BadRequestError} if its content type, charset or encoding is not supported, or it is too large, empty, not
+ *   UTF-8, not JSON or nested too deeply
  */
 export async function readJson(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
   checkContentType(request.headers['content-type']);
-  // Express would read all of it before it says so.
+  // Express would first read the whole body.
   if (Number(request.headers['content-length']) > MAX_BODY_BYTES) throw badBody(TOO_LARGE);
   const encoding = request.headers['content-encoding'];
   const bytes = await (encoding === undefined ? readPlain(request) : readEncoded(request, response));
@@ -37,8 +37,8 @@ function decode(bytes: Buffer): string {
 }
 
 /**
- * Parses JSON that stands at a path of the request.
- * @throws {BadRequestError} for what is not JSON or nested too deeply
+ * Parses JSON at a path of the request.
+ * @throws {BadRequestError} if it is not JSON or nested too deeply
  */
 export function parseJson(text: string, path: Path): unknown {
   let value: unknown;
@@ -48,14 +48,14 @@ export function parseJson(text: string, path: Path): unknown {
     throw badRequest(path, 'is not JSON');
   }
   // Every level takes two characters.
-  if (text.length > 2 * DEEPEST && isTooDeep(value))
-    throw badRequest(path, `is nested deeper than ${DEEPEST} levels`);
+  if (text.length > 2 * MAX_DEPTH && isTooDeep(value))
+    throw badRequest(path, `is nested deeper than ${MAX_DEPTH} levels`);
   return value;
 }
 
 function isTooDeep(value: unknown): boolean {
   let level = [value];
-  for (let depth = 0; depth <= DEEPEST && level.length > 0; depth += 1) {
+  for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth += 1) {
     level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
   }
   return level.length > 0;
@@ -68,9 +68,9 @@ function checkContentType(contentType: string | undefined): void {
   if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) throw badBody('must be in UTF-8');
 }
 
-/** Almost all bodies come as they are. */
+/** Reads an uncompressed body. */
 async function readPlain(request: IncomingMessage): Promise<Buffer> {
-  // Of a request that has none the end was over before anybody could listen.
+  // An empty body ends before listeners can be added.
   if (request.readableEnded) return Buffer.alloc(0);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -84,16 +84,16 @@ async function readPlain(request: IncomingMessage): Promise<Buffer> {
       if (length <= MAX_BODY_BYTES) chunks.push(chunk);
       else fail(TOO_LARGE);
     };
-    const breakOff = () => fail('cannot be read');
-    request.on('data', take).once('error', breakOff).once('close', breakOff);
+    const abort = () => fail('cannot be read');
+    request.on('data', take).once('error', abort).once('close', abort);
     request.once('end', () => {
-      request.off('error', breakOff).off('close', breakOff);
+      request.off('error', abort).off('close', abort);
       resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
     });
   });
 }
 
-/** Express decompresses; what it would answer itself becomes our one error. */
+/** Reads a compressed body with Express. */
 async function readEncoded(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const done = (error?: unknown) => {

@@ -1,5 +1,5 @@
-/** Whether `If-None-Match` names the current entity tag (RFC 9110, section 13.1.2: a weak comparison). */
-export function matches(ifNoneMatch: string, etag: string): boolean {
+/** Whether `If-None-Match` includes the current entity tag, by weak comparison (RFC 9110, section 13.1.2). */
+export function matchesEntityTag(ifNoneMatch: string, etag: string): boolean {
   const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
   return tags.includes('*') || tags.includes(etag);
 }

@@ -1,8 +1,8 @@
 import cors from 'cors';
 import type { Step } from './steps.ts';
 
-/** What a page of another origin may read beside the body. */
-const EXPOSED = [
+/** Response headers that pages of allowed origins may read. */
+const EXPOSED_HEADERS = [
   'ETag',
   'Retry-After',
   'RateLimit-Limit',
@@ -11,20 +11,17 @@ const EXPOSED = [
   'X-Request-Id',
 ];
 
-/** A browser may remember the answer to its question for so long. */
+/** How long browsers may cache a preflight reply. */
 const MAX_AGE_SECONDS = 600;
 
-/**
- * Lets pages of exactly these origins call the gateway (Fetch, section 3.3). Any other origin is answered as if
- * there were no such thing: the browser then keeps the reply from the page.
- */
+/** Allows pages of these origins to call the gateway (Fetch, section 3.3). Other origins receive no CORS headers. */
 export function allowOrigins(origins: readonly string[]): Step {
   const allowed = new Set(origins);
   const handle = cors({
     origin: [...origins],
     methods: ['GET', 'POST', 'PUT', 'DELETE'],
     allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'X-Request-Id'],
-    exposedHeaders: EXPOSED,
+    exposedHeaders: EXPOSED_HEADERS,
     maxAge: MAX_AGE_SECONDS,
   });
   return (request, response, next) => {
@@ -32,7 +29,7 @@ export function allowOrigins(origins: readonly string[]): Step {
       handle(request, response, next);
       return;
     }
-    // Caches must keep the replies to different origins apart.
+    // Caches must store a reply for each origin.
     if (allowed.size > 0) response.appendHeader('Vary', 'Origin');
     next();
   };

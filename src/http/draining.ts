@@ -1,23 +1,23 @@
 import type { Server, ServerResponse } from 'node:http';
 
-/** Lets a server's clients go before it closes. */
+/** Connection draining: closes a server without interrupting its requests. */
 export type Draining = {
   readonly isOn: boolean;
-  /** Requests that run, live streams among them. */
+  /** The number of running requests, including live streams. */
   readonly running: number;
-  /** From now on every reply is the last one of its connection (RFC 9112, section 9.6). */
+  /** Closes every connection after its current reply (RFC 9112, section 9.6). */
   start(): void;
   /**
-   * Takes no new connections, and waits for the requests that run, for so many milliseconds; then cuts the rest, and
-   * answers how many.
+   * Stops accepting connections and waits up to `graceMs` for running requests. Then closes their connections and returns
+   * how many requests were cut off.
    */
   finish(graceMs: number): Promise<number>;
 };
 
-/** Node closes idle connections once; those that become idle later would hold the server for their idle time. */
+/** `server.close()` closes idle connections only once; those that become idle later are closed at this interval. */
 const SWEEP_MS = 50;
 
-/** Watches a server's requests from the first one on. */
+/** Creates the draining of a server. Must be called before its first request. */
 export function createDraining(server: Server): Draining {
   const running = new Set<ServerResponse>();
   let isOn = false;

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 
-/** A comment is sent this often, so that no proxy takes the connection for dead. */
+/** Interval of the comments that keep proxies from closing idle streams. */
 const HEARTBEAT_SECONDS = 12;
 const COMMENT = ':\n\n';
 
-/** Keeps event streams alive: one timer for all of them, and each second its share, so that they are not all sent at once. */
+/** Sends heartbeats to event streams. One timer serves all streams; every second it sends to one share of them. */
 export class Heartbeats {
   readonly #shares = Array.from({ length: HEARTBEAT_SECONDS }, () => new Set<ServerResponse>());
   #size = 0;
@@ -12,7 +12,7 @@ export class Heartbeats {
   #second = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Sends comments to a stream until {@link remove}. */
+  /** Sends comments to a stream until {@link remove} is called. */
   add(response: ServerResponse): void {
     this.#shares[this.#added % HEARTBEAT_SECONDS]?.add(response);
     this.#added += 1;

@@ -2,31 +2,31 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { BadRequestError } from '../errors/gateway-errors.ts';
 
-/** Time for a client to read why its connection is closed; it need not close its own side. */
+/** Time for the client to read the error before its socket is destroyed. */
 const LINGER_MS = 1000;
 
 /**
- * Answers what is not HTTP, or whose headers are too large or too slow, with our error instead of Node's bare one.
- * `write` makes the body.
+ * Replies to malformed HTTP, and to headers that are too large or too slow, with an error body. By default, Node.js
+ * replies without a body.
  */
-export function answerMalformed(server: Server, write: (error: BadRequestError) => string): void {
+export function rejectMalformed(server: Server, formatBody: (error: BadRequestError) => string): void {
   const latest = new WeakMap<Socket, ServerResponse>();
-  const refused = new WeakSet<Socket>();
+  const rejected = new WeakSet<Socket>();
   server.on('request', (request, response) => latest.set(request.socket, response));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const response = latest.get(socket);
-    if (error.code === 'ECONNRESET' || !socket.writable || isAnswered(response)) socket.destroy();
-    else if (!refused.has(socket)) {
-      refused.add(socket);
-      const refuse = () => sendLast(socket, write(malformed(describeReason(error.code))));
+    if (error.code === 'ECONNRESET' || !socket.writable || hasReplyBegun(response)) socket.destroy();
+    else if (!rejected.has(socket)) {
+      rejected.add(socket);
+      const reject = () => sendLast(socket, formatBody(malformed(describeReason(error.code))));
       // Replies are sent in the order of the requests (RFC 9112, section 9.3.2).
-      if (isDue(response)) response.once('close', refuse);
-      else refuse();
+      if (isPending(response)) response.once('close', reject);
+      else reject();
     }
   });
 }
 
-/** Sends an error as the last reply of a connection, and closes it. */
+/** Sends an error and closes the connection. */
 function sendLast(socket: Socket, body: string): void {
   if (!socket.writable) return;
   socket.end(
@@ -42,18 +42,18 @@ function sendLast(socket: Socket, body: string): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
-/** Whether a reply to the request that fails is on its way or gone: another would be taken for the next one's. */
-function isAnswered(response: ServerResponse | undefined): boolean {
+/** Whether a reply to the malformed request has begun. The client would take a second reply for that of the next request. */
+function hasReplyBegun(response: ServerResponse | undefined): boolean {
   return response?.headersSent === true && !response.req.complete;
 }
 
-/** Whether a request before the one that fails still waits for its reply, or for the end of it. */
-function isDue(response: ServerResponse | undefined): response is ServerResponse {
+/** Whether the reply to an earlier request is not complete. */
+function isPending(response: ServerResponse | undefined): response is ServerResponse {
   return response?.req.complete === true && !response.writableFinished;
 }
 
 /**
- * Requires exactly one Host (RFC 9112, section 3.2). Node.js would reply with a bare 400.
+ * Requires exactly one Host header (RFC 9112, section 3.2). The check of Node.js would reply without a body.
  * @throws {BadRequestError}
  */
 export function checkHost(

@@ -1,25 +1,25 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Requests of one socket that run at once, those included whose replies wait for an earlier one's. */
+/** Maximum number of concurrent requests of one socket, including finished ones whose replies wait for earlier ones. */
 const MAX_RUNNING = 16;
 
-/** A socket with more requests waiting to run is destroyed: no honest client sends that many ahead. */
+/** A socket with more requests waiting to run is destroyed; real clients do not pipeline that many. */
 const MAX_WAITING = 128;
 
-/** The requests of one socket that are not completely answered. */
+/** The requests of one socket whose replies are not complete. */
 type Pipeline = { running: number; waiting: [IncomingMessage, ServerResponse][] };
 
 /** A request listener with bounded pipelining (RFC 9112, section 9.3.2). */
 export type PipelinedListener = {
   listener: RequestListener;
-  /** Whether a request of the socket runs. */
+  /** Whether a request of the socket is running. */
   isServing(socket: Socket): boolean;
 };
 
 /**
- * Runs at most 16 requests of a socket at once, and the following ones in their order. Node.js emits every request of
- * a chunk of 64 KiB while it parses it, which pausing the socket cannot prevent.
+ * Limits the concurrent requests of each socket; further ones wait in order. Pausing the socket is not enough, because
+ * Node.js emits all requests of a 64 KiB chunk at once.
  */
 export function limitPipelining(run: RequestListener): PipelinedListener {
   const pipelines = new WeakMap<Socket, Pipeline>();
@@ -29,7 +29,7 @@ export function limitPipelining(run: RequestListener): PipelinedListener {
     response.once('close', () => {
       pipeline.running -= 1;
       const next = pipeline.waiting.shift();
-      // A socket that cannot be written to has no use for further replies.
+      // Do not run requests whose replies cannot be sent.
       if (next !== undefined && request.socket.writable) start(pipeline, ...next);
     });
     run(request, response);

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** Answers a text of a media type, in UTF-8. As text it goes out together with the head, in one write. */
+/** Sends a UTF-8 reply. Node.js writes headers and body together because the body is a string. */
 export function sendText(response: ServerResponse, status: number, type: string, text: string): void {
   response.writeHead(status, {
     'Content-Type': `${type}; charset=utf-8`,

@@ -4,38 +4,35 @@ import type { ErrorCode } from '../errors/gateway-errors.ts';
 import type { Log } from '../log.ts';
 import { requestPath } from './address.ts';
 
-/** An error in a reply: of a root field, or without one of the whole request. */
+/** An error in a reply: of one root field, or of the whole request if `field` is undefined. */
 export type Failure = { readonly field?: string; readonly code: ErrorCode };
 
-/** What the log tells of a request once it is answered; filled in while it is served. */
+/** The data of a request's log line, collected while the request is handled. */
 export type RequestRecord = {
   readonly id: string;
   readonly log: Log;
   user?: string;
-  /** The root fields that were asked for. */
+  /** The requested root fields. */
   readonly operations: Set<string>;
-  /** What callers were told that failed. */
+  /** The errors in the reply. */
   readonly failures: Failure[];
 };
 
-/** A request that was answered, or whose caller has left. */
-export type AnsweredRequest = Pick<RequestRecord, 'operations' | 'failures'> & {
+/** A request whose reply was sent or whose caller disconnected. */
+export type CompletedRequest = Pick<RequestRecord, 'operations' | 'failures'> & {
   method: string;
-  /** The address's path, as it was sent. */
+  /** Percent-encoded, as sent. */
   path: string;
-  /** Undefined where the caller left before the reply began. */
+  /** Undefined if the caller disconnected before the reply began. */
   status: number | undefined;
   seconds: number;
 };
 
-/** Gives every request an id and a log of its own, and writes one line when it is answered. */
+/** Opens the record of a request with an ID and a log, and logs one line when the request is complete. */
 export type OpenRecord = (request: IncomingMessage, response: ServerResponse) => RequestRecord;
 
-/**
- * The request log. An id that the caller gives is taken over if it is a sane one. `onAnswered` is told of every
- * request as well.
- */
-export function createRequestLog(log: Log, onAnswered: (request: AnsweredRequest) => void): OpenRecord {
+/** Creates the request log. A valid `X-Request-Id` of the caller becomes the ID. Calls `onComplete` for each request. */
+export function createRequestLog(log: Log, onComplete: (request: CompletedRequest) => void): OpenRecord {
   return (request, response) => {
     const started = performance.now();
     const given = request.headers['x-request-id'];
@@ -47,15 +44,14 @@ export function createRequestLog(log: Log, onAnswered: (request: AnsweredRequest
       operations: new Set(),
       failures: [],
     };
-    // The address's path only: a query may hold anything.
+    // Without the query, which may contain secrets.
     const path = requestPath(request);
     const { method = '' } = request;
     response.once('close', () => {
       const milliseconds = performance.now() - started;
-      // Of a caller who left before the reply began no status can be told.
       const status = response.headersSent ? response.statusCode : undefined;
       const { operations, failures } = record;
-      onAnswered({ method, path, status, seconds: milliseconds / 1000, operations, failures });
+      onComplete({ method, path, status, seconds: milliseconds / 1000, operations, failures });
       record.log[isProbe(path) ? 'debug' : 'info'](
         {
           method,
@@ -73,7 +69,7 @@ export function createRequestLog(log: Log, onAnswered: (request: AnsweredRequest
   };
 }
 
-/** Probes come every few seconds and tell nothing. */
+/** Whether a request is one of the frequent health checks and scrapes. */
 function isProbe(path: string): boolean {
   return path === '/healthz' || path === '/readyz' || path === '/metrics';
 }

@@ -1,6 +1,6 @@
 import helmet from 'helmet';
 
-/** Sets the headers of helmet. Replies are data: no browser may run or frame them. The pages override the policy. */
+/** Sets security headers. The content security policy blocks everything; pages override it. */
 export const setSecurityHeaders = helmet({
   contentSecurityPolicy: {
     useDefaults: false,

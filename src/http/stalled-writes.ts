@@ -2,9 +2,9 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Destroys a socket whose client takes nothing of what is written to it, once between one and two times `stalledMs`
- * have passed: Node.js looks at a write's progress that often. A socket without anything to write lives on while a
- * request of it is served, so that live streams may be idle.
+ * Destroys sockets whose client does not read, after one to two times `stalledMs`: Node.js checks the progress of writes
+ * at that interval. Sockets with nothing to write remain open while a request is running, so that live streams can be
+ * idle.
  */
 export function destroyStalledSockets(
   server: Server,

@@ -1,13 +1,13 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 
-/** A step of a request, in the form of Express middleware. It replies itself, calls `next`, or throws. */
+/** A step of request handling, in the form of Express middleware. Replies, calls `next`, or throws. */
 export type Step = (
   request: IncomingMessage,
   response: ServerResponse,
   next: (error?: unknown) => void,
 ) => void;
 
-/** Runs steps one after another, until one replies. `sendFailure` replies to the error of a step. */
+/** Runs steps in order until one replies. `sendFailure` replies with the error of a step. */
 export function runInOrder(
   steps: readonly Step[],
   sendFailure: (error: unknown, response: ServerResponse) => void,

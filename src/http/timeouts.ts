@@ -1,4 +1,4 @@
-/** Milliseconds after which a connection that does not get on is given up. */
+/** Connection timeouts in milliseconds. */
 export type Timeouts = Readonly<
   Record<
     | 'headersTimeout'
@@ -10,13 +10,13 @@ export type Timeouts = Readonly<
   >
 >;
 
-/** A client that sends its request byte by byte holds a connection no longer than this. */
+/** Limits how long slow clients can occupy connections and memory. */
 export const timeouts: Timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
-  // Longer than the minute that proxies commonly keep a connection for.
+  // Longer than the usual 60 s of proxies, so that the proxy closes idle connections first.
   keepAliveTimeout: 65_000,
   connectionsCheckingInterval: 1000,
-  // A client that does not read holds a reply in memory no longer than twice this.
+  // The socket is destroyed after one to two times this value.
   stalledWriteTimeout: 30_000,
 };

@@ -3,40 +3,41 @@ import type { EntityManager } from '../database/database.ts';
 import type { Log } from '../log.ts';
 import { createAnnouncingSession } from './announcing-session.ts';
 import type { Change, Hub } from './hub.ts';
-import { type Message, writePayloads } from './message.ts';
+import { formatPayloads, type Message } from './message.ts';
 
 export type { Change } from './hub.ts';
 
-/** Wakes this gateway's subscribers at once and tells the other gateways within milliseconds. Never throws, never waits. */
+/** Announces committed changes to the subscribers of all gateways. Returns immediately and never throws. */
 export type Announce = (changes: Change | readonly Change[]) => void;
 
-/** What a domain function needs to change something. `Context` is one. */
+/** The dependencies of a function that changes records. `Context` is one. */
 export type Writer = { readonly em: EntityManager; readonly announce: Announce };
 
-/** Announces the committed changes of this gateway. */
+/** Announces the changes of this gateway. */
 export type Announcer = {
   announce: Announce;
-  /** Takes a message that arrived; of this gateway's own only that it did. */
+  /** Handles a message of any gateway, this one included. */
   receive(message: Message): void;
-  /** Sends a message without changes, to find out whether messages arrive. */
+  /** Sends a message without changes, to check that messages arrive. */
   probe(): void;
-  /** Whether the last messages of this gateway's own arrived. */
+  /** Whether this gateway received the last messages that it sent itself. */
   readonly isReceiving: boolean;
   close(): Promise<void>;
 };
 
-/** Changes are gathered for so long: each message takes a lock that is one for the whole of PostgreSQL. */
-const GATHER_MS = 5;
+/** How long changes are collected for one message: each takes a lock that is shared by the whole PostgreSQL cluster. */
+const COLLECT_MS = 5;
 
-/** Changes kept while they cannot be sent; more are found by sweeping anyway. */
+/** The maximum number of changes that wait to be sent. Further changes are found by sweeps. */
 const MAX_PENDING = 10_000;
 
-/** A gateway receives its own messages within this time, unless announcements do not arrive. */
+/** A gateway that does not receive its own message within this time does not receive announcements. */
 const RECEIVE_TIMEOUT_MS = 2000;
 
 /**
- * Announcements are hints: the tables hold the truth, and every gateway sweeps. So they are sent beside the changes,
- * never within their transactions: a `NOTIFY` holds a lock of the whole cluster until its commit is flushed.
+ * Creates the announcer of a gateway. Announcements are hints: sweeps find in the tables what was not announced. They
+ * are sent after the commit, because `NOTIFY` within a transaction holds a lock of the whole PostgreSQL cluster until
+ * the commit is on disk.
  */
 export function createAnnouncer(
   { url, timeoutMs }: { url: string; timeoutMs: number },
@@ -45,16 +46,16 @@ export function createAnnouncer(
 ): Announcer {
   const from = randomUUID();
   const session = createAnnouncingSession(url, timeoutMs);
-  /** By user and topic: the newest revision says all. */
+  /** The latest change of each topic and user, which makes earlier ones redundant. */
   let pending = new Map<string, Change>();
-  let gathering: NodeJS.Timeout | undefined;
+  let collecting: NodeJS.Timeout | undefined;
   let isSending = false;
   let sending: Promise<void> = Promise.resolve();
   let isClosing = false;
-  let sent = 0;
+  let lastSent = 0;
   let lastReceived = 0;
   let isReceiving = true;
-  let waiting: NodeJS.Timeout | undefined;
+  let receiveCheck: NodeJS.Timeout | undefined;
 
   return {
     announce(changes) {
@@ -62,7 +63,7 @@ export function createAnnouncer(
         hub.announce(change);
         if (pending.size < MAX_PENDING) pending.set(`${change.topic} ${change.user}`, change);
       }
-      gather();
+      scheduleSend();
     },
     receive(message) {
       if (message.from === from) return noteReceived(message.number);
@@ -76,36 +77,36 @@ export function createAnnouncer(
     },
     async close() {
       isClosing = true;
-      clearTimeout(gathering);
+      clearTimeout(collecting);
       await sending;
       if (pending.size > 0) await send();
-      clearTimeout(waiting);
+      clearTimeout(receiveCheck);
       await session.close();
     },
   };
 
-  function gather(): void {
-    if (gathering !== undefined || isSending || isClosing) return;
-    gathering = setTimeout(() => {
+  function scheduleSend(): void {
+    if (collecting !== undefined || isSending || isClosing) return;
+    collecting = setTimeout(() => {
       sending = send();
-    }, GATHER_MS);
+    }, COLLECT_MS);
   }
 
   async function send(): Promise<void> {
-    gathering = undefined;
+    collecting = undefined;
     isSending = true;
     const changes = [...pending.values()];
     pending = new Map();
-    const number = sent + 1;
-    sent = number;
+    const number = lastSent + 1;
+    lastSent = number;
     try {
-      await session.notify(writePayloads({ from, number, changes }));
-      waiting ??= setTimeout(() => checkReceived(number), RECEIVE_TIMEOUT_MS).unref();
+      await session.notify(formatPayloads({ from, number, changes }));
+      receiveCheck ??= setTimeout(() => checkReceived(number), RECEIVE_TIMEOUT_MS).unref();
     } catch (error) {
       log.warn({ err: error }, 'announcing changes failed; other gateways find them by sweeping');
     } finally {
       isSending = false;
-      if (pending.size > 0) gather();
+      if (pending.size > 0) scheduleSend();
     }
   }
 
@@ -116,9 +117,9 @@ export function createAnnouncer(
   }
 
   function checkReceived(number: number): void {
-    waiting = undefined;
+    receiveCheck = undefined;
     if (lastReceived >= number || !isReceiving) return;
     isReceiving = false;
-    log.warn('announcements do not arrive: events of other gateways wait for the next sweep');
+    log.warn('announcements do not arrive; events of other gateways are delayed until the next sweep');
   }
 }

@@ -3,14 +3,14 @@ import pg from 'pg';
 import { endSession } from './end-session.ts';
 import { CHANNEL } from './message.ts';
 
-/** A session that does nothing but announce; it is opened when it is needed, and again after it broke. */
+/** A database session that only sends announcements. It connects on first use, and again after it broke. */
 export type AnnouncingSession = {
-  /** Sends payloads in one transaction. @throws {Error} if it cannot be sent */
+  /** Sends payloads in one transaction. @throws {Error} if they cannot be sent */
   notify(payloads: readonly string[]): Promise<void>;
   close(): Promise<void>;
 };
 
-/** A session without a connection yet. */
+/** Creates a session, which is not connected yet. */
 export function createAnnouncingSession(url: string, timeoutMs: number): AnnouncingSession {
   let connected: Promise<pg.Client> | undefined;
 
@@ -20,13 +20,13 @@ export function createAnnouncingSession(url: string, timeoutMs: number): Announc
         connected = undefined;
       });
       const client = await connected;
-      const notes = payloads.map((payload) => `pg_notify('${CHANNEL}', ${client.escapeLiteral(payload)})`);
-      // One round trip. What a crash of PostgreSQL loses of it, sweeping finds.
-      const transaction = `begin; set local synchronous_commit = off; select ${notes.join(', ')}; commit`;
+      const calls = payloads.map((payload) => `pg_notify('${CHANNEL}', ${client.escapeLiteral(payload)})`);
+      // One round trip, without waiting for the disk: a sweep finds changes whose announcement was lost.
+      const transaction = `begin; set local synchronous_commit = off; select ${calls.join(', ')}; commit`;
       try {
         await client.query(transaction);
       } catch (error) {
-        // Its transaction may still be open.
+        // The transaction may still be open.
         client.connection.stream.destroy();
         throw error;
       }
@@ -48,7 +48,7 @@ async function connect(url: string, timeoutMs: number, onEnd: () => void): Promi
     keepAlive: true,
     stream: () => socket,
   });
-  // What is under way fails by itself; unheard, the event would end the process.
+  // A running query is rejected as well. Without a listener, the event would end the process.
   client.on('error', () => socket.destroy()).on('end', onEnd);
   try {
     await client.connect();

@@ -2,70 +2,77 @@ import type { Viewer } from '../auth/viewer.ts';
 import { GoingAwayError, RateLimitedError } from '../errors/gateway-errors.ts';
 import type { Revisions } from '../revisions/revisions.ts';
 
-/** What of a user can change; `user` is the deletion of everything. */
+/** What a change can affect. `user` means that all data of the user was deleted. */
 export const topics = ['notifications', 'workspaces', 'editorAuth', 'user'] as const;
 export type Topic = (typeof topics)[number];
 
-/** A committed change: the user, what changed, and the revision that the user's row reached. */
+/** A committed change: the user, what it affected, and the user's new revision of that topic. */
 export type Change = { user: string; topic: Topic; revision: number };
 
 /** An open stream of one user's changes. */
 export type Subscriber = {
   readonly viewer: Viewer;
-  /** Called at every change of the user. */
+  /** The user whose changes the stream shows: the viewer, or another user whom the viewer may read. */
+  readonly userId: string;
+  /** Called after every change of the user. */
   wake(change: Change): void;
-  /** Called with what is in the database now; undefined if nothing of the user ever changed. */
+  /** Called with the user's current revisions, `undefined` for a user without changes. */
   compare(state: Revisions | undefined): void;
   /** Ends the stream with an error. */
   fail(error: Error): void;
 };
 
-/** How many subscribers a user and the whole gateway may have. */
-export type HubLimits = { perUser: number; inAll: number };
+/** The maximum number of subscribers that one viewer may have, and that the gateway may have in total. */
+export type HubLimits = { perViewer: number; total: number };
 
-/** The subscribers of a gateway, by user. */
+/** The subscribers of a gateway, by the user whose changes they show. */
 export type Hub = {
-  /** @throws {RateLimitedError} where there are too many */
+  /** Adds a subscriber. @throws {RateLimitedError} if there are too many */
   join(subscriber: Subscriber): void;
   leave(subscriber: Subscriber): void;
-  /** Wakes the subscribers of a change's user. */
+  /** Wakes the subscribers of the user whose records changed. */
   announce(change: Change): void;
-  /** The users who have subscribers. */
+  /** Returns the users who have subscribers. */
   users(): string[];
-  /** Has the subscribers of a user look whether they have seen everything. */
+  /** Passes a user's current revisions to the user's subscribers. */
   compare(user: string, state: Revisions | undefined): void;
-  /** Ends every subscription for which there is an error. */
-  fail(errorFor: (viewer: Viewer) => Error | undefined): void;
-  /** Told how many seconds after its announcement a change was handed over to a subscriber. */
-  delivered(seconds: number): void;
-  /** Ends every subscription, and whichever comes later. */
+  /** Ends every subscription for whose viewer `findError` returns an error. */
+  failWhere(findError: (viewer: Viewer) => Error | undefined): void;
+  /** Records the seconds between the announcement of a change and the delivery of its events. */
+  observeDelay(seconds: number): void;
+  /** Ends all subscriptions, and every later one immediately. */
   close(): void;
   readonly size: number;
 };
 
-/** A place may be free again after this time. */
+/** How long a client over the limit waits before it tries again. */
 const RETRY_SECONDS = 10;
 
-/** A hub without subscribers; `delivered` is told how long changes take. */
-export function createHub(limits: HubLimits, delivered: Hub['delivered'] = () => undefined): Hub {
+/** Creates a hub without subscribers. */
+export function createHub(limits: HubLimits, observeDelay: Hub['observeDelay'] = () => undefined): Hub {
   const users = new Map<string, Set<Subscriber>>();
+  const openedBy = new Map<string, number>();
   let size = 0;
   let isClosed = false;
 
   const hub: Hub = {
     join(subscriber) {
-      const { userId } = subscriber.viewer;
-      const others = users.get(userId) ?? new Set();
-      if (size >= limits.inAll || others.size >= limits.perUser) throw new RateLimitedError(RETRY_SECONDS);
-      users.set(userId, others.add(subscriber));
+      const { userId, viewer } = subscriber;
+      const opened = openedBy.get(viewer.userId) ?? 0;
+      if (size >= limits.total || opened >= limits.perViewer) throw new RateLimitedError(RETRY_SECONDS);
+      openedBy.set(viewer.userId, opened + 1);
+      users.set(userId, (users.get(userId) ?? new Set()).add(subscriber));
       size += 1;
       if (isClosed) subscriber.fail(new GoingAwayError());
     },
     leave(subscriber) {
-      const { userId } = subscriber.viewer;
-      const others = users.get(userId);
-      if (!others?.delete(subscriber)) return;
-      if (others.size === 0) users.delete(userId);
+      const { userId, viewer } = subscriber;
+      const subscribers = users.get(userId);
+      if (!subscribers?.delete(subscriber)) return;
+      if (subscribers.size === 0) users.delete(userId);
+      const opened = (openedBy.get(viewer.userId) ?? 0) - 1;
+      if (opened > 0) openedBy.set(viewer.userId, opened);
+      else openedBy.delete(viewer.userId);
       size -= 1;
     },
     announce(change) {
@@ -75,16 +82,16 @@ export function createHub(limits: HubLimits, delivered: Hub['delivered'] = () =>
     compare(user, state) {
       for (const subscriber of users.get(user) ?? []) subscriber.compare(state);
     },
-    fail(errorFor) {
+    failWhere(findError) {
       for (const subscriber of [...users.values()].flatMap((subscribers) => [...subscribers])) {
-        const error = errorFor(subscriber.viewer);
+        const error = findError(subscriber.viewer);
         if (error !== undefined) subscriber.fail(error);
       }
     },
-    delivered,
+    observeDelay,
     close() {
       isClosed = true;
-      hub.fail(() => new GoingAwayError());
+      hub.failWhere(() => new GoingAwayError());
     },
     get size() {
       return size;

@@ -2,14 +2,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../log.ts';
 import { endSession } from './end-session.ts';
-import { CHANNEL, type Message, readPayload } from './message.ts';
+import { CHANNEL, type Message, parsePayload } from './message.ts';
 
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;
 
 /** A connection that listens for announcements. */
 export type Listener = {
-  /** Whether announcements arrive at present. */
+  /** Whether it is connected and listening. */
   readonly isUp: boolean;
   close(): Promise<void>;
 };
@@ -17,17 +17,18 @@ export type Listener = {
 /** Called by a listener. */
 export type AnnouncementHandlers = {
   receive(message: Message): void;
-  /** Called whenever it begins to listen: what was announced before is lost, what was written is not. */
-  resume(): void;
+  /** Called after each connect. Announcements sent before it are lost. */
+  onListening(): void;
 };
 
-/** Listens until it is closed, on a new connection where one breaks. */
+/** Listens for announcements until it is closed. Reconnects if the connection breaks. */
 export function startListener(
   { url, timeoutMs }: { url: string; timeoutMs: number },
-  { receive, resume }: AnnouncementHandlers,
+  { receive, onListening }: AnnouncementHandlers,
   log: Log,
 ): Listener {
   let isUp = false;
+  let retryMs = FIRST_RETRY_MS;
   const closing = new AbortController();
   const finished = run();
 
@@ -42,22 +43,19 @@ export function startListener(
   };
 
   async function run(): Promise<void> {
-    let retryMs = FIRST_RETRY_MS;
     while (!closing.signal.aborted) {
       try {
-        await listen(() => {
-          retryMs = FIRST_RETRY_MS;
-        });
+        await listen();
       } catch (error) {
-        log.warn({ err: error }, 'listening for changes broke off; trying again');
+        log.warn({ err: error }, 'listening for announcements failed; reconnecting');
       }
       isUp = false;
-      await pause(retryMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      await waitUnlessClosing(retryMs);
       retryMs = Math.min(retryMs * 2, MAX_RETRY_MS);
     }
   }
 
-  async function listen(onListening: () => void): Promise<void> {
+  async function listen(): Promise<void> {
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: timeoutMs,
@@ -69,27 +67,31 @@ export function startListener(
     });
     broken.catch(() => undefined);
     client.on('notification', ({ payload }) => {
-      const message = readPayload(payload);
+      const message = parsePayload(payload);
       if (message !== undefined) receive(message);
     });
     try {
       await client.connect();
       await client.query(`listen ${CHANNEL}`);
       isUp = true;
+      retryMs = FIRST_RETRY_MS;
       onListening();
-      resume();
-      await Promise.race([broken, keepAlive(client)]);
+      await Promise.race([broken, probeUntilClosed(client)]);
     } finally {
       isUp = false;
       await endSession(client, timeoutMs);
     }
   }
 
-  /** A connection whose other end is gone without a word is found out by asking. Ends when the listener is closed. */
-  async function keepAlive(client: pg.Client): Promise<void> {
+  /** Queries regularly, because a connection whose peer disappeared stays open until something is sent. */
+  async function probeUntilClosed(client: pg.Client): Promise<void> {
     while (!closing.signal.aborted) {
-      await pause(2 * timeoutMs, undefined, { signal: closing.signal }).catch(() => undefined);
+      await waitUnlessClosing(2 * timeoutMs);
       if (!closing.signal.aborted) await client.query('select 1');
     }
+  }
+
+  async function waitUnlessClosing(ms: number): Promise<void> {
+    await pause(ms, undefined, { signal: closing.signal }).catch(() => undefined);
   }
 }

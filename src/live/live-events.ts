@@ -5,20 +5,20 @@ import type { Hub } from './hub.ts';
 import { startListener } from './listener.ts';
 import { startSweep } from './sweep.ts';
 
-/** How changes reach the subscribers of a gateway. */
+/** Delivers changes to the subscribers of a gateway. */
 export type LiveEvents = {
   announce: Announce;
-  /** `ok`, or why events of other gateways arrive late. */
+  /** `ok`, or why events of other gateways are delayed. */
   readonly state: string;
   close(): Promise<void>;
 };
 
-/** How it is set. */
+/** The timeout of each wait for the database, and the interval of sweeps. */
 export type LiveEventsOptions = { timeoutMs: number; sweepMs: number };
 
 /**
- * Announces the changes of this gateway, hears of those of others, and sweeps for what nobody announced. Whatever is
- * lost on the way is delayed until the next sweep.
+ * Starts to announce changes of this gateway, to listen for those of others, and to sweep for changes whose announcement
+ * was lost. Such a change is delivered at the next sweep.
  */
 export function startLiveEvents(
   database: Database,
@@ -30,11 +30,11 @@ export function startLiveEvents(
   const announcer = createAnnouncer(connection, hub, log);
   const sweep = startSweep(database.em.fork(), hub, sweepMs, log, announcer.probe);
   const { receive, probe } = announcer;
-  const resume = () => {
+  const onListening = () => {
     sweep.start();
     probe();
   };
-  const listener = startListener(connection, { receive, resume }, log);
+  const listener = startListener(connection, { receive, onListening }, log);
   return {
     announce: announcer.announce,
     get state() {
@@ -42,7 +42,7 @@ export function startLiveEvents(
       return announcer.isReceiving ? 'ok' : 'are not announced';
     },
     async close() {
-      // Last the announcer: the others have it probe.
+      // The announcer is closed last, because the listener and the sweep call `probe`.
       await Promise.all([listener.close(), sweep.stop()]);
       await announcer.close();
     },

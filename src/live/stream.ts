@@ -2,37 +2,24 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Viewer } from '../auth/viewer.ts';
 import type { EntityManager } from '../database/database.ts';
 import type { Log } from '../log.ts';
-import { findRevision, type Revisions } from '../revisions/revisions.ts';
-import type { Change, Hub, Subscriber, Topic } from './hub.ts';
+import type { Revisions } from '../revisions/revisions.ts';
+import type { Change, Hub, Subscriber } from './hub.ts';
+import { type Source, SourceReader } from './source.ts';
 
-/** What a stream shows of a user, and how it finds what is new. */
-export type Source<Event> = {
-  readonly topic: Exclude<Topic, 'user'>;
-  /** The revision behind which the stream begins. */
-  startsAt(state: Revisions | undefined): number;
-  /**
-   * What is new behind a revision, in order, and the revision up to which it is everything; more is read next. It is
-   * told how far the user's changes have come: all up to there can be read, and later ones are announced.
-   */
-  read(
-    after: number,
-    state: Revisions | undefined,
-  ): Promise<{ readonly events: readonly Event[]; readonly seen: number }>;
-};
-
-/** The viewer of a stream, and what the stream needs. `Context` is one. */
+/** The viewer of a stream and its dependencies. `Context` is one. */
 export type StreamContext = {
   readonly em: EntityManager;
   readonly viewer: Viewer;
   readonly hub: Hub;
   readonly log: Log;
-  /** Tells when the client leaves, which can be before it takes the stream. */
+  /** Calls `leave` when the client disconnects, which may be before it reads the stream. */
   onLeave(leave: () => void): void;
 };
 
 /**
- * Opens a stream of the viewer's own changes; from here on nothing is missed.
- * @throws {RateLimitedError} where there are too many subscribers
+/**
+ * Opens a stream of a user's changes. It includes every change that is committed after this call.
+ * @throws {RateLimitedError} if there are too many subscribers
  */
 export async function openStream<Event>(
   context: StreamContext,
@@ -50,77 +37,71 @@ export async function openStream<Event>(
   }
 }
 
-/** While the database is unreachable, reading is tried again after this time, or at the next announcement or sweep. */
+/** A failed read is repeated after this delay, or at the next announcement or sweep. */
 const RETRY_MS = 1000;
 
 /**
- * A stream of what is new in the database. It keeps no event that nobody has asked for: it only notes that something
- * is new, and reads when the client is ready, so a slow client gets the newest state instead of every step. It ends
- * with an error when it is failed, and without one when the user is deleted.
+ * A stream of events read from the database. It buffers one batch only: announcements just mark the stream as stale, and
+ * the next batch is read when the client is ready. A slow client therefore receives the current state instead of every
+ * step. The stream throws if it is failed, and ends if the user is deleted.
  *
- * An iterator of its own rather than a generator: a generator that waits is not freed when the client leaves.
+ * It implements the iterator itself, because a generator that is waiting cannot be ended when the client disconnects.
  */
 class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
-  readonly #context: StreamContext;
-  readonly #source: Source<Event>;
-  /** Names one life of the user's records, if there are any. */
-  #epoch: string | undefined;
-  #seen = 0;
+  readonly viewer: Viewer;
+  readonly userId: string;
+  readonly #hub: Hub;
+  readonly #log: Log;
+  readonly #reader: SourceReader<Event>;
   #ready: Event[] = [];
   #isStale = true;
   #isReading = false;
-  /** When the oldest change that is not read yet was announced; undefined if a sweep found it. */
+  /** When the oldest unread change was announced; `undefined` if no unread change was. */
   #announcedAt: number | undefined;
   #hasEnded = false;
   #failure: Error | undefined;
-  /** Goes on with a call that waits for something new, or for a read that an end makes pointless. */
-  #proceed: (() => void) | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  /** Resolves the current wait for a change or the end of the stream. */
+  #wakeUp: (() => void) | undefined;
+  #lastCall: Promise<unknown> = Promise.resolve();
 
-  constructor(context: StreamContext, source: Source<Event>) {
-    this.#context = context;
-    this.#source = source;
+  constructor({ em, viewer, hub, log }: StreamContext, source: Source<Event>) {
+    this.viewer = viewer;
+    this.userId = source.userId;
+    this.#hub = hub;
+    this.#log = log;
+    this.#reader = new SourceReader(em, source);
   }
 
-  get viewer(): Viewer {
-    return this.#context.viewer;
-  }
-
-  async start(): Promise<void> {
-    const state = await this.#state();
-    this.#epoch = state?.epoch;
-    this.#seen = this.#source.startsAt(state);
+  start(): Promise<void> {
+    return this.#reader.start();
   }
 
   [Symbol.asyncIterator](): this {
     return this;
   }
 
-  /** Callers take turns: two that read at once would both return the same events. */
+  /** Calls run one after another: concurrent reads would return the same events. */
   next(): Promise<IteratorResult<Event>> {
-    const result = this.#turn.then(() => this.#advance());
-    this.#turn = result.catch(() => undefined);
+    const result = this.#lastCall.then(() => this.#advance());
+    this.#lastCall = result.catch(() => undefined);
     return result;
   }
 
-  /** The client left. */
   async return(): Promise<IteratorResult<Event>> {
     this.end();
     return { done: true, value: undefined };
   }
 
-  wake({ topic, revision }: Change): void {
-    // Nothing was ever stored of a user without an epoch: there is no other life to find.
-    if (topic === 'user' && this.#epoch === undefined) this.end();
-    else if (topic === 'user' || (topic === this.#source.topic && revision > this.#seen)) {
+  wake(change: Change): void {
+    if (change.topic === 'user' && !this.#reader.hasRecords) this.end();
+    else if (this.#reader.isUnread(change)) {
       this.#announcedAt ??= performance.now();
-      this.#look();
+      this.#markStale();
     }
   }
 
   compare(state: Revisions | undefined): void {
-    const reached = state?.[this.#source.topic] ?? 0;
-    if (state?.epoch !== this.#epoch || reached > this.#seen) this.#look();
+    if (this.#reader.isBehind(state)) this.#markStale();
   }
 
   fail(error: Error): void {
@@ -131,13 +112,13 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   end(): void {
     this.#hasEnded = true;
     this.#ready = [];
-    this.#context.hub.leave(this);
-    this.#proceed?.();
+    this.#hub.leave(this);
+    this.#wakeUp?.();
   }
 
-  #look(): void {
+  #markStale(): void {
     this.#isStale = true;
-    if (!this.#isReading) this.#proceed?.();
+    if (!this.#isReading) this.#wakeUp?.();
   }
 
   async #advance(): Promise<IteratorResult<Event>> {
@@ -150,70 +131,54 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
         throw failure;
       }
       if (this.#hasEnded) return { done: true, value: undefined };
-      if (this.#isStale) await this.#readOrEnd();
-      else await this.#woken();
+      if (this.#isStale) await this.#readUntilEnd();
+      else await this.#waitForWakeUp();
     }
   }
 
-  #woken(): Promise<void> {
-    return new Promise((proceed) => {
-      this.#proceed = proceed;
+  #waitForWakeUp(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wakeUp = resolve;
     });
   }
 
-  /** An end does not wait for a database that is silent. */
-  async #readOrEnd(): Promise<void> {
+  /** Reads, but does not wait for an unresponsive database once the stream has ended. */
+  async #readUntilEnd(): Promise<void> {
     this.#isReading = true;
-    await Promise.race([this.#woken(), this.#read()]);
+    await Promise.race([this.#waitForWakeUp(), this.#read()]);
     this.#isReading = false;
   }
 
   async #read(): Promise<void> {
-    // Before reading: what is announced meanwhile may not be in the answer.
+    // Before reading, because the result may lack a change that is announced meanwhile.
     this.#isStale = false;
     const announcedAt = this.#announcedAt;
     this.#announcedAt = undefined;
     try {
-      const state = await this.#state();
-      // A deletion is announced, but may be overtaken by what came after it.
-      if (this.#isAnotherLife(state)) return this.end();
-      const reached = state?.[this.#source.topic] ?? 0;
-      if (reached <= this.#seen) return;
-      const { events, seen } = await this.#source.read(this.#seen, state);
+      const batch = await this.#reader.read();
+      if (batch === undefined) return this.end();
       if (this.#hasEnded) return;
-      this.#seen = seen;
-      this.#ready = [...events];
-      this.#isStale ||= seen < reached;
-      if (announcedAt !== undefined && events.length > 0) {
-        this.#context.hub.delivered((performance.now() - announcedAt) / 1000);
+      this.#ready = [...batch.events];
+      this.#isStale ||= batch.hasMore;
+      if (announcedAt !== undefined && batch.events.length > 0) {
+        this.#hub.observeDelay((performance.now() - announcedAt) / 1000);
       }
     } catch (error) {
       if (this.#hasEnded) return;
       this.#announcedAt = announcedAt;
-      // Nothing is lost: it is read again once the database answers.
-      this.#context.log.warn({ err: error }, 'reading for a subscription failed; trying again');
-      await this.#retry();
+      this.#log.warn({ err: error }, 'reading for a subscription failed; retrying');
+      await this.#waitToRetry();
     }
   }
 
-  async #retry(): Promise<void> {
+  async #waitToRetry(): Promise<void> {
     this.#isReading = false;
     const waiting = new AbortController();
     await Promise.race([
-      this.#woken(),
+      this.#waitForWakeUp(),
       pause(RETRY_MS, undefined, { signal: waiting.signal }).catch(() => undefined),
     ]);
     waiting.abort();
     this.#isStale = true;
-  }
-
-  #state(): Promise<Revisions | undefined> {
-    return findRevision(this.#context.em, this.viewer.userId);
-  }
-
-  #isAnotherLife(state: Revisions | undefined): boolean {
-    const earlier = this.#epoch;
-    this.#epoch = state?.epoch;
-    return earlier !== undefined && earlier !== this.#epoch;
   }
 }

@@ -4,29 +4,29 @@ import type { Log } from '../log.ts';
 import { findRevisions } from '../revisions/revisions.ts';
 import type { Hub } from './hub.ts';
 
-/** Users whose revisions are read by one statement. */
-const USERS = 2000;
+/** The maximum number of users whose revisions are read by one statement. */
+const MAX_USERS = 2000;
 
-/** A sweep that failed is repeated after this time. */
+/** A failed sweep is repeated after this delay. */
 const RETRY_MS = 1000;
 
 /** Finds changes that were not announced to this gateway. */
 export type Sweep = {
-  /** Sweeps now, and again if a sweep is running: it may have read before the gap. */
+  /** Sweeps now. If a sweep is running, another one follows: the running one may have read too early. */
   start(): void;
   stop(): Promise<void>;
 };
 
 /**
- * Compares the revisions of connected users with what their subscribers have seen, every so many milliseconds, until it
- * is stopped. `onSweep` is called at each.
+ * Compares the revisions of connected users with what their subscribers have received, every `intervalMs` until it is
+ * stopped. `onInterval` is called each time.
  */
 export function startSweep(
   em: EntityManager,
   hub: Hub,
-  everyMs: number,
+  intervalMs: number,
   log: Log,
-  onSweep: () => void,
+  onInterval: () => void,
 ): Sweep {
   const stopping = new AbortController();
   let isDue = false;
@@ -38,9 +38,9 @@ export function startSweep(
     });
   };
   const timer = setInterval(() => {
-    onSweep();
+    onInterval();
     start();
-  }, everyMs);
+  }, intervalMs);
 
   return {
     start,
@@ -58,7 +58,7 @@ export function startSweep(
         await sweep();
       } catch (error) {
         isDue = true;
-        log.warn({ err: error }, 'sweeping for changes failed; trying again');
+        log.warn({ err: error }, 'sweeping for changes failed; retrying');
         await pause(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
       }
     }
@@ -66,10 +66,10 @@ export function startSweep(
 
   async function sweep(): Promise<void> {
     const users = hub.users();
-    for (let first = 0; first < users.length && !stopping.signal.aborted; first += USERS) {
-      const some = users.slice(first, first + USERS);
-      const found = await findRevisions(em, some);
-      for (const user of some) hub.compare(user, found.get(user));
+    for (let first = 0; first < users.length && !stopping.signal.aborted; first += MAX_USERS) {
+      const batch = users.slice(first, first + MAX_USERS);
+      const found = await findRevisions(em, batch);
+      for (const user of batch) hub.compare(user, found.get(user));
     }
   }
 }

@@ -1,33 +1,33 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Gauge, type Registry } from 'prom-client';
 
-/** How many credentials are in a state. */
+/** The number of credentials in a state. */
 type Count = { state: string; count: number };
 
-/** Counting reads the whole table, so it is done no more often. */
-const KEPT_MS = 60_000;
+/** Minimum time between two counts, which read the whole table. */
+const COUNT_INTERVAL_MS = 60_000;
 
-/** A scrape waits no longer: a count that comes later is told to the next one. */
-const PATIENCE_MS = 1000;
+/** Maximum time that a scrape waits for a count. The next scrape reports a later result. */
+const MAX_WAIT_MS = 1000;
 
 /**
- * Counts credentials by state when a scrape asks, at most once a minute. A database that is slow or away never fails
- * a scrape: the count is late, or it is missing.
+ * Registers a gauge of credentials by state, counted at most once a minute. A slow or unreachable database never fails a
+ * scrape: the count is delayed or missing.
  */
 export function createCredentialMetrics(registry: Registry, count: () => Promise<readonly Count[]>): void {
   let countedAt = Number.NEGATIVE_INFINITY;
   let counting: Promise<void> | undefined;
   const gauge = new Gauge({
     name: 'gateway_editor_credentials',
-    help: 'Stored editor credentials of all users by state, counted once a minute.',
+    help: 'Editor credentials of all users by state, counted at most once a minute.',
     labelNames: ['state'],
     registers: [registry],
     async collect() {
-      if (Date.now() - countedAt < KEPT_MS) return;
+      if (Date.now() - countedAt < COUNT_INTERVAL_MS) return;
       counting ??= recount().finally(() => {
         counting = undefined;
       });
-      await Promise.race([counting, pause(PATIENCE_MS, undefined, { ref: false })]);
+      await Promise.race([counting, pause(MAX_WAIT_MS, undefined, { ref: false })]);
     },
   });
 
@@ -38,7 +38,7 @@ export function createCredentialMetrics(registry: Registry, count: () => Promise
       for (const { state, count } of counts) gauge.set({ state }, count);
       countedAt = Date.now();
     } catch {
-      // Old numbers would be taken for the present ones.
+      // A missing value is better than an outdated one.
       gauge.reset();
     }
   }

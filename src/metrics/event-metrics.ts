@@ -1,32 +1,32 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 
-/** What the parts of a gateway tell as it happens. */
+/** Metrics of events outside requests. */
 export type EventMetrics = {
-  /** So many seconds went by from an announcement to the handing over of its events. */
-  delivered(seconds: number): void;
-  /** A rate limit was counted in memory, for Redis is away. */
-  countedInMemory(): void;
+  /** Records the time from an announcement to the delivery of its events. */
+  observeDelay(seconds: number): void;
+  /** Records that a rate limit was counted in memory because Redis is unreachable. */
+  countFallback(): void;
 };
 
 /** In seconds. */
 const DELAY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Records what happens beside the requests. */
+/** Registers the metrics. */
 export function createEventMetrics(registry: Registry): EventMetrics {
   const registers = [registry];
   const delays = new Histogram({
     name: 'gateway_event_delay_seconds',
-    help: 'Time from the announcement of a committed change to the handing over of its events to a subscriber.',
+    help: 'Time from the announcement of a committed change to the delivery of its event to a subscriber.',
     buckets: DELAY_BUCKETS,
     registers,
   });
   const fallbacks = new Counter({
     name: 'gateway_rate_limit_fallbacks_total',
-    help: 'Points that were counted in memory because Redis was away.',
+    help: 'Rate limit points counted in memory because Redis was unreachable.',
     registers,
   });
   return {
-    delivered: (seconds) => delays.observe(seconds),
-    countedInMemory: () => fallbacks.inc(),
+    observeDelay: (seconds) => delays.observe(seconds),
+    countFallback: () => fallbacks.inc(),
   };
 }

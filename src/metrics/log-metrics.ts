@@ -1,8 +1,8 @@
 import { Counter, type Registry } from 'prom-client';
 import type { LogOutput } from '../process/log-output.ts';
 
-/** Reports what of the log could not be written, at every scrape. */
-export function addLogMetrics(registry: Registry, output: LogOutput): void {
+/** Registers counters of failed log writes and dropped lines. */
+export function registerLogMetrics(registry: Registry, output: LogOutput): void {
   const counter = (name: string, help: string, read: () => number) =>
     new Counter({
       name,
@@ -16,12 +16,12 @@ export function addLogMetrics(registry: Registry, output: LogOutput): void {
 
   counter(
     'gateway_log_write_failures_total',
-    'Writes of the log that failed; its lines are kept and tried again.',
+    'Failed writes of the log. Their lines are kept and written again.',
     () => output.failedWrites,
   );
   counter(
     'gateway_log_lines_dropped_total',
-    'Log lines that were dropped because 1 MiB waited for a write that succeeds.',
+    'Log lines dropped because the buffer of 1 MiB was full.',
     () => output.droppedLines,
   );
 }

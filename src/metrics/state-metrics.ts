@@ -1,36 +1,38 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { PoolState } from '../database/pool.ts';
 
-/** What a gauge tells at the moment of a scrape; undefined where there is nothing to tell. */
+/** Reads the value of a gauge; undefined removes the gauge from the scrape. */
 type Reading = () => number | undefined;
 
-/** The parts of a gateway whose state is read at every scrape. */
+/** The state of a gateway that is read at every scrape. */
 export type GatewayState = {
   liveSubscribers: Reading;
   isListening(): boolean;
   pools(): PoolState[];
   cachedTokens: Reading;
-  /** Seconds since the key set was fetched; undefined where it never was, and where it is not fetched at all. */
+  /** Seconds since the key set was fetched; undefined if it was not. */
   keySetAge: Reading;
-  /** Undefined where none is configured. */
+  /** Undefined if Redis is not configured. */
   isRedisUp: (() => boolean) | undefined;
 };
 
-/** Reads the state of a gateway at every scrape; nothing is done between scrapes. */
+/** Registers gauges of a gateway's state. */
 export function createStateMetrics(registry: Registry, state: GatewayState): void {
   const gauge = (name: string, help: string, read: Reading) => createGauge(registry, name, help, read);
 
-  gauge('gateway_live_subscribers', 'Live subscriptions that are open.', state.liveSubscribers);
-  gauge(
-    'gateway_listener_up',
-    'Whether announcements of changes arrive, by which live events come at once: 1 or 0.',
-    () => Number(state.isListening()),
+  gauge('gateway_live_subscribers', 'Open live subscriptions.', state.liveSubscribers);
+  gauge('gateway_listener_up', 'Whether the gateway receives announcements of changes: 1 or 0.', () =>
+    Number(state.isListening()),
   );
-  gauge('gateway_cached_tokens', 'Verified tokens in memory, at most 10,000.', state.cachedTokens);
-  gauge('gateway_key_set_age_seconds', 'Time since the key set was fetched.', state.keySetAge);
+  gauge('gateway_cached_tokens', 'Cached verified tokens, at most 10,000.', state.cachedTokens);
+  gauge(
+    'gateway_key_set_age_seconds',
+    'Time since the last successful fetch of the key set.',
+    state.keySetAge,
+  );
   const { isRedisUp } = state;
   if (isRedisUp !== undefined) {
-    gauge('gateway_redis_up', 'Whether Redis answers: 1 or 0.', () => Number(isRedisUp()));
+    gauge('gateway_redis_up', 'Whether Redis is connected: 1 or 0.', () => Number(isRedisUp()));
   }
   createPoolGauges(registry, state.pools);
 }
@@ -49,10 +51,10 @@ function createPoolGauges(registry: Registry, pools: () => PoolState[]): void {
       },
     });
 
-  gauge('db_client_connection_max', 'Connections of a pool at most.', ({ max }) => max);
+  gauge('db_client_connection_max', 'Maximum number of connections of a pool.', ({ max }) => max);
   gauge(
     'db_client_connection_pending_requests',
-    'Waiting for a connection of a pool.',
+    'Requests that wait for a connection of a pool.',
     ({ pending }) => pending,
   );
   new Gauge({

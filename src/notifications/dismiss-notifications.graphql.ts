@@ -1,7 +1,7 @@
 import { accountWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { readCursor } from '../revisions/change-cursor.ts';
+import { parseChangeCursor } from '../revisions/change-cursor.ts';
 import { type DismissFilter, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
@@ -67,5 +67,5 @@ function seenBy({
   projectId = null,
   upTo,
 }: typeof DismissFilterInput.$inferInput): DismissFilter {
-  return { kinds, projectId, upTo: readCursor(upTo, ['input', 'filter', 'upTo']) };
+  return { kinds, projectId, upTo: parseChangeCursor(upTo, ['input', 'filter', 'upTo']) };
 }

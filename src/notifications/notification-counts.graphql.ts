@@ -1,10 +1,11 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { latestCursor, writeCursor } from '../revisions/change-cursor.ts';
+import { userArgument } from '../graphql/user-argument.ts';
+import { formatChangeCursor, getLatestCursor } from '../revisions/change-cursor.ts';
 import { findRevision } from '../revisions/revisions.ts';
-import { type ActiveCounts, countActive } from './changed-notifications.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
+import { type ActiveCounts, countActive } from './read-changes.ts';
 
 const KindCount = builder
   .objectRef<{ kind: NotificationKind; count: number }>('NotificationKindCount')
@@ -42,10 +43,10 @@ builder.queryField('notificationCounts', (t) =>
     type: CountsNow,
     nullable: true,
     description: "How many of a user's notifications are active.",
-    args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
+    args: { userId: t.arg.id(userArgument) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;
-      const cursor = writeCursor(latestCursor(await findRevision(em, owner)));
+      const cursor = formatChangeCursor(getLatestCursor(await findRevision(em, owner)));
       return { ...(await countActive(em, owner)), cursor };
     },
   }),

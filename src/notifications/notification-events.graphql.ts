@@ -1,8 +1,9 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { reads, readsBelow, selectedProperties } from '../graphql/reads.ts';
+import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
-import { readCursor } from '../revisions/change-cursor.ts';
+import { parseChangeCursor } from '../revisions/change-cursor.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import { Counts } from './notification-counts.graphql.ts';
@@ -49,18 +50,20 @@ builder.subscriptionField('notificationEvents', (t) =>
     access: accountRead,
     type: Event,
     description:
-      'Changes of the caller’s notifications, in order, without gap or duplicate. It ends when the token expires.',
+      "Changes of a user's notifications, in order, without gap or duplicate. It ends when the token expires.",
     args: {
+      userId: t.arg.id(userArgument),
       after: t.arg.string({
         description:
           'The cursor of the last event that was seen: all changes since come first. From now unless told.',
       }),
     },
-    subscribe: (_root, { after }, context, info) => {
-      const cursor = after == null ? undefined : readCursor(after, ['after']);
+    subscribe: (_root, { userId, after }, context, info) => {
+      const { em, viewer } = context;
+      const cursor = after == null ? undefined : parseChangeCursor(after, ['after']);
       return openStream(
         context,
-        watchNotifications(context.em, context.viewer.userId, cursor, selectedProperties(info)),
+        watchNotifications(em, userId ?? viewer.userId, cursor, selectedProperties(info)),
       );
     },
     resolve: (event) => event,

@@ -1,12 +1,17 @@
 import type { EntityManager } from '../database/database.ts';
-import type { Source } from '../live/stream.ts';
-import { type ChangeCursor, latestCursor, resolveRevision, writeCursor } from '../revisions/change-cursor.ts';
+import type { Source } from '../live/source.ts';
+import {
+  type ChangeCursor,
+  formatChangeCursor,
+  getLatestCursor,
+  resolveRevision,
+} from '../revisions/change-cursor.ts';
 import {
   type ActiveCounts,
   type ChangedNotification,
-  changedNotifications,
   countActive,
-} from './changed-notifications.ts';
+  readChangedNotifications,
+} from './read-changes.ts';
 
 /** A notification as a change left it. */
 export type NotificationEvent = {
@@ -26,17 +31,19 @@ export function watchNotifications(
 ): Source<NotificationEvent> {
   const readsCounts = selected?.has('counts') ?? true;
   return {
+    userId,
     topic: 'notifications',
-    startsAt: (state) => (after === undefined ? latestCursor(state).revision : resolveRevision(after, state)),
+    getStartRevision: (state) =>
+      after === undefined ? getLatestCursor(state).revision : resolveRevision(after, state),
     async read(seen, state) {
-      const { epoch, revision: reached } = latestCursor(state);
+      const { epoch, revision: reached } = getLatestCursor(state);
       const [changed, counts] = await Promise.all([
-        changedNotifications(em, { userId, after: seen }, selected),
+        readChangedNotifications(em, { userId, after: seen }, selected),
         readsCounts ? countActive(em, userId) : undefined,
       ]);
       const events = changed.map((notification) => {
         const { revision } = notification;
-        return { notification, counts, cursor: writeCursor({ epoch, revision }) };
+        return { notification, counts, cursor: formatChangeCursor({ epoch, revision }) };
       });
       // Revisions without a notification belong to one that changed again, or was removed.
       return { events, seen: changed.at(-1)?.revision ?? reached };

@@ -44,6 +44,15 @@ export const NotificationSchema = defineEntity({
       name: 'notification_newest_by_kind_and_status',
       properties: ['userId', 'kind', 'status', 'createdAt', 'id'],
     },
+    {
+      name: 'notification_newest_by_project',
+      properties: ['userId', 'projectId', 'kind', 'status', 'createdAt', 'id'],
+    },
+    {
+      // The project is last: it is compared in the index, together with the task.
+      name: 'notification_newest_by_task',
+      properties: ['userId', 'taskId', 'kind', 'status', 'createdAt', 'id', 'projectId'],
+    },
   ],
   uniques: [
     { name: 'notification_one_active', properties: ['userId', 'taskId', 'kind'], where: "status = 'active'" },

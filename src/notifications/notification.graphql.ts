@@ -26,7 +26,10 @@ const UserNotification = recordInterfaceRef<Notification, SelectedNotification>(
   {
     description: 'What every kind of notification has.',
     fields: (t) => ({
-      id: t.exposeID('id', { description: 'Unique within the user.' }),
+      id: t.exposeID('id', {
+        description: "Unique among the user's notifications, not among those of all users.",
+      }),
+      userId: t.exposeID('userId', { description: 'The user who owns the notification.' }),
       kind: t.expose('kind', { type: NotificationKindEnum, description: 'What it is about.' }),
       status: t.expose('status', { type: NotificationStatusEnum, description: 'How it stands.' }),
       task: t.field({

@@ -4,7 +4,8 @@ import { connect, connectionType, cursorField, pageArguments } from '../graphql/
 import { resolveRecord, selectedProperties } from '../graphql/reads.ts';
 import { recordRef } from '../graphql/records.ts';
 import { maxItems } from '../graphql/rules.ts';
-import { entityTag } from '../revisions/revisions.ts';
+import { userArgument } from '../graphql/user-argument.ts';
+import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
@@ -42,7 +43,7 @@ builder.queryFields((t) => ({
     description: "A user's notifications, newest first.",
     args: {
       ...pageArguments(),
-      userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }),
+      userId: t.arg.id(userArgument),
       status: t.arg({
         type: [NotificationStatusEnum],
         description: 'Only these statuses.',
@@ -53,15 +54,19 @@ builder.queryFields((t) => ({
         description: 'Only these kinds.',
         validate: maxItems(100),
       }),
+      projectId: t.arg.id({ description: 'Only of this project.' }),
+      taskId: t.arg.id({ description: 'Only of this task.' }),
+      createdFrom: t.arg({ type: 'DateTime', description: 'Only created at this time or later.' }),
+      createdBefore: t.arg({ type: 'DateTime', description: 'Only created before this time.' }),
     },
-    resolve: (_root, { userId, status, kind, ...page }, { em, viewer, listing }, info) => {
+    resolve: (_root, { userId, first, after, last, before, ...filter }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
       const reads = selectedProperties(info);
-      return connect(page, listing, {
+      return connect({ first, after, last, before }, listing, {
         reads,
-        page: (page) => listNotifications(em, owner, { status, kind }, page, reads),
-        totalCount: () => countNotifications(em, owner, { status, kind }),
-        etag: () => entityTag(em, owner, 'notifications'),
+        page: (page) => listNotifications(em, owner, filter, page, reads),
+        totalCount: () => countNotifications(em, owner, filter),
+        etag: () => readEntityTag(em, owner, 'notifications'),
         isId,
       });
     },
@@ -70,9 +75,12 @@ builder.queryFields((t) => ({
     access: accountRead,
     type: NotificationUnion,
     nullable: true,
-    description: 'One notification of the caller.',
-    args: { id: t.arg.id({ required: true, description: 'Its id.' }) },
-    resolve: (_root, { id }, { em, viewer }) => findNotification(em, viewer.userId, id),
+    description: 'One notification of a user.',
+    args: {
+      id: t.arg.id({ required: true, description: "The notification's ID." }),
+      userId: t.arg.id(userArgument),
+    },
+    resolve: (_root, { id, userId }, { em, viewer }) => findNotification(em, userId ?? viewer.userId, id),
   }),
 }));
 

@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
 import {
-  type Combinations,
+  type Bounds,
   countMatching,
   cutPage,
   idsOfPage,
   inOrder,
+  isBetween,
   type Page,
   type PageInput,
   pageInput,
@@ -16,50 +17,17 @@ import type { Selected } from '../database/selected.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
-import { changeAtOnce } from '../revisions/change.ts';
+import { changeInOneStatement } from '../revisions/change.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import {
-  type NotificationKind,
-  type NotificationStatus,
-  notificationKinds,
-  notificationStatuses,
-} from './notification.enums.ts';
-
-/** Which of a user's notifications; an empty list or none is no filter. */
-export type NotificationFilter = {
-  status?: readonly NotificationStatus[] | null | undefined;
-  kind?: readonly NotificationKind[] | null | undefined;
-};
-
-/** Every combination of the kinds and statuses that match, one in each position; none without a filter. */
-type FilterInput = {
-  userId: string;
-  kinds: readonly NotificationKind[] | undefined;
-  statuses: readonly NotificationStatus[] | undefined;
-};
-
-function filterInput(userId: string, { status, kind }: NotificationFilter): FilterInput {
-  if (!status?.length && !kind?.length) return { userId, kinds: undefined, statuses: undefined };
-  const statuses = new Set(status?.length ? status : notificationStatuses);
-  const kinds = new Set(kind?.length ? kind : notificationKinds);
-  const combinations = [...kinds].flatMap((kind) => [...statuses].map((status) => ({ kind, status })));
-  return {
-    userId,
-    kinds: combinations.map(({ kind }) => kind),
-    statuses: combinations.map(({ status }) => status),
-  };
-}
-
-/** By the index on (user_id, kind, status, created_at, id). */
-function combinations({ slot }: Inputs<FilterInput>): Combinations {
-  return {
-    from: sql`unnest(${slot('kinds')}::text[], ${slot('statuses')}::text[]) as wanted (kind, status)`,
-    table: 'notification',
-    matches: sql`user_id = ${slot('userId')} and kind = wanted.kind and status = wanted.status`,
-  };
-}
+  combinations,
+  type FilterInput,
+  filterInput,
+  type NotificationFilter,
+  withinTimes,
+} from './notification-filter.ts';
 
 const always = ['id', 'kind'] as const;
 
@@ -87,15 +55,16 @@ export async function listNotifications(
   page: Page,
   selected?: ReadonlySet<string>,
 ): Promise<Tagged<SelectedNotification>[]> {
-  return list(em, { ...filterInput(userId, filter), ...pageInput(page) }, selected);
+  return list(em, { ...filterInput(userId, filter), ...pageInput(withinTimes(page, filter)) }, selected);
 }
 
-const count = readCount((db, inputs: Inputs<FilterInput>) =>
+const count = readCount((db, inputs: Inputs<FilterInput & Bounds>) =>
   inputs.has('kinds')
-    ? db.selectNoFrom(countMatching(combinations(inputs)).as('count'))
+    ? db.selectNoFrom(countMatching(combinations(inputs), isBetween(inputs)).as('count'))
     : db
         .selectFrom('Notification')
         .where('userId', '=', inputs.slot('userId'))
+        .where(isBetween(inputs))
         .select((eb) => eb.fn.countAll<number>().as('count')),
 );
 
@@ -105,7 +74,7 @@ export async function countNotifications(
   userId: string,
   filter: NotificationFilter,
 ): Promise<number> {
-  return count(em, filterInput(userId, filter));
+  return count(em, { ...filterInput(userId, filter), ...pageInput(withinTimes({}, filter)) });
 }
 
 const find = readOne((db, { slot }: Inputs<{ userId: string; id: string }>) =>
@@ -169,7 +138,7 @@ export async function dismissNotification(
   id: string,
   now: Time,
 ): Promise<Notification> {
-  const [dismissed] = await changeAtOnce(em, dismiss, { userId, id, now });
+  const [dismissed] = await changeInOneStatement(em, dismiss, { userId, id, now });
   if (dismissed === undefined) return findNotification(em, userId, id);
   announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
   return dismissed;

@@ -33,7 +33,10 @@ const Question = builder.objectRef<AskUserQuestion>('AskUserQuestion').implement
     question: t.exposeString('question', { description: 'The question.' }),
     options: t.expose('options', { type: [Option], description: 'Answers to choose from.' }),
     header: t.exposeString('header', { nullable: true, description: 'A short title.' }),
-    id: t.exposeString('id', { nullable: true, description: 'The name that the answer goes by.' }),
+    questionId: t.exposeString('id', {
+      nullable: true,
+      description: "The question's own ID, `id` in `input`. Nothing makes it unique.",
+    }),
     multiSelect: t.exposeBoolean('multiSelect', {
       nullable: true,
       description: 'Whether several answers may be chosen.',

@@ -1,14 +1,14 @@
-/**
- * Entry of the short-lived process that prepares GraphiQL's files and sends them to its parent as one `Prepared`.
- * GraphiQL comes as nine megabytes of text in a module, and a module is never unloaded: in the gateway itself it would
- * hold some 40 MB for as long as that runs, and of a thread's memory half stays behind too.
+/*
+ * Entry point of the process that prepares GraphiQL's files, sends them to its parent as `Prepared`, and exits. The
+ * GraphiQL module contains 9 MB of strings and cannot be unloaded: in the gateway it would occupy about 40 MB, and half
+ * of that if loaded in a worker thread.
  */
 import * as graphiql from '@graphql-yoga/render-graphiql/graphiql';
 import { readExamples } from './graphiql-examples.ts';
 import { renderBootScript } from './graphiql-page.ts';
 import { type Assets, addAsset, type PageFiles } from './page.ts';
 
-/** What the page loads, and all files by name. */
+/** The files that the page loads, and all files by name. */
 export type Prepared = { files: PageFiles; assets: Assets };
 
 const assets: Assets = new Map();

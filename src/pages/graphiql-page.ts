@@ -1,20 +1,21 @@
 import type { Example } from './graphiql-examples.ts';
 import { type PageFiles, renderHtml } from './page.ts';
 
-/** The names of the editors' worker scripts, each relative to the boot script's address. */
+/** The names of the editor's worker scripts, relative to the URL of the boot script. */
 export type WorkerFiles = { editorWorkerService: string; json: string; graphql: string };
 
-// The editor reads JSON with comments. The header stays commented out until there is a token: a placeholder would be
-// sent as it stands, and the introspection behind the documentation would be refused along with it.
+// The editor accepts JSON with comments. The header is commented out because GraphiQL would send a placeholder with its
+// introspection query, which would then be rejected.
 const headersWithoutToken = `{
-  // With a token, take the slashes away. In development this prints one:
+  // Uncomment this line with your token. In development, this command prints one:
   // npm run -s token -- --sub alice --org acme
   // "Authorization": "Bearer <token>"
 }`;
 
 /**
- * The HTML of GraphiQL, with or without a token for its header editor.
- * @param token a JWT, which needs no escaping: it is letters, digits, `-`, `_` and `.` (RFC 7515, section 7.1)
+ * Renders the HTML of GraphiQL.
+ * @param token a JWT for the header editor, which needs no escaping: letters, digits, `-`, `_` and `.` (RFC 7515,
+ *   section 7.1)
  */
 export function renderPage({ script, style, icon, boot }: PageFiles, token: string | null): string {
   return renderHtml({
@@ -30,15 +31,15 @@ export function renderPage({ script, style, icon, boot }: PageFiles, token: stri
 }
 
 /**
- * The script that starts GraphiQL in the page. It runs before GraphiQL's own script, which looks for MonacoEnvironment
- * while it loads, and draws when both have run. Without an `endpoint` GraphiQL asks the page's own address.
+ * Renders the script that starts GraphiQL. It runs before GraphiQL's own script, which reads MonacoEnvironment while it
+ * loads. Without an `endpoint`, GraphiQL sends operations to the URL of the page.
  */
 export function renderBootScript(workers: WorkerFiles, examples: readonly Example[]): string {
   const options = {
     defaultQuery: examples.find(({ name }) => name === 'inbox')?.query,
     defaultEditorToolsVisibility: 'headers',
     shouldPersistHeaders: false,
-    // Subscriptions too: by itself they go by GET, with the query and its variables in the address.
+    // Subscriptions default to GET, which has query and variables in the URL.
     method: 'POST',
   };
   return `'use strict';
@@ -53,7 +54,7 @@ self.MonacoEnvironment = {
   getWorkerUrl: (moduleId, label) => new URL(workers[label], base).href,
 };
 
-// By itself every edit goes into the page's address, and from there into histories and logs.
+// By default, every edit is written to the page's URL, and from there to browser histories and logs.
 options.onEditQuery = () => {};
 
 addEventListener('DOMContentLoaded', () => {
@@ -64,13 +65,13 @@ addEventListener('DOMContentLoaded', () => {
       ? headersWithoutToken
       : JSON.stringify({ Authorization: 'Bearer ' + token }, null, 2);
 
-  const asked = new URLSearchParams(location.search).get('example');
-  const example = examples.find(({ name }) => name === asked);
+  const requested = new URLSearchParams(location.search).get('example');
+  const example = examples.find(({ name }) => name === requested);
   if (example !== undefined) {
     options.query = example.query;
     options.variables = example.variables;
     if (example.variables !== '') options.defaultEditorToolsVisibility = 'variables';
-    // Loading the page again must not open the example once more.
+    // Reloading the page must not open the example again.
     history.replaceState(null, '', location.pathname);
   }
 
@@ -78,7 +79,7 @@ addEventListener('DOMContentLoaded', () => {
   YogaGraphiQL.renderYogaGraphiQL(root, options);
 });
 
-/** The page's name, and a menu that opens an example in a tab of its own. */
+/** Renders the title with a menu that opens an example in a new tab. */
 function renderTitle() {
   const { createElement } = React;
   const groups = Object.entries(Object.groupBy(examples, ({ group }) => group));

@@ -2,38 +2,32 @@ import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import Negotiator from 'negotiator';
 import { requestPath } from '../http/address.ts';
+import type { Step } from '../http/steps.ts';
 import { lazy } from '../values/lazy.ts';
 import type { Prepared } from './graphiql-assets.ts';
 import { renderPage } from './graphiql-page.ts';
 import type { PageToken } from './graphiql-token.ts';
 import { sendAsset, sendPage } from './page.ts';
 
-/** Answers the GraphiQL page and its assets, and hands any other request on. */
-export type Graphiql = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  next: (error?: unknown) => void,
-) => void;
-
 const pagePath = '/graphql';
 const assetsPath = '/graphql/assets/';
 
 /**
- * Serves GraphiQL from this process alone. Its files are prepared when somebody first asks for them, in about half a
- * second and a process of its own; about 12 MB are kept from then on. The page's header editor holds what `token` makes.
+ * Serves the GraphiQL page and its assets, without a CDN. The first request prepares the files in a separate process,
+ * which takes about half a second; they occupy about 12 MB. `token` fills the page's header editor.
  */
-export function createGraphiql(token?: PageToken): Graphiql {
+export function createGraphiql(token?: PageToken): Step {
   const files = lazy(prepare);
 
-  async function answerPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function servePage(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const page = renderPage((await files()).files, (await token?.(request)) ?? null);
-    // The same address answers GraphQL.
+    // The same path serves GraphQL.
     response.appendHeader('Vary', 'Accept');
-    // It may hold a token.
+    // The page may contain a token.
     sendPage(response, page, 'no-store');
   }
 
-  async function answerAsset(
+  async function serveAsset(
     request: IncomingMessage,
     response: ServerResponse,
     name: string,
@@ -48,14 +42,14 @@ export function createGraphiql(token?: PageToken): Graphiql {
     if (request.method !== 'GET' && request.method !== 'HEAD') return next();
     const path = requestPath(request);
     if (path === pagePath && prefersPage(request)) {
-      answerPage(request, response).catch(next);
+      servePage(request, response).catch(next);
     } else if (path.startsWith(assetsPath)) {
-      answerAsset(request, response, path.slice(assetsPath.length), next).catch(next);
+      serveAsset(request, response, path.slice(assetsPath.length), next).catch(next);
     } else next();
   };
 }
 
-/** @throws {Error} when the files cannot be prepared */
+/** @throws {Error} if the files cannot be prepared */
 function prepare(): Promise<Prepared> {
   const child = fork(new URL('./graphiql-assets.ts', import.meta.url), {
     env: {},
@@ -65,12 +59,12 @@ function prepare(): Promise<Prepared> {
   return new Promise((resolve, reject) => {
     child.once('message', resolve);
     child.once('error', reject);
-    // Unlike its exit, the end of the channel cannot overtake a message.
-    child.once('disconnect', () => reject(new Error('GraphiQL: the process preparing its files sent none')));
+    // "disconnect" follows all messages; "exit" may precede them.
+    child.once('disconnect', () => reject(new Error('The process that prepares GraphiQL sent no files.')));
   });
 }
 
-/** What this address serves. A client without a preference is a program, and gets the first. */
+/** The media types of `/graphql`. The first one is the default for clients without a preference. */
 const mediaTypes = ['application/json', 'application/graphql-response+json', 'text/html'];
 
 function prefersPage(request: IncomingMessage): boolean {

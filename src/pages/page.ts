@@ -6,24 +6,24 @@ import Negotiator from 'negotiator';
 
 const gzip = promisify(gzipWithCallback);
 
-/** One file that a page loads, held plain and compressed, so that no reply needs a copy of its own. */
+/** A file of a page, plain and compressed. */
 export type Asset = { type: string; plain: Uint8Array; gzip: Uint8Array };
 
-/** Files by names that change with their content, so that they may be cached for good. */
+/** Files by name. A name contains a hash of the content, so that the file can be cached forever. */
 export type Assets = Map<string, Asset>;
 
-/** The names of the files that a page loads, relative to the page's own address. */
+/** The paths of the files that a page loads, relative to the page. */
 export type PageFiles = { script: string; style: string; icon: string; boot: string };
 
-/** What an HTML page consists of. */
+/** The parts of an HTML page. */
 type Page = Pick<PageFiles, 'style' | 'icon'> & {
   title: string;
-  /** Loaded in this order. */
+  /** In loading order. */
   scripts: readonly string[];
   body: string;
 };
 
-/** Renders a page without inline scripts. All its addresses are relative, so that a proxy may add a prefix. */
+/** Renders a page without inline scripts. All paths are relative, so that a proxy can add a prefix. */
 export function renderHtml({ title, icon, style, scripts, body }: Page): string {
   return `<!doctype html>
 <html lang="en">
@@ -40,7 +40,7 @@ ${body}
 `;
 }
 
-/** The media types of files by their extension. */
+/** Media types by file extension. */
 const types = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
@@ -48,10 +48,10 @@ const types = {
   png: 'image/png',
 };
 
-/** The extensions of the files that pages load. */
+/** The file extensions of assets. */
 export type AssetType = keyof typeof types;
 
-/** Keeps a file, and answers the name that it goes by: `boot-0123456789abcdef.js`. */
+/** Adds a file and returns its name: `boot-0123456789abcdef.js`. */
 export async function addAsset(
   assets: Assets,
   stem: string,
@@ -65,8 +65,7 @@ export async function addAsset(
   return name;
 }
 
-// The scripts may load from and talk to this origin and no other. Both pages write style attributes and elements, and
-// their style sheets carry fonts and images in themselves.
+// Restricts scripts and requests to this origin. Both pages use inline styles, and fonts and images in data URLs.
 const security = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -84,7 +83,7 @@ const security = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** Answers a page of HTML without inline scripts. */
+/** Sends an HTML page. */
 export function sendPage(response: ServerResponse, page: string, caching: 'no-cache' | 'no-store'): void {
   response.writeHead(200, {
     ...security,

@@ -1,6 +1,6 @@
 import { type PageFiles, renderHtml } from './page.ts';
 
-/** The HTML of the REST reference. */
+/** Renders the HTML of the REST reference. */
 export function renderPage({ script, style, icon, boot }: PageFiles): string {
   return renderHtml({
     title: 'REST reference',
@@ -14,13 +14,13 @@ export function renderPage({ script, style, icon, boot }: PageFiles): string {
   });
 }
 
-/** The script that draws the reference. It runs when Swagger UI's own script has. */
+/** The script that starts Swagger UI. It runs after Swagger UI's own script. */
 export const bootScript = `'use strict';
 const address = new URL('openapi.json', document.baseURI);
 
 (async () => {
   const spec = await (await fetch(address)).json();
-  // The page may be open at another address than the configured one, and may call its own alone.
+  // The content security policy allows requests to the page's own origin only, which may differ from PUBLIC_URL.
   spec.servers = [{ url: new URL('.', address).href.replace(/\\/$/, '') }];
   spec.info.description += '\\n\\nThis page as a document: [openapi.json](' + address.href + ')';
   SwaggerUIBundle({
@@ -30,7 +30,7 @@ const address = new URL('openapi.json', document.baseURI);
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
     showExtensions: true,
-    // What is left undefined is asked of a service of Swagger's.
+    // The default is a service of swagger.io.
     validatorUrl: null,
   });
 })();

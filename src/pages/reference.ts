@@ -8,17 +8,16 @@ import { bootScript, renderPage } from './reference-page.ts';
 /** The page, and its files by name. */
 type Docs = { page: string; assets: Assets };
 
-/** Answers a request, or hands it on. */
-type Answer = (request: IncomingMessage, response: ServerResponse, next: () => void) => Promise<void>;
+type Handler = (request: IncomingMessage, response: ServerResponse, next: () => void) => Promise<void>;
 
-/** The addresses of the page and of its files. */
+/** The paths of the page and its files. */
 export const REFERENCE_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
 
 /**
- * Answers the reference of the REST face for people: Swagger UI on `openapi.json`, served from this process alone. Its
- * files are read when they are first asked for; about 2.5 MB are kept from then on.
+ * Serves the REST reference: Swagger UI with `openapi.json`, without a CDN. The files are read at the first request; they
+ * occupy about 2.5 MB.
  */
-export function serveReference(): Answer {
+export function serveReference(): Handler {
   const open = lazy(prepare);
   return async (request, response, next) => {
     const { page, assets } = await open();

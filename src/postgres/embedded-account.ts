@@ -3,46 +3,45 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
 
-/** The account PostgreSQL runs as when this process is root. */
+/** An account of this machine. */
 export type Account = { name: string; uid: number; gid: number };
 
-/** Permission bits of one class of users. */
+/** Permission bits of a directory for one class of users. */
 export const ENTER = 0o1;
 export const READ_AND_ENTER = 0o5;
 
 const SHARED_FOLDER = 'workspace-account-gateway';
 
-/** Whether this process is root, as whom PostgreSQL refuses to run. */
+/** Whether this process runs as root. PostgreSQL refuses to run as root. */
 export function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
 /**
- * An account of this machine without privileges: `postgres`, else `nobody`.
- *
- * @throws EmbeddedPostgresError when there is neither.
+ * Finds an account without privileges: `postgres`, or else `nobody`.
+ * @throws {EmbeddedPostgresError} if neither exists
  */
-export async function unprivilegedAccount(): Promise<Account> {
+export async function findUnprivilegedAccount(): Promise<Account> {
   const accounts = await readAccounts();
   for (const name of ['postgres', 'nobody']) {
     const account = accounts.find((candidate) => candidate.name === name && candidate.uid > 0);
     if (account) return account;
   }
   throw new EmbeddedPostgresError(
-    'PostgreSQL refuses to run as root, and this machine has neither an account "postgres" nor "nobody". ' +
+    'PostgreSQL refuses to run as root, and this machine has no account "postgres" or "nobody". ' +
       'Start the gateway as another user, or set DATABASE_URL.',
   );
 }
 
-/** The account that owns a file. */
+/** Returns the account that owns a file. */
 export async function readOwner(path: string): Promise<Account> {
   const { uid, gid } = await stat(path);
   const known = (await readAccounts()).find((account) => account.uid === uid);
-  return { name: known?.name ?? `with the id ${uid}`, uid, gid };
+  return { name: known?.name ?? `with user ID ${uid}`, uid, gid };
 }
 
-/** Whether the account may enter every folder above the path, and has the given bits on the path itself. */
-export async function accountCan(account: Account, bits: number, path: string): Promise<boolean> {
+/** Whether the account can traverse every parent directory of a path and has these permissions on the path itself. */
+export async function hasPermissions(account: Account, bits: number, path: string): Promise<boolean> {
   let current = await realpath(path);
   let needed = bits;
   for (;;) {
@@ -56,18 +55,17 @@ export async function accountCan(account: Account, bits: number, path: string): 
 }
 
 /**
- * A folder of root's that the account can enter, for what it cannot reach where it was installed.
- *
- * @throws EmbeddedPostgresError when none can be had.
+ * Opens a directory that root owns and the account can read, for files that it cannot access in their own location.
+ * @throws {EmbeddedPostgresError} if no such directory can be created
  */
-export async function sharedFolder(account: Account): Promise<string> {
+export async function openSharedFolder(account: Account): Promise<string> {
   for (const parent of ['/var/lib', tmpdir()]) {
     const folder = join(parent, SHARED_FOLDER);
-    if ((await makeFolder(folder)) && (await accountCan(account, READ_AND_ENTER, folder))) return folder;
+    if ((await makeFolder(folder)) && (await hasPermissions(account, READ_AND_ENTER, folder))) return folder;
   }
   throw new EmbeddedPostgresError(
-    `PostgreSQL refuses to run as root, and the account ${account.name} can reach neither the gateway's files ` +
-      `nor a folder "${SHARED_FOLDER}" in /var/lib or ${tmpdir()}. ` +
+    `PostgreSQL refuses to run as root, and the account ${account.name} can access neither the gateway's files ` +
+      `nor a directory "${SHARED_FOLDER}" in /var/lib or ${tmpdir()}. ` +
       'Start the gateway as another user, or set DATABASE_URL.',
   );
 }
@@ -79,7 +77,7 @@ async function makeFolder(folder: string): Promise<boolean> {
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') return false;
   }
-  // In a folder for temporary files anybody may have put it there before us.
+  // Another user may have created it in the directory for temporary files.
   const entry = await lstat(folder);
   return entry.isDirectory() && entry.uid === 0 && (entry.mode & 0o022) === 0;
 }

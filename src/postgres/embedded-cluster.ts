@@ -15,29 +15,28 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import {
   type Account,
-  accountCan,
   ENTER,
+  findUnprivilegedAccount,
+  hasPermissions,
   isRoot,
+  openSharedFolder,
   readOwner,
-  sharedFolder,
-  unprivilegedAccount,
 } from './embedded-account.ts';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
-import { installedPrograms, programsFor, runProgram, startProgram } from './embedded-programs.ts';
+import { findInstalledPrograms, preparePrograms, runProgram, startProgram } from './embedded-programs.ts';
 
-/** A PostgreSQL cluster on disk. Beside `directory`, which is PostgreSQL's own, lies the file with its password. */
+/** A PostgreSQL cluster on disk. `directory` is PostgreSQL's data directory. */
 export type Cluster = { dataDir: string; directory: string; password: string };
 
-/** The superuser of the cluster, and the gateway's database on it. */
+/** The superuser and the database of the cluster. */
 export const USER = 'gateway';
 export const DATABASE = 'gateway';
 
 /**
- * The cluster of a data directory, made on first use. It appears as `postgresql` in the data directory at once and
- * whole, so an interrupted first start leaves nothing that the next one would trip over. Where the account that
- * PostgreSQL runs as cannot enter the data directory, `postgresql` is a link to a folder that it can enter.
- *
- * @throws EmbeddedPostgresError when the cluster cannot be read or made.
+ * Opens the cluster `postgresql` in a data directory, and creates it on first use. Creation is atomic, so an interrupted
+ * first start does not affect the next one. If PostgreSQL's account cannot enter the data directory, `postgresql` is a
+ * symbolic link to a shared directory.
+ * @throws {EmbeddedPostgresError} if the cluster cannot be read or created
  */
 export async function openCluster(dataDir: string): Promise<Cluster> {
   const absolute = resolve(dataDir);
@@ -46,38 +45,40 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
   try {
     await createCluster(absolute);
   } catch (error) {
-    // Another process that started at the same time may have been first.
-    const others = await readCluster(absolute);
-    if (others) return others;
+    // Another process may have created it at the same time.
+    const existing = await readCluster(absolute);
+    if (existing) return existing;
     const reason = error instanceof Error ? error.message : String(error);
     throw new EmbeddedPostgresError(
-      `PostgreSQL's files could not be made in ${absolute}: ${reason}\n` +
-        'See that this user may write there, or set DATA_DIR to another folder, or DATABASE_URL.',
+      `PostgreSQL's files could not be created in ${absolute}: ${reason}\n` +
+        'Grant this user write access to it, set DATA_DIR to another directory, or set DATABASE_URL.',
       { cause: error },
     );
   }
   const created = await readCluster(absolute);
   if (!created)
-    throw new EmbeddedPostgresError(`PostgreSQL's files in ${absolute} were taken away meanwhile.`);
+    throw new EmbeddedPostgresError(
+      `PostgreSQL's files in ${absolute} were deleted. Start the gateway again.`,
+    );
   return created;
 }
 
-/** The account to run PostgreSQL as: none unless this process is root, else the owner of the cluster's files. */
-export async function accountFor({ directory }: Cluster): Promise<Account | undefined> {
+/** Returns the account to run PostgreSQL as: if this process is root, the owner of the cluster's files. */
+export async function chooseAccount({ directory }: Cluster): Promise<Account | undefined> {
   if (!isRoot()) return undefined;
   const owner = await readOwner(directory);
   if (owner.uid !== 0) return owner;
-  // A copy or a backup brought back by root: PostgreSQL wants files of its own.
-  const account = await unprivilegedAccount();
-  const below = await readdir(directory, { recursive: true });
-  await Promise.all(['.', ...below].map((path) => chown(join(directory, path), account.uid, account.gid)));
+  // Root has copied or restored the files. PostgreSQL must own its files.
+  const account = await findUnprivilegedAccount();
+  const paths = await readdir(directory, { recursive: true });
+  await Promise.all(['.', ...paths].map((path) => chown(join(directory, path), account.uid, account.gid)));
   return account;
 }
 
-/** Removes what interrupted first starts have left. Only for the owner: another start may be under way else. */
+/** Removes the files of interrupted first starts. Requires ownership of the server, so that no other start is running. */
 export async function removeLeftovers({ dataDir, directory }: Cluster): Promise<void> {
   const parent = dirname(dirname(directory));
-  const names = (await readdir(parent)).filter((name) => name.startsWith(unfinishedName(dataDir)));
+  const names = (await readdir(parent)).filter((name) => name.startsWith(formatDraftPrefix(dataDir)));
   const removals = names.map((name) => rm(join(parent, name), { recursive: true, force: true }));
   await Promise.allSettled(removals);
 }
@@ -93,42 +94,44 @@ async function readCluster(dataDir: string): Promise<Cluster | undefined> {
     if (code === 'ENOENT' && !(await lstat(home).catch(() => undefined))) return undefined;
     if (code === 'EACCES') {
       throw new EmbeddedPostgresError(
-        `PostgreSQL's files in ${home} belong to another user. Run as that user, or set another DATA_DIR.`,
+        `PostgreSQL's files in ${home} belong to another user. Run the gateway as that user, or set DATA_DIR to another directory.`,
         { cause: error },
       );
     }
     if (code === 'ENOTDIR') {
-      throw new EmbeddedPostgresError(`${dataDir} is no folder. Set DATA_DIR to one.`, { cause: error });
+      throw new EmbeddedPostgresError(`${dataDir} is not a directory. Set DATA_DIR to a directory.`, {
+        cause: error,
+      });
     }
     throw new EmbeddedPostgresError(
-      `PostgreSQL's files in ${home} are incomplete or gone (${code}). ` +
-        `Bring them back from a backup, or remove ${home} to begin with an empty database.`,
+      `PostgreSQL's files in ${home} are incomplete or missing (${code}). ` +
+        `Restore them from a backup, or delete ${home} to start with an empty database.`,
       { cause: error },
     );
   }
 }
 
 async function createCluster(dataDir: string): Promise<void> {
-  const account = isRoot() ? await unprivilegedAccount() : undefined;
+  const account = isRoot() ? await findUnprivilegedAccount() : undefined;
   await mkdir(dataDir, { recursive: true });
-  const inPlace = !account || (await accountCan(account, ENTER, dataDir));
-  const parent = inPlace ? dataDir : await sharedFolder(account);
+  const inPlace = !account || (await hasPermissions(account, ENTER, dataDir));
+  const parent = inPlace ? dataDir : await openSharedFolder(account);
   const suffix = randomBytes(6).toString('hex');
-  const unfinished = join(parent, `${unfinishedName(dataDir)}${suffix}`);
+  const draft = join(parent, `${formatDraftPrefix(dataDir)}${suffix}`);
   const home = join(dataDir, 'postgresql');
   try {
-    await mkdir(unfinished);
-    await chmod(unfinished, account ? 0o711 : 0o700);
-    await initialise(unfinished, account);
+    await mkdir(draft);
+    await chmod(draft, account ? 0o711 : 0o700);
+    await initialise(draft, account);
     if (inPlace) {
-      await rename(unfinished, home);
+      await rename(draft, home);
     } else {
-      const place = join(parent, `${hashDataDir(dataDir)}-${suffix}`);
-      await rename(unfinished, place);
-      await symlink(place, home);
+      const target = join(parent, `${hashDataDir(dataDir)}-${suffix}`);
+      await rename(draft, target);
+      await symlink(target, home);
     }
   } finally {
-    await rm(unfinished, { recursive: true, force: true });
+    await rm(draft, { recursive: true, force: true });
   }
 }
 
@@ -142,7 +145,7 @@ async function initialise(home: string, account: Account | undefined): Promise<v
   if (account) {
     for (const path of [directory, passwordForInitdb]) await chown(path, account.uid, account.gid);
   }
-  const programs = await programsFor(await installedPrograms(), account);
+  const programs = await preparePrograms(await findInstalledPrograms(), account);
   const settings = ['--encoding=UTF8', '--locale=C', '--auth=scram-sha-256', `--username=${USER}`];
   const passwordOption = `--pwfile=${passwordForInitdb}`;
   await runProgram(
@@ -153,11 +156,11 @@ async function initialise(home: string, account: Account | undefined): Promise<v
   await runProgram(single, `create database ${DATABASE}\n`);
 }
 
-function unfinishedName(dataDir: string): string {
+function formatDraftPrefix(dataDir: string): string {
   return `initialising-${hashDataDir(dataDir)}-`;
 }
 
-/** Tells data directories apart in a folder that they share. */
+/** Identifies a data directory in the shared directory. */
 function hashDataDir(dataDir: string): string {
   return createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
 }

@@ -2,46 +2,46 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { isServerRunning, startPostmaster, stopPostmaster } from './embedded-postmaster.ts';
-import { connectionUrl, MAX_WAIT_MS, retake, type Session } from './embedded-session.ts';
+import { formatConnectionUrl, MAX_WAIT_MS, type Session, tryOpenSession } from './embedded-session.ts';
 
 /** A running PostgreSQL. */
 export type EmbeddedPostgres = {
-  /** The `postgres://` address of the gateway's database on it. */
+  /** The URL of the gateway's database. */
   url: string;
-  /** Resolves with the reason if the server ended and cannot be started again; otherwise stays pending. */
+  /** Resolves with the reason if the server exited and cannot be restarted. */
   lost: Promise<unknown>;
-  /** Stops the server if this process owns it, whatever clients are connected; otherwise only lets go of it. */
+  /** Stops the server if this process owns it, and disconnects its clients. */
   stop(): Promise<void>;
 };
 
-/** A server that ends more often than this has a reason that another start does not remove. */
+/** A server that exits more often has a persistent problem, which another restart does not fix. */
 const MAX_RESTARTS = 5;
 const RESTART_WINDOW_MS = 300_000;
 
 const RETRY_MS = 200;
 
-/** The server of a session that owns it. If it ends unexpectedly it is started again at the same address. */
+/** Owns the server of a session: restarts it on the same port if it exits unexpectedly. */
 export function ownServer(
   cluster: Cluster,
-  taken: Session,
-  notice: (line: string) => void,
+  initial: Session,
+  report: (line: string) => void,
 ): EmbeddedPostgres {
-  const { port } = taken.postmaster;
+  const { port } = initial.postmaster;
   const lost = Promise.withResolvers<unknown>();
   const restarts: number[] = [];
   let stopping: Promise<void> | undefined;
-  let held: Promise<Session | undefined> = Promise.resolve(taken);
+  let current: Promise<Session | undefined> = Promise.resolve(initial);
 
-  // PostgreSQL closes all connections when one of its processes crashes, and releases the lock with them.
+  // When one of its processes crashes, PostgreSQL closes all connections and thereby releases the lock.
   const watch = (session: Session): void => {
     session.client.once('end', () => {
-      if (!stopping) held = hold();
+      if (!stopping) current = recover();
     });
   };
 
-  const hold = async (): Promise<Session | undefined> => {
+  const recover = async (): Promise<Session | undefined> => {
     try {
-      const session = await regain();
+      const session = await reopenSession();
       if (session) watch(session);
       return session;
     } catch (error) {
@@ -50,12 +50,12 @@ export function ownServer(
     }
   };
 
-  const regain = async (): Promise<Session | undefined> => {
+  const reopenSession = async (): Promise<Session | undefined> => {
     let deadline = performance.now() + MAX_WAIT_MS;
     do {
-      const session = await retake(cluster);
+      const session = await tryOpenSession(cluster);
       if (session?.postmaster.port === port) return session;
-      // Another process started it at an address that nobody here uses, and was killed.
+      // Another process started the server on another port and was killed.
       if (session) await stopSession(cluster, session);
       if (await isServerRunning(cluster, port)) deadline = performance.now() + MAX_WAIT_MS;
       else if (await restart()) continue;
@@ -63,7 +63,7 @@ export function ownServer(
     } while (!stopping && performance.now() < deadline);
     if (stopping) return undefined;
     throw new EmbeddedPostgresError(
-      `PostgreSQL on ${cluster.directory} ended and could not be started again: ` +
+      `PostgreSQL on ${cluster.directory} exited and could not be restarted: ` +
         `another process uses its files or port ${port}. Stop that process, then start the gateway again.`,
     );
   };
@@ -73,26 +73,26 @@ export function ownServer(
     const recent = restarts.filter((time) => now - time < RESTART_WINDOW_MS);
     if (recent.length >= MAX_RESTARTS) {
       throw new EmbeddedPostgresError(
-        `PostgreSQL on ${cluster.directory} ended ${MAX_RESTARTS + 1} times within ${RESTART_WINDOW_MS / 60_000} minutes ` +
-          'and is not started again. Look for what ends it, such as a lack of memory, then start the gateway again.',
+        `PostgreSQL on ${cluster.directory} exited ${MAX_RESTARTS + 1} times within ${RESTART_WINDOW_MS / 60_000} minutes. ` +
+          'Find the cause, such as a lack of memory, then start the gateway again.',
       );
     }
     const isServing = await startPostmaster(cluster, () => undefined, port);
     if (isServing) {
       restarts.push(now);
-      notice('PostgreSQL ended unexpectedly and was started again.');
+      report('PostgreSQL exited unexpectedly and was restarted.');
     }
     return isServing;
   };
 
   const stop = async (): Promise<void> => {
-    const session = await held;
+    const session = await current;
     if (session) await stopSession(cluster, session);
   };
 
-  watch(taken);
+  watch(initial);
   return {
-    url: connectionUrl(cluster, taken.postmaster),
+    url: formatConnectionUrl(cluster, initial.postmaster),
     lost: lost.promise,
     stop: () => {
       stopping ??= stop();
@@ -101,12 +101,12 @@ export function ownServer(
   };
 }
 
-/** A server that another process is responsible for. */
+/** Uses a server that another process owns. */
 export function borrowServer(url: string): EmbeddedPostgres {
   return { url, lost: new Promise(() => undefined), stop: async () => undefined };
 }
 
-/** The lock is held to the end, so that no process takes over a server that is about to stop. */
+/** Releases the lock last, so that no other process takes over a server that is stopping. */
 async function stopSession(cluster: Cluster, { client, postmaster }: Session): Promise<void> {
   await stopPostmaster(cluster, postmaster);
   await client.end();

@@ -4,12 +4,12 @@ import { createServer } from 'node:net';
 import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Account } from './embedded-account.ts';
-import { accountFor, type Cluster } from './embedded-cluster.ts';
+import { type Cluster, chooseAccount } from './embedded-cluster.ts';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
 import {
-  installedPrograms,
+  findInstalledPrograms,
   type Programs,
-  programsFor,
+  preparePrograms,
   type Running,
   startProgram,
 } from './embedded-programs.ts';
@@ -21,91 +21,93 @@ const FAST_SHUTDOWN_MS = 20_000;
 const IMMEDIATE_SHUTDOWN_MS = 5_000;
 const POLL_MS = 20;
 
-/** What PostgreSQL's own lock file says. Only a connection tells whether it is true. */
+/** Reads PostgreSQL's lock file, which may be stale: only a connection proves that the server is running. */
 export async function readPostmaster({ directory }: Cluster): Promise<Postmaster | undefined> {
   const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '');
-  const [pid, itsDirectory, , port] = text.split('\n');
-  // A copied data directory brings the lock file of the original with it.
-  if (itsDirectory !== directory || !Number(pid) || !Number(port)) return undefined;
+  const [pid, lockedDirectory, , port] = text.split('\n');
+  // A copied data directory contains the lock file of the original.
+  if (lockedDirectory !== directory || !Number(pid) || !Number(port)) return undefined;
   return { pid: Number(pid), port: Number(port) };
 }
 
 /**
- * Starts PostgreSQL on the cluster, in a session of its own: Ctrl-C in a terminal reaches the gateway alone, which
- * stops PostgreSQL when it no longer needs it. Without a port it listens on a free one.
- *
- * @returns Whether it serves. If not, another process was faster, or the port was taken, and one may try again.
- * @throws EmbeddedPostgresError with PostgreSQL's last lines when it cannot start.
+ * Starts PostgreSQL on a cluster, in its own process group, so that Ctrl-C stops only the gateway, which then stops
+ * PostgreSQL. Defaults to a free port.
+ * @returns whether the server is ready; `false` if another process uses the files or the port, so that the caller can
+ *   retry
+ * @throws {EmbeddedPostgresError} with PostgreSQL's last lines if it cannot start
  */
 export async function startPostmaster(
   cluster: Cluster,
-  notice: (line: string) => void,
+  report: (line: string) => void,
   port?: number,
 ): Promise<boolean> {
-  const account = await accountFor(cluster);
-  const installed = await installedPrograms();
-  const programs = await programsFor(installed, account);
+  const account = await chooseAccount(cluster);
+  const installed = await findInstalledPrograms();
+  const programs = await preparePrograms(installed, account);
   const running = startProgram(
     programs,
     account,
-    ['postgres', ...flags(cluster, port ?? (await freePort()))],
+    ['postgres', ...listArguments(cluster, port ?? (await findFreePort()))],
     true,
   );
-  const ready = await serves(running);
-  // PostgreSQL ignores that nobody reads its messages.
+  const ready = await awaitReady(running);
+  // PostgreSQL continues without a reader of its messages.
   running.child.stdin?.destroy();
   running.child.stderr?.destroy();
   running.child.unref();
   if (ready) {
-    if (account) noticePlaces(cluster, account, installed, programs, notice);
+    if (account) reportLocations(cluster, account, installed, programs, report);
     return true;
   }
   const reason = running.lastLines();
   if (reason.includes('Address already in use')) return false;
-  // Processes of a killed server finish their statement before they end.
+  // Backends of a killed server finish their statement before they exit.
   if (reason.includes('shared memory block') && reason.includes('still in use')) return false;
   if (reason.includes('"postmaster.pid" already exists')) {
     await removeStaleLockFile(cluster);
     return false;
   }
   throw new EmbeddedPostgresError(
-    `PostgreSQL does not start on ${cluster.directory}. Its last lines were:\n${reason}`,
+    `PostgreSQL could not start on ${cluster.directory}. Its last lines were:\n${reason}`,
   );
 }
 
-/** Whether PostgreSQL runs on the cluster at this port, ready or not. */
+/** Whether PostgreSQL is running on the cluster and port, ready or not. */
 export async function isServerRunning(cluster: Cluster, port: number): Promise<boolean> {
   const postmaster = await readPostmaster(cluster);
   return postmaster?.port === port && isPostmaster(cluster, postmaster.pid);
 }
 
-/** Stops PostgreSQL and waits until it is gone: at once for its clients, with nothing lost. */
+/** Stops PostgreSQL by a fast shutdown, and by an immediate one if that takes too long. Waits until it has exited. */
 export async function stopPostmaster(cluster: Cluster, { pid }: Postmaster): Promise<void> {
   if (!(await isPostmaster(cluster, pid))) return;
   for (const [signal, timeoutMs] of [
     ['SIGINT', FAST_SHUTDOWN_MS],
     ['SIGQUIT', IMMEDIATE_SHUTDOWN_MS],
   ] as const) {
-    send(signal, pid);
+    sendSignal(signal, pid);
     const deadline = Date.now() + timeoutMs;
     while (Date.now() < deadline) {
       if (!(await isPostmaster(cluster, pid))) return;
       await pause(POLL_MS);
     }
   }
-  throw new EmbeddedPostgresError(`PostgreSQL (process ${pid}) on ${cluster.directory} does not stop.`);
+  throw new EmbeddedPostgresError(
+    `PostgreSQL (process ${pid}) on ${cluster.directory} did not stop. Stop that process.`,
+  );
 }
 
-function send(signal: NodeJS.Signals, pid: number): void {
+function sendSignal(signal: NodeJS.Signals, pid: number): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // It may have gone by itself meanwhile.
+    // The process may have exited meanwhile.
     if (errorCode(error) !== 'ESRCH') throw error;
   }
 }
 
-function flags({ directory }: Cluster, port: number): string[] {
+function listArguments({ directory }: Cluster, port: number): string[] {
   const settings = {
     port,
     listen_addresses: '127.0.0.1',
@@ -120,7 +122,7 @@ function flags({ directory }: Cluster, port: number): string[] {
   ];
 }
 
-async function freePort(): Promise<number> {
+async function findFreePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const address = probe.address();
@@ -129,7 +131,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0;
 }
 
-function serves({ child, lastLines }: Running): Promise<boolean> {
+function awaitReady({ child, lastLines }: Running): Promise<boolean> {
   return new Promise((resolve) => {
     child.stderr?.on('data', () => {
       if (lastLines().includes('ready to accept connections')) resolve(true);
@@ -139,38 +141,38 @@ function serves({ child, lastLines }: Running): Promise<boolean> {
   });
 }
 
-function noticePlaces(
+function reportLocations(
   cluster: Cluster,
   account: Account,
   installed: Programs,
   programs: Programs,
-  notice: (line: string) => void,
+  report: (line: string) => void,
 ): void {
-  const places = [
+  const locations = [
     relative(cluster.dataDir, cluster.directory).startsWith('..')
       ? `its database is in ${cluster.directory}`
       : '',
     programs.directory === installed.directory ? '' : `its programs are copied to ${programs.directory}`,
   ].filter(Boolean);
-  if (places.length === 0) return;
-  notice(
-    `PostgreSQL refuses to run as root, and the account ${account.name} that it runs as cannot read the files of the ` +
-      `gateway where they are: ${places.join(', ')}.`,
+  if (locations.length === 0) return;
+  report(
+    `PostgreSQL refuses to run as root, and the account ${account.name} that it runs as cannot read the gateway's ` +
+      `files in their location: ${locations.join(', ')}.`,
   );
 }
 
 /**
- * PostgreSQL replaces a lock file whose process is dead, but not one whose process number was given to another
- * process since, as happens in containers.
+ * PostgreSQL itself replaces the lock file of a dead process, but not if another process now has its ID, which is common
+ * in containers.
  */
 async function removeStaleLockFile(cluster: Cluster): Promise<void> {
-  const holder = await readPostmaster(cluster);
-  if (holder && !(await isPostmaster(cluster, holder.pid))) {
+  const postmaster = await readPostmaster(cluster);
+  if (postmaster && !(await isPostmaster(cluster, postmaster.pid))) {
     await rm(join(cluster.directory, 'postmaster.pid'), { force: true });
   }
 }
 
-/** Whether the process is alive and, where the system can tell, is the one that works in the cluster's directory. */
+/** Whether the process is alive and, on Linux, has the cluster's directory as its working directory. */
 async function isPostmaster({ directory }: Cluster, pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
@@ -182,7 +184,7 @@ async function isPostmaster({ directory }: Cluster, pid: number): Promise<boolea
     const workingDirectory = await readlink(`/proc/${pid}/cwd`);
     return workingDirectory === directory || workingDirectory === `${directory} (deleted)`;
   } catch (error) {
-    // A dead process that nobody has waited for has no working directory.
+    // A zombie process has no working directory.
     return errorCode(error) === 'EACCES';
   }
 }

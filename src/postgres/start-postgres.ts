@@ -3,11 +3,11 @@ import { borrowServer, type EmbeddedPostgres } from './embedded-owner.ts';
 import { attachEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 import { checkExternalPostgres } from './external-postgres.ts';
 
-/** The configured server, once it answers, or the embedded one: started and owned, or for a command attached to. */
+/** Checks the configured server, or starts the embedded one. A command uses that of a running gateway. */
 export async function startDatabaseServer(
   config: Pick<Config, 'databaseUrl' | 'databaseTimeoutMs' | 'dataDir'>,
   role: 'gateway' | 'command',
-  notice: (line: string) => void,
+  report: (line: string) => void,
 ): Promise<EmbeddedPostgres> {
   const { databaseUrl, databaseTimeoutMs, dataDir } = config;
   if (databaseUrl !== null) {
@@ -15,5 +15,5 @@ export async function startDatabaseServer(
     return borrowServer(databaseUrl);
   }
   const start = role === 'gateway' ? startEmbeddedPostgres : attachEmbeddedPostgres;
-  return start({ dataDir, notice });
+  return start({ dataDir, report });
 }

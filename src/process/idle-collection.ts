@@ -1,17 +1,17 @@
 import { performance } from 'node:perf_hooks';
 
-/** How often the process looks whether there is something to collect. */
+/** How often the process checks whether to collect. */
 const CHECK_MS = 2000;
 
-/** Less garbage than this is left to V8. */
+/** Heap growth since the last collection that triggers another. */
 const MIN_GROWTH_BYTES = 33_554_432;
 
-/** A collection takes some 100 ms, which would delay whatever a busier event loop has to do. */
+/** A collection blocks the event loop for about 100 ms, so it runs only below this utilization. */
 const MAX_UTILIZATION = 0.1;
 
 /**
- * Collects the old generation while the process has little to do. V8 lets it grow by half or more before it does so by
- * itself, and a process that mostly waits for events would hold what the last burst left behind. Needs `--expose-gc`.
+ * Collects the old generation while the process is idle. V8 lets the heap grow by half or more before it collects, so an
+ * idle process would keep the garbage of its last burst. Requires `--expose-gc`.
  */
 export function collectWhenIdle(): void {
   const { gc } = globalThis;

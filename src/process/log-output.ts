@@ -1,38 +1,37 @@
 import sonicBoom from 'sonic-boom';
 
-/** Standard output as the destination of the log. A failing write is counted and tried again; it throws nothing. */
+/** Standard output as the destination of the log. Failed writes are counted and retried; they do not throw. */
 export type LogOutput = {
   write(text: string): void;
-  /** Writes what is held back. */
+  /** Writes buffered lines. */
   flush(): void;
-  /** Writes that failed so far. */
+  /** The number of failed writes. */
   readonly failedWrites: number;
-  /** Lines that were dropped so far because too many waited for a write that succeeds. */
+  /** The number of lines dropped because the buffer was full. */
   readonly droppedLines: number;
 };
 
-/** Lines are written together: a write for each would take as long as a tenth of a request. */
+/** Lines are buffered, because writing each one would take a tenth of the time of a request. */
 const MIN_WRITE_BYTES = 4096;
 
-/** Lines wait no longer than this. */
+/** Maximum time that a line is buffered. */
 const FLUSH_MS = 250;
 
-/** While writing fails, lines beyond this size are dropped. */
-const MAX_WAITING_BYTES = 1_048_576;
+/** Size of the buffer, beyond which lines are dropped. */
+const MAX_BUFFERED_BYTES = 1_048_576;
 
-/** Opens standard output for the log. The rest is written when the process exits. */
+/** Opens standard output for the log. Buffered lines are written when the process exits. */
 export function openLogOutput(): LogOutput {
   let failedWrites = 0;
   let droppedLines = 0;
   const output = new sonicBoom.SonicBoom({
-    // Node.js makes a pipe or socket non-blocking when it opens it as a stream, so that a reader that is stuck does not
-    // stop the process.
+    // Accessing `process.stdout` makes a pipe non-blocking, so that a stalled reader does not block the process.
     fd: process.stdout.fd,
     sync: true,
     minLength: MIN_WRITE_BYTES,
-    maxLength: MAX_WAITING_BYTES,
+    maxLength: MAX_BUFFERED_BYTES,
     periodicFlush: FLUSH_MS,
-    // It would sleep until the reader continues.
+    // A retry would block until the reader continues.
     retryEAGAIN: () => false,
   });
   output.on('error', () => {

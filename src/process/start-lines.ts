@@ -1,6 +1,6 @@
 import { type Config, readConfig } from '../config.ts';
 
-/** What a started gateway prints. */
+/** Lists the lines that a gateway prints when it has started. */
 export function listStartLines(
   config: Config,
   gateway: { address: string; adminAddress: string | undefined },
@@ -13,19 +13,19 @@ export function listStartLines(
   if (config.graphiql) lines.push(`GraphiQL  ${publicUrl}/graphql`);
   lines.push(`REST      ${publicUrl}/docs`);
   if (config.keySet.kind === 'development') {
-    const inForce = { ...config, port: Number(new URL(address).port || 80) };
-    lines.push(`A token   ${formatSettings(inForce, token)}npm run -s token -- --sub alice --org acme`);
-    lines.push(`Records   ${formatSettings(inForce, seed)}npm run -s seed -- --user alice`);
+    const effective = { ...config, port: Number(new URL(address).port || 80) };
+    lines.push(`A token   ${formatSettings(effective, token)}npm run -s token -- --sub alice --org acme`);
+    lines.push(`Records   ${formatSettings(effective, seed)}npm run -s seed -- --user alice`);
   }
   return lines;
 }
 
-/** The settings that a command reads, by the variables that it needs to be given. */
+/** The settings that the commands read, by environment variable. */
 const key = { DATA_DIR: 'dataDir', AUTH_ISSUER: 'issuer', AUTH_AUDIENCE: 'audience' } as const;
 const token = { ...key, AUTH_ORG_CLAIM: 'orgClaim' } as const;
 const seed = { ...key, HOST: 'host', PORT: 'port' } as const;
 
-/** Assignments of the settings in force that are not the defaults, as a shell reads them before a command. */
+/** Formats the settings that differ from their defaults as shell assignments before a command. */
 function formatSettings(config: Config, names: typeof token | typeof seed): string {
   const defaults = readConfig({});
   return Object.entries(names)

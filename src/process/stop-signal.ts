@@ -1,23 +1,23 @@
-/** Resolves at the first signal to stop. A second one, or a stop that takes longer, ends the process at once. */
+/** Resolves at the first SIGTERM or SIGINT. The process exits at the second one, or `maxMs` after the first. */
 export function awaitStopSignal(maxMs: number): Promise<void> {
   return new Promise((resolve) => {
     let isStopping = false;
     const stop = () => {
-      if (isStopping) endProcess('a second signal came');
+      if (isStopping) exit('received a second signal');
       isStopping = true;
-      endProcessAfter(maxMs);
+      exitAfter(maxMs);
       resolve();
     };
     process.on('SIGTERM', stop).on('SIGINT', stop);
   });
 }
 
-/** Ends a process that takes longer than this to stop. */
-export function endProcessAfter(maxMs: number): void {
-  setTimeout(endProcess, maxMs, `stopping took longer than ${maxMs} ms`).unref();
+/** Exits the process if it is still running after `maxMs`. */
+export function exitAfter(maxMs: number): void {
+  setTimeout(exit, maxMs, `shutdown took longer than ${maxMs} ms`).unref();
 }
 
-function endProcess(reason: string): never {
-  process.stderr.write(`Ended at once: ${reason}.\n`);
+function exit(reason: string): never {
+  process.stderr.write(`Exiting immediately: ${reason}.\n`);
   process.exit(1);
 }

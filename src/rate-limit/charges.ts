@@ -1,14 +1,14 @@
 import type { Bucket } from '../auth/access.ts';
 
-/** What a caller has left after a charge: points of the bucket, and seconds until it is full again. */
+/** The state of a bucket after a charge: limit and remaining points, and seconds until it is full again. */
 export type Quota = { limit: number; remaining: number; resetSeconds: number };
 
-/** What happened to a request's rate limits, written by the limiter and read for the reply's headers. */
+/** The rate limit charges of a request, written by the limiter and read for the quota headers. */
 export type Charges = {
-  /** The tightest of the buckets that were charged; absent where they are off. */
+  /** The charged bucket with the fewest remaining points; absent if its limit is off. */
   quota?: Quota;
-  /** Whether an operation was charged, so that a refused request is charged no second time. */
+  /** Whether the request was charged. A rejected request is not charged twice. */
   counted: boolean;
-  /** Points that were charged for root fields and not yet used by one. */
+  /** Points charged for root fields that have not run yet. */
   readonly paid: Record<Bucket, number>;
 };

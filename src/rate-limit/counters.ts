@@ -5,15 +5,15 @@ import type { Bucket } from '../auth/access.ts';
 /** Points of one user per minute; 0 turns a limit off. */
 export type Limits = Readonly<Record<Bucket, number>>;
 
-/** What counts each bucket, by user. */
+/** A counter of points by user for each bucket. */
 export type Counters = Readonly<Record<Bucket, RateLimiterAbstract>>;
 
-/** The window of a limit. */
+/** The window of all limits. */
 export const WINDOW_SECONDS = 60;
 
 /**
- * Counters in memory, or in Redis for all processes together. While Redis is unreachable they count in memory, and call
- * `onFallback` each time.
+ * Creates counters in memory, or in Redis, which all processes share. While Redis is unreachable, they count in memory
+ * and call `onFallback` each time.
  */
 export function createCounters(
   limits: Limits,
@@ -27,11 +27,15 @@ export function createCounters(
     }
   }
 
-  const counter = (bucket: Bucket) => {
+  const createCounter = (bucket: Bucket) => {
     const options = { keyPrefix: `rate-limit:${bucket}`, points: limits[bucket], duration: WINDOW_SECONDS };
     return redis === undefined
       ? new RateLimiterMemory(options)
       : new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: new Insurance(options) });
   };
-  return { reads: counter('reads'), writes: counter('writes'), platform: counter('platform') };
+  return {
+    reads: createCounter('reads'),
+    writes: createCounter('writes'),
+    platform: createCounter('platform'),
+  };
 }

@@ -8,10 +8,10 @@ import { type Caller, createBuckets, keepTightest } from './buckets.ts';
 import type { Charges } from './charges.ts';
 import { type Counters, type Limits, WINDOW_SECONDS } from './counters.ts';
 
-/** The limits that `schema.graphql` shows; configured numbers never change the printed text. */
+/** The limits in `schema.graphql`, which does not depend on the configuration. */
 const defaultLimits: Limits = { reads: 600, writes: 120, platform: 0 };
 
-/** The arguments of `@rateLimit` on a field that counts against a bucket. */
+/** Returns the arguments of `@rateLimit` for a bucket. */
 export function rateLimitArguments(bucket: Bucket): { limit: number; duration: number } {
   return { limit: defaultLimits[bucket], duration: WINDOW_SECONDS };
 }
@@ -21,41 +21,41 @@ const { rateLimitDirectiveTypeDefs } = rateLimitDirective({
   defaultDuration: String(WINDOW_SECONDS),
 });
 
-/** The directives of a schema with `@rateLimit`: it and those that GraphQL specifies. */
+/** `@rateLimit` and the directives that GraphQL specifies. */
 export const rateLimitDirectives = buildSchema(rateLimitDirectiveTypeDefs, {
   assumeValidSDL: true,
 }).getDirectives();
 
-/** A list costs one point for every so many records. */
+/** A list costs one point for each started group of this many records. */
 const RECORDS_PER_POINT = 1000;
 
 type Arguments = Readonly<Record<string, unknown>>;
 
-/** Counts requests by user and bucket, over both APIs together. */
+/** Limits requests of both APIs by user and bucket. */
 export type RateLimiter = {
-  /** Puts the limit before the resolver of every root field, so that aliases cannot bypass it. */
+  /** Wraps the resolver of every root field with the limit, so that aliases cannot bypass it. */
   apply(schema: GraphQLSchema): GraphQLSchema;
-  /** Does the same for one call of a field. @throws {RateLimitedError} if no point is left for it */
+  /** Applies the limit to one call of a field. @throws {RateLimitedError} if no point is left for it */
   usePoints(caller: Caller, access: Access, args: Arguments): Promise<void>;
-  /** @throws {RateLimitedError} if every bucket that the caller's token may use is known to be empty */
+  /** @throws {RateLimitedError} if all buckets that the caller's token can use are known to be empty */
   refuseExhausted(caller: Caller): void;
   /**
-   * Charges the root fields of an operation, one point each, before any work is done for them. Fields for which no
-   * point is left fail when they are resolved.
+   * Charges one point for each root field before the operation runs. Fields for which no point is left fail when they
+   * are resolved.
    * @throws {RateLimitedError} if no point is left for any of them
    */
   charge(caller: Caller, fields: readonly Access[]): Promise<void>;
-  /** Charges what a served list costs beyond its first point. */
+  /** Charges the records of a list beyond its first point. */
   chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
-  /** Charges a read to a request that was refused before any operation of it was charged. */
+  /** Charges one read if the request was rejected before it was charged. */
   chargeRefused(caller: Caller): Promise<void>;
 };
 
-/** Limits that count with these counters. */
+/** Creates a rate limiter with these counters. */
 export function createRateLimiter(limits: Limits, counters: Counters): RateLimiter {
-  const { emptyQuota, note, take } = createBuckets(limits, counters);
+  const { findEmptyQuota, record, take } = createBuckets(limits, counters);
 
-  /** Uses the point that was charged for a field, and takes what it costs beyond that, as its arguments say. */
+  /** Uses the point charged for a field, and takes the further points that its arguments cost. */
   async function usePoints(caller: Caller, { bucket, points }: Access, args: Arguments): Promise<void> {
     const { charges } = caller;
     if (charges.paid[bucket] <= 0) throw limitReached(charges);
@@ -64,10 +64,10 @@ export function createRateLimiter(limits: Limits, counters: Counters): RateLimit
     if (more > 0 && (await take(bucket, caller, more)) < more) throw limitReached(charges);
   }
 
-  // Points are taken before the operation runs. The directive only stops the fields for which none was left.
+  // Points are taken before the operation runs. The directive only rejects fields for which none was left.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
-      await usePoints(context, accessOfField(info), args);
+      await usePoints(context, findAccess(info), args);
       return 0;
     },
   });
@@ -76,7 +76,7 @@ export function createRateLimiter(limits: Limits, counters: Counters): RateLimit
     apply: rateLimitDirectiveTransformer,
     usePoints,
     refuseExhausted({ viewer, charges }) {
-      const empty = listBuckets(viewer).map((bucket) => emptyQuota(bucket, viewer.userId));
+      const empty = listBuckets(viewer).map((bucket) => findEmptyQuota(bucket, viewer.userId));
       if (empty.length === 0 || empty.includes(undefined)) return;
       for (const quota of empty) if (quota) keepTightest(charges, quota);
       charges.counted = true;
@@ -95,22 +95,22 @@ export function createRateLimiter(limits: Limits, counters: Counters): RateLimit
       const points = Math.ceil(records / RECORDS_PER_POINT) - 1;
       if (points <= 0 || limits[bucket] === 0) return;
       if (charges.quota) charges.quota.remaining = Math.max(0, charges.quota.remaining - points);
-      // Nobody waits for it: the list is served already.
+      // Not awaited: the list has already been read.
       counters[bucket].consume(userId, points).then(
-        (response) => note({ ...charges }, bucket, userId, response),
-        (over: unknown) => over instanceof RateLimiterRes && note({ ...charges }, bucket, userId, over),
+        (response) => record({ ...charges }, bucket, userId, response),
+        (over: unknown) => over instanceof RateLimiterRes && record({ ...charges }, bucket, userId, over),
       );
     },
     async chargeRefused(caller) {
       if (caller.charges.counted) return;
       caller.charges.counted = true;
-      // A refused request is answered with its own error even if the limit is reached.
+      // The request fails with its own error, even if the limit is reached.
       await take('reads', caller, 1);
     },
   };
 }
 
-/** The headers that show a caller what is left of the bucket that was charged. */
+/** Returns the quota headers of a reply. */
 export function quotaHeaders({ quota }: Charges): [name: string, value: string][] {
   if (quota === undefined) return [];
   return [
@@ -120,7 +120,7 @@ export function quotaHeaders({ quota }: Charges): [name: string, value: string][
   ];
 }
 
-/** The buckets that the operations of a viewer's token count against. */
+/** Lists the buckets that a viewer's token can use. */
 function listBuckets({ scopes }: Viewer): Bucket[] {
   return [
     ...(scopes.has('account:read') || scopes.has('platform:read') ? (['reads'] as const) : []),
@@ -129,7 +129,7 @@ function listBuckets({ scopes }: Viewer): Bucket[] {
   ];
 }
 
-function accessOfField({ parentType, fieldName }: GraphQLResolveInfo): Access {
+function findAccess({ parentType, fieldName }: GraphQLResolveInfo): Access {
   return requireAccess(fieldName, parentType.getFields()[fieldName]?.extensions);
 }
 

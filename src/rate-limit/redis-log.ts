@@ -1,16 +1,16 @@
 import type { Redis } from 'ioredis';
 import type { Log } from '../log.ts';
 
-/** Logs each disconnection and reconnection once, beginning with the next attempt to connect. */
+/** Logs every disconnection and reconnection once. */
 export function logConnection(redis: Redis, log: Log): void {
-  let isAway = false;
+  let isDisconnected = false;
   redis.on('error', (error) => {
-    if (isAway) return;
-    isAway = true;
-    log.warn({ err: error }, 'Redis is away: rate limits are counted in this process alone');
+    if (isDisconnected) return;
+    isDisconnected = true;
+    log.warn({ err: error }, 'Redis is unreachable; rate limits are counted per process');
   });
   redis.on('ready', () => {
-    if (isAway) log.info('Redis is back: rate limits are shared again');
-    isAway = false;
+    if (isDisconnected) log.info('Redis is connected again; rate limits are shared');
+    isDisconnected = false;
   });
 }

@@ -1,13 +1,13 @@
 import { Redis } from 'ioredis';
 
-/** A command that takes longer fails, so that no request waits longer for a counter. */
+/** Maximum time that a request waits for a counter. */
 const TIMEOUT_MS = 500;
 
 const MAX_RETRY_MS = 2000;
 
 /**
- * Connects in the background, and reconnects after a disconnection. Meanwhile commands fail at once, so that callers
- * can fall back. A Redis that stops responding is disconnected, so that only the commands of that moment wait for it.
+ * Connects to Redis in the background, and reconnects when disconnected. Until then, commands fail immediately, so that
+ * callers can fall back. If Redis stops responding, the connection is closed, so that only pending commands time out.
  */
 export function openRedis(url: string): Redis {
   const redis = new Redis(url, {

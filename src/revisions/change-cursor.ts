@@ -3,21 +3,21 @@ import { ValidationError } from '../errors/gateway-errors.ts';
 import { decodeCursor, encodeCursor } from '../values/cursor.ts';
 import type { Revisions } from './revisions.ts';
 
-/** How far a client has seen a user's changes: up to a revision of an epoch. */
+/** The last change of a user's notifications that a client has received: a revision within an epoch. */
 export type ChangeCursor = { epoch: string; revision: number };
 
 const Content = z.tuple([z.string(), z.int().min(0)]);
 
-/** Opaque to clients. */
-export function writeCursor({ epoch, revision }: ChangeCursor): string {
+/** Formats a cursor as a string that is opaque to clients. */
+export function formatChangeCursor({ epoch, revision }: ChangeCursor): string {
   return encodeCursor([epoch, revision]);
 }
 
 /**
- * Reads a cursor from an argument.
+ * Parses the cursor of an argument at a path.
  * @throws {ValidationError} if it is not a cursor of changes
  */
-export function readCursor(cursor: string, path: readonly string[]): ChangeCursor {
+export function parseChangeCursor(cursor: string, path: readonly string[]): ChangeCursor {
   const content = decodeCursor(Content, cursor);
   if (content === undefined) {
     throw new ValidationError([{ path, message: 'is not a cursor of changes', value: cursor }]);
@@ -26,14 +26,14 @@ export function readCursor(cursor: string, path: readonly string[]): ChangeCurso
   return { epoch, revision };
 }
 
-/** The cursor of everything that happened to a user's notifications so far. */
-export function latestCursor(state: Revisions | undefined): ChangeCursor {
+/** Returns the cursor of the latest change of a user's notifications. */
+export function getLatestCursor(state: Revisions | undefined): ChangeCursor {
   if (state === undefined) return { epoch: '', revision: 0 };
   return { epoch: state.epoch, revision: state.notifications };
 }
 
-/** The revision that a cursor stands for; 0, the beginning, if it is of another epoch. */
+/** Returns the revision of a cursor, or 0, the beginning, if the cursor is from another epoch. */
 export function resolveRevision(cursor: ChangeCursor, state: Revisions | undefined): number {
-  const reached = latestCursor(state);
-  return cursor.epoch === reached.epoch && cursor.revision <= reached.revision ? cursor.revision : 0;
+  const latest = getLatestCursor(state);
+  return cursor.epoch === latest.epoch && cursor.revision <= latest.revision ? cursor.revision : 0;
 }

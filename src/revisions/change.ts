@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { type EntityManager, getChangePool } from '../database/database.ts';
+import { type EntityManager, getConnections } from '../database/database.ts';
 import { type Bound, type Slots, type Statement, statement } from '../database/statement.ts';
 
 /** Converts the error of a statement into the error of the change. */
@@ -14,16 +14,16 @@ export type Run = <Input, Row extends QueryResultRow>(
 ) => Promise<Row[]>;
 
 /**
- * Changes records of users in one transaction that is sent in one write. It locks the users' revisions first, so changes
- * of one user are serialized, and every statement of `work` sees what was committed before. `work` must send all its
- * statements before it awaits one.
+ * Changes records of users in one transaction, sent in one write. It locks the users' revisions first, so changes of one
+ * user are serialized, and each statement of `work` sees all earlier changes. `work` must send all its statements before
+ * it awaits one.
  */
 export async function change<Result>(
   em: EntityManager,
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
-  const client = await getChangePool(em).connect();
+  const client = await getConnections(em).changes.connect();
   try {
     return await execute(em, client, [...new Set(users)], work);
   } finally {
@@ -32,16 +32,16 @@ export async function change<Result>(
 }
 
 /**
- * Makes a change of a single statement, which costs less than a transaction. The statement has to lock the user's
- * revision itself, and may read only rows that it names by key: its snapshot is older than its lock.
+ * Changes records of a user in a single statement, which costs less than a transaction. The statement must lock the
+ * user's revision itself. Because its snapshot is older than the lock, it may only read rows that it selects by key.
  */
-export async function changeAtOnce<Input, Row extends QueryResultRow>(
+export async function changeInOneStatement<Input, Row extends QueryResultRow>(
   em: EntityManager,
   statement: Statement<Input, Row>,
   input: Input,
 ): Promise<Row[]> {
   const { config, read } = statement(em, input);
-  const { rows } = await getChangePool(em).query<Row>(config);
+  const { rows } = await getConnections(em).changes.query<Row>(config);
   return read(rows);
 }
 
@@ -54,7 +54,7 @@ async function execute<Result>(
   let failure: Error | undefined;
   let isOpen = true;
 
-  /** Keeps the first error: later statements fail because of it. */
+  /** Sends a statement. The first error is kept, because later statements only fail as a result of it. */
   const send = <Row extends QueryResultRow>({ config, read }: Bound<Row>, explain?: Explain) =>
     new Promise<Row[]>((resolve, reject) => {
       client.query<Row>(config, (error, result) => {
@@ -64,7 +64,7 @@ async function execute<Result>(
       });
     });
   const run: Run = (statement, input, explain) => {
-    if (!isOpen) throw new Error('All statements of a change are sent before the first is awaited.');
+    if (!isOpen) throw new Error('A change must send all its statements before it awaits one.');
     return send(statement(em, input), explain);
   };
 
@@ -82,7 +82,7 @@ async function execute<Result>(
     return await result;
   } catch (error) {
     if (!isOpen) throw error;
-    // Nothing was committed: a statement could not be bound.
+    // `work` threw before its statements were sent, so nothing was committed.
     sent.push(send(rollback));
     stream.uncork();
     await Promise.allSettled(sent);
@@ -90,14 +90,14 @@ async function execute<Result>(
   }
 }
 
-const control = (text: string): Bound<QueryResultRow> => ({ config: { text }, read: (rows) => rows });
-const begin = control('begin');
-const commit = control('commit');
-const rollback = control('rollback');
+const toBound = (text: string): Bound<QueryResultRow> => ({ config: { text }, read: (rows) => rows });
+const begin = toBound('begin');
+const commit = toBound('commit');
+const rollback = toBound('rollback');
 
 /**
- * Locks the users' revisions in the order of their IDs, so that changes never deadlock. The condition keeps an existing
- * row from being written, but it is locked nevertheless (PostgreSQL, INSERT, ON CONFLICT Clause).
+ * Locks the users' revisions in the order of their IDs, so that changes never deadlock. The false condition locks an
+ * existing row without writing it (PostgreSQL, INSERT, ON CONFLICT Clause).
  */
 export const lockUsers = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db

@@ -6,7 +6,7 @@ export const DatabaseEpochSchema = defineEntity({
   properties: {
     /** Always true, so that the table has one row. */
     isOnly: p.boolean().primary().default(true),
-    /** Replaced after a restore, so that revisions from before and after never mix. */
+    /** Replaced after a restore, so that revisions from before it are invalid. */
     epoch: p.uuid(),
   },
   checks: [{ name: 'database_epoch_one_row', expression: '"is_only"' }],

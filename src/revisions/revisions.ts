@@ -1,13 +1,16 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { batched } from '../database/batched.ts';
+import { batchReads } from '../database/batch-reads.ts';
 import type { EntityManager, Tables } from '../database/database.ts';
 import { type Inputs, readList, readOne } from '../database/read.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
-/** A user's revisions. They count from 0 in each epoch; a new epoch begins when the user is deleted or the database restored. */
+/**
+ * A user's revisions, each incremented by every change of such a record. They start at 0 in each epoch. A new epoch
+ * begins when the user is deleted or the database is restored.
+ */
 export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
 
-/** The database's epoch and the user's, in a query of `UserRevision`. */
+/** The epoch of the database and that of the user, for a query of `UserRevision`. */
 export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
 
 const find = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
@@ -17,7 +20,7 @@ const find = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
     .where('userId', '=', sql<string>`any(${slot('users')}::text[])`),
 );
 
-/** Finds the revisions of users. A user without any changes has none. */
+/** Finds the revisions of users. A user without changes has none. */
 export async function findRevisions(
   em: EntityManager,
   users: readonly string[],
@@ -26,26 +29,26 @@ export async function findRevisions(
   return new Map(rows.map(({ userId, ...revisions }) => [userId, revisions]));
 }
 
-const findTogether = batched<string, { revisions: Revisions | undefined }>(async (em, users) => {
+const findBatched = batchReads<string, { revisions: Revisions | undefined }>(async (em, users) => {
   const found = await findRevisions(em, users);
   return users.map((user) => ({ revisions: found.get(user) }));
 });
 
-/** Finds the revisions of a user; undefined for a user without any changes. */
+/** Finds the revisions of a user; `undefined` for a user without changes. */
 export async function findRevision(em: EntityManager, userId: string): Promise<Revisions | undefined> {
-  const { revisions } = await findTogether(em, userId);
+  const { revisions } = await findBatched(em, userId);
   return revisions;
 }
 
-/** The lists with a revision, and so with an entity tag. */
+/** A list with an entity tag. */
 export type TaggedList = 'notifications' | 'workspaces';
 
 /**
- * The entity tag of a user's list (RFC 9110, section 8.8.3), which changes with every change. A statement that reads the
- * list may select it too, so that both come from one snapshot.
+ * Selects the entity tag of a user's list (RFC 9110, section 8.8.3), which changes with every change of a record. A
+ * statement that reads the list can select it too, so that both are from one snapshot.
  */
-export function selectTag(db: Kysely<Tables>, of: TaggedList, userId: RawBuilder<string>) {
-  const tag = sql`${currentEpoch} || '-' || ${sql.ref(of)}`;
+export function selectTag(db: Kysely<Tables>, list: TaggedList, userId: RawBuilder<string>) {
+  const tag = sql`${currentEpoch} || '-' || ${sql.ref(list)}`;
   return db
     .selectFrom('UserRevision')
     .where('userId', '=', userId)
@@ -53,17 +56,17 @@ export function selectTag(db: Kysely<Tables>, of: TaggedList, userId: RawBuilder
 }
 
 const findTag = {
-  notifications: readTag('notifications'),
-  workspaces: readTag('workspaces'),
+  notifications: defineTagRead('notifications'),
+  workspaces: defineTagRead('workspaces'),
 };
 
-function readTag(of: TaggedList) {
-  return readOne((db, { slot }: Inputs<{ userId: string }>) => selectTag(db, of, slot('userId')));
+function defineTagRead(list: TaggedList) {
+  return readOne((db, { slot }: Inputs<{ userId: string }>) => selectTag(db, list, slot('userId')));
 }
 
 /** Reads the entity tag of a user's list. */
-export async function entityTag(em: EntityManager, userId: string, of: TaggedList): Promise<string> {
-  const found = await findTag[of](em, { userId });
-  if (found === undefined) throw new Error('An aggregate always has a row.');
+export async function readEntityTag(em: EntityManager, userId: string, list: TaggedList): Promise<string> {
+  const found = await findTag[list](em, { userId });
+  if (found === undefined) throw new Error('An aggregate must return a row.');
   return found.tag;
 }

@@ -6,13 +6,13 @@ export const UserRevisionSchema = defineEntity({
   tableName: 'user_revision',
   properties: {
     userId: idColumn().primary(),
-    /** New when a deleted user's row is created again, so that revisions from before and after never mix. */
+    /** Differs after the user was deleted, so that revisions from before the deletion are invalid. */
     epoch: p.uuid().defaultRaw('gen_random_uuid()'),
-    /** Raised by every change of one of the user's notifications. */
+    /** Incremented by every change of one of the user's notifications. */
     notifications: p.bigint('number').default(0),
-    /** Raised by every change of one of the user's workspaces. */
+    /** Incremented by every change of one of the user's workspaces. */
     workspaces: p.bigint('number').default(0),
-    /** Raised by every change of the user's editor credential. */
+    /** Incremented by every change of the user's editor credential. */
     editorAuth: p.bigint('number').default(0),
   },
 });

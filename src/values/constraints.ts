@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { type CharacterRule, CREDENTIAL_RULE, createCharacterCheck, ID_RULE } from './text.ts';
 
-/* Constraints of inputs, which the checks and the OpenAPI document are both made of. */
+/* Constraints of inputs, for validation and for the OpenAPI document. */
 
 /** An opaque ID. */
-export const idSchema = characterSchema(ID_RULE);
+export const idSchema = createCharacterSchema(ID_RULE);
 
 /** A credential as callers send it. */
-export const credentialSchema = characterSchema(CREDENTIAL_RULE);
+export const credentialSchema = createCharacterSchema(CREDENTIAL_RULE);
 
-/** A string by a rule. Its JSON Schema states the rule. */
-function characterSchema(rule: CharacterRule) {
+/** Creates the schema of a rule, with the rule's JSON Schema as metadata. */
+function createCharacterSchema(rule: CharacterRule) {
   const { minLength, maxLength, characters, message } = rule;
   return z
     .string()
@@ -21,7 +21,7 @@ function characterSchema(rule: CharacterRule) {
 /** The maximum of an `Int` of GraphQL. */
 const MAX_INT = 2_147_483_647;
 
-/** A whole number in a range. */
+/** Creates the schema of a whole number in a range. */
 export function wholeNumberSchema(minimum: number, maximum = MAX_INT) {
   return z.int().min(minimum).max(maximum);
 }

@@ -5,12 +5,12 @@ import { type Time, timeAt, toMilliseconds } from './time.ts';
 /** The position of a record in a list that is sorted by `createdAt`, then `id`, newest first. */
 export type Position = { createdAt: Time; id: string };
 
-/** Writes a cursor: opaque to clients, so that what it holds may change. */
+/** Encodes a cursor, which is opaque to clients. */
 export function encodeCursor(content: readonly (string | number)[]): string {
   return Buffer.from(JSON.stringify(content)).toString('base64url');
 }
 
-/** What a cursor holds; undefined for any text that {@link encodeCursor} did not write with content of this shape. */
+/** Decodes a cursor; undefined unless {@link encodeCursor} created it from content of this shape. */
 export function decodeCursor<Content extends readonly (string | number)[]>(
   shape: z.ZodType<Content>,
   cursor: string,
@@ -25,12 +25,12 @@ export function decodeCursor<Content extends readonly (string | number)[]>(
 
 const PositionContent = z.tuple([z.int(), z.string()]);
 
-/** Writes the cursor of a record: its position, so that a page is found without counting. */
+/** Formats the cursor of a record. */
 export function formatPosition({ createdAt, id }: Position): string {
   return encodeCursor([toMilliseconds(createdAt), id]);
 }
 
-/** The position that a cursor of {@link formatPosition} stands for; undefined for any other text. */
+/** Parses a cursor of {@link formatPosition}; undefined for any other string. */
 export function parsePosition(cursor: string): Position | undefined {
   const [milliseconds = Number.NaN, id = ''] = decodeCursor(PositionContent, cursor) ?? [];
   const createdAt = timeAt(milliseconds);

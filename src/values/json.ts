@@ -1,19 +1,19 @@
 import type { ValidationIssue } from '../errors/gateway-errors.ts';
 import { isStorableText, TEXT_RULE } from './text.ts';
 
-/** Deeper than any JSON of a client, and far below what exhausts a stack. */
+/** Deeper than real payloads, and far below the depth that overflows the stack. */
 const MAX_JSON_DEPTH = 64;
 
 /**
- * The parts of a JSON value that cannot be stored and returned equal: U+0000 or a lone surrogate in a key or string,
- * a `__proto__` key, a number outside the range of a double, nesting beyond the limit.
+ * Finds the parts of a JSON value that cannot be stored and returned unchanged: U+0000 or a lone surrogate in a key or
+ * string, a `__proto__` key, a number outside the range of a double, nesting beyond the limit.
  */
-export function* unstorableParts(
+export function* findUnstorableParts(
   value: unknown,
   path: ValidationIssue['path'] = [],
 ): Generator<Pick<ValidationIssue, 'path' | 'message'>> {
   if (typeof value !== 'object' || value === null) {
-    const message = unstorableRule(value);
+    const message = findBrokenRule(value);
     if (message !== undefined) yield { path, message };
     return;
   }
@@ -26,13 +26,13 @@ export function* unstorableParts(
     if (key === '__proto__') yield { path, message: 'must not have a key "__proto__"' };
     else if (!isStorableText(key))
       yield { path, message: 'must not have a key with U+0000 or a lone surrogate' };
-    // Most values are storable and contain nothing.
-    else if (typeof item === 'object' || unstorableRule(item) !== undefined)
-      yield* unstorableParts(item, [...path, step]);
+    // Skips storable primitives, which most values are.
+    else if (typeof item === 'object' || findBrokenRule(item) !== undefined)
+      yield* findUnstorableParts(item, [...path, step]);
   }
 }
 
-function unstorableRule(value: unknown): string | undefined {
+function findBrokenRule(value: unknown): string | undefined {
   if (typeof value === 'string' && !isStorableText(value)) return TEXT_RULE;
   return typeof value === 'number' && !Number.isFinite(value) ? 'must be a finite number' : undefined;
 }

@@ -1,4 +1,4 @@
-/** Prepares something when it is first asked for, and anew where that failed. */
+/** Returns a function that prepares something at the first call, and again only after a failure. */
 export function lazy<Thing>(prepare: () => Promise<Thing>): () => Promise<Thing> {
   let prepared: Promise<Thing> | undefined;
   return () => {

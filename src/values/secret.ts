@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { REDACTED } from '../errors/gateway-errors.ts';
 
-/** Text that cannot be printed, logged or serialized by accident; only {@link Secret.reveal} gives it away. */
+/** A string that cannot be printed, logged or serialized by accident; only {@link Secret.reveal} returns it. */
 export class Secret {
   readonly #text: string;
 
@@ -9,7 +9,7 @@ export class Secret {
     this.#text = text;
   }
 
-  /** The text itself, for the one place that needs it. */
+  /** Returns the string itself. */
   reveal(): string {
     return this.#text;
   }

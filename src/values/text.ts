@@ -1,11 +1,11 @@
-/** A rule that the OpenAPI document states as it is enforced: how many characters a string has, and which. */
+/** The length and characters of a string, as enforced and as stated in the OpenAPI document. */
 export type CharacterRule = {
-  /** In code points, as JSON Schema counts. */
+  /** In code points, as in JSON Schema. */
   readonly minLength: number;
   readonly maxLength: number;
-  /** A character class that ECMA-262, Python, Go, Java and Rust all read alike. */
+  /** A character class that ECMA-262, Python, Go, Java and Rust interpret alike. */
   readonly characters: string;
-  /** The rule in words, as error items state it. */
+  /** The message of error items. */
   readonly message: string;
 };
 
@@ -17,7 +17,7 @@ export const ID_RULE: CharacterRule = {
   message: 'must be 1 to 255 characters without control characters',
 };
 
-/** Credentials are sent in headers. */
+/** Credentials are sent in headers, so only printable ASCII is allowed. */
 export const CREDENTIAL_RULE: CharacterRule = {
   minLength: 1,
   maxLength: 16_384,
@@ -25,7 +25,7 @@ export const CREDENTIAL_RULE: CharacterRule = {
   message: 'must be 1 to 16384 printable ASCII characters without spaces',
 };
 
-/** Creates a check of a rule. A lone surrogate is no character. */
+/** Creates the check of a rule. Lone surrogates never match. */
 export function createCharacterCheck({ minLength, maxLength, characters }: CharacterRule) {
   const pattern = new RegExp(`^${characters}{${minLength},${maxLength}}$`, 'u');
   return (text: string): boolean => pattern.test(text) && text.isWellFormed();
@@ -34,20 +34,20 @@ export function createCharacterCheck({ minLength, maxLength, characters }: Chara
 /** Whether a string is an ID. */
 export const isId = createCharacterCheck(ID_RULE);
 
-/** The rule of stored text in words, as error items state it. */
+/** The message of error items for text that cannot be stored. */
 export const TEXT_RULE = 'must not contain U+0000 or a lone surrogate';
 
-/** PostgreSQL cannot store U+0000, and half a surrogate pair is not Unicode text. */
+/** Whether PostgreSQL can store a string: it rejects U+0000 and lone surrogates. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** Whether a text is a UUID, in any case of letters. */
+/** Whether a string is a UUID, in upper or lower case. */
 export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
-/** Maximum lengths of texts, in characters. */
+/** Maximum lengths of strings, in characters. */
 export const MAX_LENGTH = {
   name: 255,
   title: 500,
@@ -58,12 +58,12 @@ export const MAX_LENGTH = {
   message: 100_000,
 };
 
-/** Whether a text has at most `max` characters. Counts no further than it needs to. */
+/** Whether a string has at most `max` characters. */
 export function isWithinLength(text: string, max: number): boolean {
   return text.length <= max || [...text.slice(0, 2 * max + 1)].length <= max;
 }
 
-/** Whether a text is an `http` or `https` URL. */
+/** Whether a string is an `http` or `https` URL. */
 export function isLinkUrl(text: string): boolean {
   return /^https?:\/\/[^\s\p{Cc}]+$/iu.test(text) && URL.canParse(text);
 }

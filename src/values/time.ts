@@ -1,13 +1,13 @@
 import { z } from 'zod';
 
 /**
- * A point in time as it goes over the wire: RFC 3339 in UTC with milliseconds, `2026-01-31T09:30:00.000Z`. Within
- * the years 1 to 9999 the order of the texts is the order of the times. Lists carry thousands of times that nobody
- * calculates with: reading them into `Date` and writing them out again would take longer than all of GraphQL.
+ * A timestamp as sent to clients: RFC 3339 in UTC with milliseconds, `2026-01-31T09:30:00.000Z`, in the years 1 to 9999.
+ * Sorts chronologically. A string, because converting the timestamps of a long list to `Date` and back takes longer
+ * than executing GraphQL.
  */
 export type Time = `${string}Z`;
 
-/** The text of a time. @throws {RangeError} for an invalid date */
+/** Converts a date. @throws {RangeError} for an invalid date */
 export function toTime(date: Date): Time {
   return `${date.toISOString().slice(0, -1)}Z`;
 }
@@ -18,26 +18,26 @@ const LATEST = new Date('9999-12-31T23:59:59.999Z');
 
 const Rfc3339 = z.iso.datetime({ offset: true });
 
-/** The rule of times, as error items state it. */
+/** The message of error items for an invalid timestamp. */
 export const TIME_RULE = 'must be an RFC 3339 time, for example 2026-01-31T09:30:00.000Z';
 
-/** Reads a time with any offset, in the years 1 to 9999; undefined for any other value. */
+/** Parses a timestamp with any offset, in the years 1 to 9999; undefined for any other value. */
 export function parseTime(value: unknown): Time | undefined {
   return timeAt(Date.parse(Rfc3339.safeParse(value).data ?? ''));
 }
 
-/** The time at so many milliseconds since 1970; undefined outside the years 1 to 9999. */
+/** Converts milliseconds since 1970; undefined outside the years 1 to 9999. */
 export function timeAt(milliseconds: number): Time | undefined {
   const date = new Date(milliseconds);
   return date >= EARLIEST && date <= LATEST ? toTime(date) : undefined;
 }
 
-/** Milliseconds since 1970. */
+/** Converts a timestamp to milliseconds since 1970. */
 export function toMilliseconds(time: Time): number {
   return Date.parse(time);
 }
 
-/** The latest of some times. */
+/** Returns the latest timestamp. */
 export function latest(first: Time, ...others: readonly Time[]): Time {
   return [first, ...others].toSorted().at(-1) ?? first;
 }
@@ -46,12 +46,11 @@ export function latest(first: Time, ...others: readonly Time[]): Time {
 const TO_THE_SECOND = 19;
 
 /**
- * A `timestamptz(3)` as PostgreSQL writes it where the time zone is UTC: `2026-01-31 09:30:00.34+00`, its zeros
- * trimmed.
+ * Converts PostgreSQL's output of a `timestamptz(3)` in UTC: `2026-01-31 09:30:00.34+00`, without trailing zeros.
  * @throws {Error} for another time zone
  */
 export function timeFromPostgres(text: string): Time {
-  if (!text.endsWith('+00')) throw new Error(`PostgreSQL answered a time that is not in UTC: ${text}`);
+  if (!text.endsWith('+00')) throw new Error(`PostgreSQL returned a timestamp that is not in UTC: ${text}`);
   const fraction = text.slice(TO_THE_SECOND + 1, -3).padEnd(3, '0');
   return `${text.slice(0, 10)}T${text.slice(11, TO_THE_SECOND)}.${fraction}Z`;
 }

@@ -1,50 +1,51 @@
-import { batched } from '../database/batched.ts';
+import { batchReads } from '../database/batch-reads.ts';
 import type { EntityManager } from '../database/database.ts';
 import { type Inputs, readList } from '../database/read.ts';
 import type { Selected } from '../database/selected.ts';
-import type { Source } from '../live/stream.ts';
+import type { Source } from '../live/source.ts';
 import {
-  BATCH_RECORDS,
-  batches,
-  byPlace,
+  groupByStream,
   isInBatch,
-  type Place,
-  type PlacesInput,
-  placesInput,
-} from '../revisions/batch.ts';
+  MAX_BATCH_RECORDS,
+  type PositionsInput,
+  type StreamPosition,
+  selectBatches,
+  toPositionsInput,
+} from '../revisions/change-batches.ts';
 import type { Workspace } from './workspace.entity.ts';
 import type { SelectedWorkspace } from './workspaces.ts';
 
 /** A workspace after a change, with the selected properties; null if it was deleted. */
 export type WorkspaceEvent = { id: string; workspace: SelectedWorkspace | null };
 
-/** All of a user's workspaces in their current state, then each change, with the selected properties. */
+/** The events of a user's workspaces: first one for each, in its current state, then one for each change. */
 export function watchWorkspaces(
   em: EntityManager,
   userId: string,
   selected?: ReadonlySet<string>,
 ): Source<WorkspaceEvent> {
-  let removedBefore = 0;
+  let firstRevision = 0;
   return {
+    userId,
     topic: 'workspaces',
-    startsAt(state) {
-      // What was removed before is no news.
-      removedBefore = state?.workspaces ?? 0;
+    getStartRevision(state) {
+      // Deletions before the subscription are not reported.
+      firstRevision = state?.workspaces ?? 0;
       return 0;
     },
     async read(seen, state) {
-      // Two statements see two moments: up to here both see all.
+      // The two reads have different snapshots. Both contain every change up to this revision.
       const reached = state?.workspaces ?? 0;
-      const [changed, removed] = await Promise.all([
-        changedWorkspaces(em, { userId, after: seen }, selected),
-        removedWorkspaces(em, { userId, after: Math.max(seen, removedBefore) }),
+      const [changed, deleted] = await Promise.all([
+        readChanges(em, { userId, after: seen }, selected),
+        readDeletions(em, { userId, after: Math.max(seen, firstRevision) }),
       ]);
-      // Behind the last of a batch either may have more.
-      const lastRemoved = removed.length === BATCH_RECORDS ? removed.at(-1)?.revision : undefined;
-      const end = Math.min(changed.at(-1)?.revision ?? reached, lastRemoved ?? reached, reached);
+      // Each batch may be followed by more records, so events end where the first of them ends.
+      const lastDeleted = deleted.length === MAX_BATCH_RECORDS ? deleted.at(-1)?.revision : undefined;
+      const end = Math.min(changed.at(-1)?.revision ?? reached, lastDeleted ?? reached, reached);
       const events = [
         ...changed.map((workspace) => ({ id: workspace.id, workspace, revision: workspace.revision })),
-        ...removed.map((removal) => ({ ...removal, workspace: null })),
+        ...deleted.map((deletion) => ({ ...deletion, workspace: null })),
       ]
         .filter(({ revision }) => revision <= end)
         .sort((a, b) => a.revision - b.revision);
@@ -62,48 +63,42 @@ const texts = {
   gitRef: 'git_ref',
   previewToken: 'preview_token',
   errorMessage: 'error_message',
-} as const satisfies Partial<Record<keyof Workspace, string>>;
+} satisfies Partial<Record<keyof Workspace, string>>;
 
 const always = ['id', 'revision'] as const;
 
-const changed = readList((db, { slot, chosen }: Inputs<PlacesInput>) => {
-  const properties = chosen('Workspace', always);
-  const columns = Object.entries(texts).flatMap(([name, column]) =>
-    properties.some((property) => property === name) ? [column] : [],
-  );
-  const batch = batches('workspace', { users: slot('users'), afters: slot('afters') }, columns);
+const findChanged = readList((db, inputs: Inputs<PositionsInput>) => {
+  const properties = inputs.chosen('Workspace', always);
+  const batch = selectBatches('workspace', inputs, texts, properties);
   return db
     .selectFrom('Workspace')
     .innerJoin(batch.as('batch'), (join) => join.onTrue())
     .select(always)
     .$if(true, (all) => all.select(properties))
-    .select('batch.place')
+    .select('batch.stream')
     .where(isInBatch)
-    .orderBy('batch.place')
+    .orderBy('batch.stream')
     .orderBy('revision');
 });
 
 type ChangedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
-const changedWorkspaces = batched<Place, ChangedWorkspace[]>(async (em, places, selected) =>
-  byPlace(await changed(em, placesInput(places), selected), places),
+const readChanges = batchReads<StreamPosition, ChangedWorkspace[]>(async (em, positions, selected) =>
+  groupByStream(await findChanged(em, toPositionsInput(positions), selected), positions),
 );
 
-type Removal = { id: string; revision: number };
+type Deletion = { id: string; revision: number };
 
-const removed = readList((db, { slot }: Inputs<PlacesInput>) =>
+const findDeleted = readList((db, inputs: Inputs<PositionsInput>) =>
   db
     .selectFrom('WorkspaceDeletion')
-    .innerJoin(
-      batches('workspace_deletion', { users: slot('users'), afters: slot('afters') }).as('batch'),
-      (join) => join.onTrue(),
-    )
-    .select(['id', 'revision', 'batch.place'])
+    .innerJoin(selectBatches('workspace_deletion', inputs).as('batch'), (join) => join.onTrue())
+    .select(['id', 'revision', 'batch.stream'])
     .where(isInBatch)
-    .orderBy('batch.place')
+    .orderBy('batch.stream')
     .orderBy('revision'),
 );
 
-const removedWorkspaces = batched<Place, Removal[]>(async (em, places) =>
-  byPlace(await removed(em, placesInput(places)), places),
+const readDeletions = batchReads<StreamPosition, Deletion[]>(async (em, positions) =>
+  groupByStream(await findDeleted(em, toPositionsInput(positions)), positions),
 );

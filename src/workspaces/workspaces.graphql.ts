@@ -5,8 +5,9 @@ import { enumValues } from '../graphql/enum-values.ts';
 import { readsBelow, resolveFrom, resolveRecord, selectedProperties } from '../graphql/reads.ts';
 import { recordRef } from '../graphql/records.ts';
 import { maxItems } from '../graphql/rules.ts';
+import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
-import { entityTag } from '../revisions/revisions.ts';
+import { readEntityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
@@ -44,7 +45,8 @@ const Hardware = recordRef<Workspace, SelectedWorkspace>('Hardware').implement({
 export const WorkspaceType = recordRef<Workspace, SelectedWorkspace>('Workspace').implement({
   description: 'A workspace of a user.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: 'A UUID.' }),
+    id: t.exposeID('id', { description: "A UUID, unique among the user's workspaces." }),
+    userId: t.exposeID('userId', { description: 'The user who owns the workspace.' }),
     projectId: t.exposeID('projectId', { description: 'The project it belongs to.' }),
     status: t.expose('status', { type: WorkspaceStatusEnum, description: 'How it stands.' }),
     hardware: t.field({
@@ -98,7 +100,7 @@ builder.queryField('workspaces', (t) =>
     description: "A user's workspaces over all projects, newest first.",
     args: {
       ...pageArguments(),
-      userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }),
+      userId: t.arg.id(userArgument),
       projectId: t.arg.id({ description: 'Only this project.' }),
       status: t.arg({
         type: [WorkspaceStatusEnum],
@@ -113,7 +115,7 @@ builder.queryField('workspaces', (t) =>
         reads,
         page: (page) => listWorkspaces(em, owner, { projectId, status }, page, reads),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),
-        etag: () => entityTag(em, owner, 'workspaces'),
+        etag: () => readEntityTag(em, owner, 'workspaces'),
         isId: isUuid,
       });
     },
@@ -138,9 +140,12 @@ builder.subscriptionField('workspaceEvents', (t) =>
     access: accountRead,
     type: WorkspaceEventType,
     description:
-      "All of the caller's workspaces as they are, then each change. It ends when the token expires.",
-    subscribe: (_root, _args, context, info) =>
-      openStream(context, watchWorkspaces(context.em, context.viewer.userId, selectedProperties(info))),
+      "All of a user's workspaces in their current state, then each change. It ends when the token expires.",
+    args: { userId: t.arg.id(userArgument) },
+    subscribe: (_root, { userId }, context, info) => {
+      const { em, viewer } = context;
+      return openStream(context, watchWorkspaces(em, userId ?? viewer.userId, selectedProperties(info)));
+    },
     resolve: (event) => event,
   }),
 );

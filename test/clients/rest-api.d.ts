@@ -141,7 +141,7 @@ export interface paths {
         };
         /**
          * List all workspaces
-         * @description Those of the caller, over all projects, newest first by `created_at`, then by `id`. The specification shows the operation without its path; this one is a decision of the gateway.
+         * @description Those of the caller, over all projects unless filtered, newest first by `created_at`, then by `id`. The `ETag` is that of the whole list, so it also changes with workspaces that a filter leaves out. The specification shows the operation without its path; this one is a decision of the gateway.
          *
          *     Requires the scope `account:read`. Counts against the limit of reads.
          */
@@ -389,6 +389,11 @@ export interface components {
             /** @description The notifications. */
             notifications: components["schemas"]["Notification"][];
         };
+        /**
+         * @description What happened to the task; it selects the payload.
+         * @enum {string}
+         */
+        NotificationKind: "plan_requested" | "question_requested" | "task_failed" | "task_response_ready";
         /** @description Changes of preferences. */
         NotificationPreferencesUpdate: {
             /** @description The changes, at most 100. */
@@ -405,11 +410,6 @@ export interface components {
             /** @description The chat direct-message channel. */
             chat_dm_enabled: boolean;
         };
-        /**
-         * @description What happened to the task; it selects the payload.
-         * @enum {string}
-         */
-        NotificationKind: "plan_requested" | "question_requested" | "task_failed" | "task_response_ready";
         /** @description The reply of "Update notification preferences". */
         UpdateNotificationPreferencesReply: {
             /** @description The preferences of all four kinds, as they are now. */
@@ -566,6 +566,11 @@ export interface components {
             /** @description What went wrong, if it is known. */
             error_message: string | null;
         };
+        /**
+         * @description The status of a workspace.
+         * @enum {string}
+         */
+        WorkspaceStatus: "creating" | "starting" | "running" | "stopping" | "stopped" | "error";
         /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
         BadRequest: {
             /** @description What is wrong, in words. */
@@ -1420,6 +1425,10 @@ export interface operations {
     workspaces: {
         parameters: {
             query?: {
+                /** @description Only workspaces of this project. */
+                project_id?: string;
+                /** @description Only workspaces with this status; may be repeated. */
+                status?: components["schemas"]["WorkspaceStatus"][];
                 /** @description How many items at most; without it all. */
                 limit?: components["parameters"]["Limit"];
                 /** @description How many items to leave out at the start. */

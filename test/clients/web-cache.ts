@@ -1,11 +1,9 @@
 import { type Cache, cacheExchange } from '@urql/exchange-graphcache';
 import { relayPagination } from '@urql/exchange-graphcache/extras';
 import type { ResultOf } from 'gql.tada';
+import { keys } from './graphcache-keys.ts';
 import { Counts, type Dismiss, type Events } from './web-operations.ts';
 import { introspection } from './web-schema.ts';
-
-/** Embedded objects have no identity of their own. A task is stored as of its notification. */
-const embedded = () => null;
 
 /**
  * A cache that stores every notification, preference and workspace once, and updates the inbox when they change.
@@ -14,17 +12,7 @@ const embedded = () => null;
 export function createCache() {
   return cacheExchange({
     schema: introspection,
-    keys: {
-      AskUserQuestion: embedded,
-      AskUserQuestionOption: embedded,
-      NotificationCounts: embedded,
-      NotificationCountsNow: embedded,
-      NotificationTask: embedded,
-      PlanRequestedPayload: embedded,
-      QuestionRequestedPayload: embedded,
-      TaskResultPayload: embedded,
-      NotificationPreference: ({ notificationKind }) => String(notificationKind),
-    },
+    keys,
     resolvers: { Query: { notifications: relayPagination(), workspaces: relayPagination() } },
     updates: {
       Mutation: {
@@ -57,7 +45,7 @@ export function createCache() {
 
 type Change = Pick<
   ResultOf<typeof Events>['notificationEvents']['notification'],
-  '__typename' | 'id' | 'status'
+  '__typename' | 'userId' | 'id' | 'status'
 >;
 
 /** Adds a new active notification to the top of the inbox and removes any other from it. */

@@ -13,6 +13,7 @@ const Card = graphql(`
   fragment Card on Notification {
     __typename
     ... on UserNotification {
+      userId
       id
       status
       title
@@ -101,6 +102,7 @@ export const Dismiss = graphql(`
       notification {
         __typename
         ... on UserNotification {
+          userId
           id
           status
         }
@@ -112,6 +114,7 @@ export const Dismiss = graphql(`
 export const Preferences = graphql(`
   query Preferences {
     notificationPreferences {
+      userId
       notificationKind
       emailEnabled
       pushEnabled
@@ -124,6 +127,7 @@ export const ChooseChannels = graphql(`
   mutation ChooseChannels($input: UpdateNotificationPreferencesInput!) {
     updateNotificationPreferences(input: $input) {
       preferences {
+        userId
         notificationKind
         emailEnabled
         pushEnabled
@@ -137,6 +141,7 @@ export const Workspaces = graphql(`
   query Workspaces($first: Int!, $after: String) {
     workspaces(first: $first, after: $after) {
       nodes {
+        userId
         id
         projectId
         status

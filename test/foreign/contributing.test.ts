@@ -1,7 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { applyBlock, copyRepository, exampleBlocks } from '../support/contributing.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
+import { captureOutput } from '../support/process.ts';
 
 /** The last command of the example is `npm test`. */
 const TIMEOUT_MS = 1_800_000;
@@ -14,10 +15,14 @@ beforeAll(async () => {
 afterAll(() => removeFolder(folder));
 
 /** Runs a command as a contributor would, without the variables of the running test. */
-function run(command: string): void {
+async function run(command: string): Promise<void> {
   const { PATH, HOME } = process.env;
-  const options = { cwd: folder, env: { PATH, HOME }, encoding: 'utf8', maxBuffer: 2 ** 26 } as const;
-  const { status, stdout, stderr } = spawnSync('sh', ['-c', command], options);
+  const child = spawn('sh', ['-c', command], {
+    cwd: folder,
+    env: { PATH, HOME },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const { status, stdout, stderr } = await captureOutput(child, command).ended;
   expect(status, `${command}\n${stdout}${stderr}`).toBe(0);
 }
 
@@ -32,7 +37,7 @@ test('the worked example of CONTRIBUTING.md passes every check and test when fol
     }
     for (const command of block.content.trim().split('\n')) {
       commands.push(command);
-      run(command);
+      await run(command);
     }
   }
   expect(commands.slice(-2)).toEqual(['npm run check', 'npm test']);

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isRoot, unprivilegedAccount } from '../../src/postgres/embedded-account.ts';
+import { findUnprivilegedAccount, isRoot } from '../../src/postgres/embedded-account.ts';
 import { freePort } from '../support/redis.ts';
 
 /** Debian's PostgreSQL with its client programs, which the embedded PostgreSQL does not include. */
@@ -11,7 +11,7 @@ export type DebianPostgres = { url: string; programs: string; stop(): Promise<vo
 /** Starts a server with a new cluster in a folder. */
 export async function startDebianPostgres(folder: string): Promise<DebianPostgres> {
   const programs = await findPrograms();
-  const account = isRoot() ? await unprivilegedAccount() : undefined;
+  const account = isRoot() ? await findUnprivilegedAccount() : undefined;
   const asAccount = { cwd: '/', ...(account && { uid: account.uid, gid: account.gid }) };
   const directory = join(folder, 'cluster');
   await mkdir(directory, { mode: 0o700 });

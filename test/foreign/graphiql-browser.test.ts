@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)(
       });
       afterAll(() => gateway.close());
 
-      test("expectResult the documentation with the schema's descriptions", async () => {
+      test("shows the documentation with the schema's descriptions", async () => {
         await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
         const docs = page.locator('.graphiql-doc-explorer');
         await docs.getByRole('link', { name: 'Query', exact: true }).click();
@@ -83,7 +83,7 @@ describe.skipIf(!hasBrowser)(
         );
       });
 
-      test('expectResult an error with its code and the location of every error item', async () => {
+      test('shows an error with its code and the location of every error item', async () => {
         await pasteOperation(
           page,
           'Faulty',
@@ -95,7 +95,7 @@ describe.skipIf(!hasBrowser)(
         await expectResult(page, '"location": "id"');
       });
 
-      test('expectResult events while a live subscription is open', async () => {
+      test('shows events while a live subscription is open', async () => {
         await pasteOperation(
           page,
           'Live',

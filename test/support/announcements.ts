@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { CHANNEL, readPayload } from '../../src/live/message.ts';
+import { CHANNEL, parsePayload } from '../../src/live/message.ts';
 import type { TestDatabase } from './database.ts';
 
 /** Records the announcements that gateways send. */
@@ -17,7 +17,7 @@ export async function recordAnnouncements({ url }: TestDatabase): Promise<Announ
   const changes: (readonly [string, string, number])[] = [];
   let payloads = 0;
   client.on('notification', ({ payload }) => {
-    const received = readPayload(payload)?.changes ?? [];
+    const received = parsePayload(payload)?.changes ?? [];
     if (received.length > 0) payloads += 1;
     for (const { user, topic, revision } of received) {
       changes.push([user, topic, revision]);

@@ -1,5 +1,5 @@
 import { type GraphQLInputType, getNullableType, isInputObjectType, isListType } from 'graphql';
-import { writeCursor } from '../../src/revisions/change-cursor.ts';
+import { formatChangeCursor } from '../../src/revisions/change-cursor.ts';
 import { goodArguments, rootFields } from './root-fields.ts';
 
 type Step = string | number;
@@ -48,7 +48,8 @@ export function argumentsWith({ field, path }: InputPlace, value: unknown): Reco
     Object.assign(getOrCreate(given, path.slice(0, payload)), {
       payload: { [member]: structuredClone(payloads[member]) },
     });
-  if (path[1] === 'filter') Object.assign(given, { input: { filter: { upTo: writeCursor(noChange) } } });
+  if (path[1] === 'filter')
+    Object.assign(given, { input: { filter: { upTo: formatChangeCursor(noChange) } } });
   Reflect.set(getOrCreate(given, path.slice(0, -1), path.at(-1)), path.at(-1) ?? '', value);
   return given;
 }

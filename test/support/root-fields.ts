@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type GraphQLField, getNamedType, isCompositeType } from 'graphql';
-import { writeCursor } from '../../src/revisions/change-cursor.ts';
+import { formatChangeCursor } from '../../src/revisions/change-cursor.ts';
 import { assembleSchema } from '../../src/schema.ts';
 import { payloads, workspaceInput } from './records.ts';
 
@@ -34,7 +34,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   editorCredential: (userId) => ({ userId }),
   notification: () => ({ id: 'unknown' }),
   notificationCounts: () => ({}),
-  notificationEvents: () => ({ after: writeCursor({ epoch: '', revision: 0 }) }),
+  notificationEvents: () => ({ after: formatChangeCursor({ epoch: '', revision: 0 }) }),
   notificationPreferences: () => ({}),
   notifications: () => ({}),
   publishNotification: (userId) => ({
@@ -66,6 +66,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   statistics: () => ({}),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),
   updateNotificationPreferences: () => ({ input: { preferences: [] } }),
+  users: () => ({}),
   workspaceEvents: () => ({}),
   workspaces: () => ({}),
 };

@@ -1,11 +1,11 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** Gateways of the version before cannot serve on this schema: stop them first. */
+/** Gateways of the previous version cannot run on this schema. Stop them before migrating. */
 export class Migration20261122103000_epochs_and_opaque_versions extends Migration {
   override name = 'Migration20261122103000_epochs_and_opaque_versions';
 
   override up(): void | Promise<void> {
-    // Stored pairs keep their number as text: their ciphertexts are bound to it.
+    // Each ciphertext is bound to its version, so existing versions keep their number, as text.
     this.addSql(
       `alter table "editor_credential" alter column "version" type varchar(255) collate "C" using ("version"::text);`,
     );

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** An index in the list's order for every combination of filter values; each takes the place of a narrower one. */
+/** Adds an index in the list's order for each combination of filters, in place of narrower indexes. */
 export class Migration20261122104000_index_filters extends Migration {
   override name = 'Migration20261122104000_index_filters';
 

@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** Changes are announced by the gateways after their commit, no longer within it. */
+/** Gateways announce changes after the commit. The triggers announced them within the transaction. */
 export class Migration20261122114000_drop_announcing_triggers extends Migration {
   override name = 'Migration20261122114000_drop_announcing_triggers';
 

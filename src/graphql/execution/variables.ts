@@ -20,7 +20,7 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { type Path, REDACTED, type ValidationIssue } from '../../errors/gateway-errors.ts';
-import { isRecord, tooManyItems } from '../../errors/validation-issues.ts';
+import { describeTooManyItems, isRecord } from '../../errors/validation-issues.ts';
 import { TIME_RULE } from '../../values/time.ts';
 import { inspectInput } from '../secret-inputs.ts';
 
@@ -125,7 +125,7 @@ function* faultsOfInput(
   } else if (isListType(type)) {
     // A lone value stands for a list of one (GraphQL, section 3.11).
     if (!Array.isArray(value)) yield* faultsOfInput(type.ofType, value, path, maxItems);
-    else if (value.length > maxItems) yield { path, message: tooManyItems(maxItems), value };
+    else if (value.length > maxItems) yield { path, message: describeTooManyItems(maxItems), value };
     else
       for (const [index, item] of value.entries())
         yield* faultsOfInput(type.ofType, item, [...path, index], maxItems);

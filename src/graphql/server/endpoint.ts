@@ -45,6 +45,8 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
         rateLimiter.refuseExhausted(context);
         // Yoga refuses other methods.
         if (method !== 'POST' && method !== 'GET') return {};
+        // Refused with 406 by Yoga, whatever the result would be. Nothing is executed.
+        if (!acceptsReply(request)) return { reply: {} };
         return run(request, response, await read(), context);
       },
       refuse: (refusal) => ({ refusal }),
@@ -77,6 +79,11 @@ const eventStreams = [EVENT_STREAM, `${EVENT_STREAM};charset=utf-8`];
 
 function acceptsEvents(request: IncomingMessage): boolean {
   return new Negotiator(request).mediaType(eventStreams) !== undefined;
+}
+
+/** Whether the client accepts a media type in which a reply or a stream can be sent. */
+function acceptsReply(request: IncomingMessage): boolean {
+  return negotiateResultType(request.headers.accept) !== undefined || acceptsEvents(request);
 }
 
 /** Sends a reply that needs nothing of Yoga. Never rejects. */

@@ -1,6 +1,7 @@
 import { memberRead, memberWrite } from '../../auth/access.ts';
 import { builder } from '../../graphql/builder.ts';
 import { maxItems } from '../../graphql/rules.ts';
+import { userArgument } from '../../graphql/user-argument.ts';
 import { NotificationKindEnum } from '../notification-enums.graphql.ts';
 import { type EffectivePreference, listPreferences, updatePreferences } from './preferences.ts';
 
@@ -13,7 +14,7 @@ const NotificationPreference = builder.objectRef<EffectivePreference>('Notificat
     chatDmEnabled: t.exposeBoolean('chatDmEnabled', {
       description: 'Whether direct messages in the chat are on.',
     }),
-    userId: t.exposeID('userId', { description: 'Whose preference it is.' }),
+    userId: t.exposeID('userId', { description: 'The user who owns the preference.' }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
       nullable: true,
@@ -33,7 +34,7 @@ builder.queryField('notificationPreferences', (t) =>
     type: [NotificationPreference],
     nullable: true,
     description: 'The preferences for every kind. Kinds that were never stored have all channels on.',
-    args: { userId: t.arg.id({ description: 'Another user; needs the scope `platform:read`.' }) },
+    args: { userId: t.arg.id(userArgument) },
     resolve: (_root, { userId }, { em, viewer }) => listPreferences(em, userId ?? viewer.userId),
   }),
 );

@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
-import { batched } from '../database/batched.ts';
+import { batchReads } from '../database/batch-reads.ts';
 import { type Inputs, readList } from '../database/read.ts';
 import type { Selected } from '../database/selected.ts';
 import {
-  batches,
-  byPlace,
+  groupByStream,
   isInBatch,
-  type Place,
-  type PlacesInput,
-  placesInput,
-} from '../revisions/batch.ts';
+  type PositionsInput,
+  type StreamPosition,
+  selectBatches,
+  toPositionsInput,
+} from '../revisions/change-batches.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 
@@ -23,24 +23,21 @@ const texts = {
   previewText: 'preview_text',
   prUrl: 'pr_url',
   payload: 'payload',
-} as const satisfies Partial<Record<keyof Notification, string>>;
+} satisfies Partial<Record<keyof Notification, string>>;
 
 const always = ['id', 'kind', 'status', 'revision'] as const;
 
-const changed = readList((db, { slot, chosen }: Inputs<PlacesInput>) => {
-  const properties = chosen('Notification', always);
-  const columns = Object.entries(texts).flatMap(([name, column]) =>
-    properties.some((property) => property === name) ? [column] : [],
-  );
-  const batch = batches('notification', { users: slot('users'), afters: slot('afters') }, columns);
+const findChanged = readList((db, inputs: Inputs<PositionsInput>) => {
+  const properties = inputs.chosen('Notification', always);
+  const batch = selectBatches('notification', inputs, texts, properties);
   return db
     .selectFrom('Notification')
     .innerJoin(batch.as('batch'), (join) => join.onTrue())
     .select(always)
     .$if(true, (all) => all.select(properties))
-    .select('batch.place')
+    .select('batch.stream')
     .where(isInBatch)
-    .orderBy('batch.place')
+    .orderBy('batch.stream')
     .orderBy('revision');
 });
 
@@ -48,17 +45,18 @@ const changed = readList((db, { slot, chosen }: Inputs<PlacesInput>) => {
 export type ChangedNotification = Selected<Notification, (typeof always)[number]>;
 
 /**
- * Reads a batch of a user's notifications that changed after a revision, in their newest state and in the order of their
- * changes.
+ * Reads the next batch of a user's notifications that changed after a revision, in their current state and in the order
+ * of their changes.
  */
-export const changedNotifications = batched<Place, ChangedNotification[]>(async (em, places, selected) =>
-  byPlace(await changed(em, placesInput(places), selected), places),
+export const readChangedNotifications = batchReads<StreamPosition, ChangedNotification[]>(
+  async (em, positions, selected) =>
+    groupByStream(await findChanged(em, toPositionsInput(positions), selected), positions),
 );
 
-/** The number of a user's active notifications. */
+/** The number of a user's active notifications, in total and by kind. */
 export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; count: number }[] };
 
-const active = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
+const findActive = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('Notification')
     .select(['userId', 'kind', (eb) => eb.fn.countAll<number>().as('count')])
@@ -67,10 +65,10 @@ const active = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
     .groupBy(['userId', 'kind']),
 );
 
-/** Counts a user's active notifications, by the index of active ones. Kinds are in the specification's order. */
-export const countActive = batched<string, ActiveCounts>(async (em, users) => {
+/** Counts a user's active notifications by kind, in the order of {@link notificationKinds}. */
+export const countActive = batchReads<string, ActiveCounts>(async (em, users) => {
   const counts = new Map(
-    (await active(em, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),
+    (await findActive(em, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),
   );
   return users.map((user) => {
     const byKind = notificationKinds.map((kind) => ({ kind, count: counts.get(`${kind} ${user}`) ?? 0 }));

@@ -3,10 +3,10 @@ import type { EntityManager } from './database.ts';
 /** The maximum number of calls in one statement. */
 const MAX_CALLS = 100;
 
-/** Two batches of one kind may run at the same time: the second is sent while PostgreSQL runs the first. */
+/** Two statements per batch, so that the second is sent while PostgreSQL runs the first. */
 const MAX_RUNNING = 2;
 
-/** Reads for all calls at once. The results are in the order of the items. */
+/** Reads for several items in one statement. Returns one result per item, in the order of the items. */
 type ReadAll<Item, Result> = (
   em: EntityManager,
   items: readonly Item[],
@@ -14,25 +14,25 @@ type ReadAll<Item, Result> = (
 ) => Promise<readonly Result[]>;
 
 /**
- * Combines calls of one turn of the event loop, and calls that arrive while earlier ones run, into one statement. Calls
- * that select different properties are not combined.
+ * Returns a read of one item that combines concurrent calls into one statement: the calls of one turn of the event loop,
+ * and those made while earlier statements run. Calls that select different properties are not combined.
  */
-export function batched<Item, Result>(
+export function batchReads<Item, Result>(
   readAll: ReadAll<Item, Result>,
 ): (em: EntityManager, item: Item, selected?: ReadonlySet<string>) => Promise<Result> {
   const batches = new WeakMap<EntityManager, Map<string, Batch<Item, Result>>>();
 
   return (em, item, selected) => {
-    const own = batches.get(em) ?? new Map<string, Batch<Item, Result>>();
-    batches.set(em, own);
+    const bySelection = batches.get(em) ?? new Map<string, Batch<Item, Result>>();
+    batches.set(em, bySelection);
     const key = selected === undefined ? 'all' : [...selected].join(' ');
     const batch =
-      own.get(key) ??
+      bySelection.get(key) ??
       new Batch(
         (items) => readAll(em, items, selected),
-        () => void own.delete(key),
+        () => void bySelection.delete(key),
       );
-    own.set(key, batch);
+    bySelection.set(key, batch);
     return batch.add(item);
   };
 }
@@ -44,7 +44,7 @@ class Batch<Item, Result> {
   readonly #onIdle: () => void;
   readonly #waiting: Call<Item, Result>[] = [];
   #running = 0;
-  #isDue = false;
+  #isScheduled = false;
 
   constructor(readAll: (items: readonly Item[]) => Promise<readonly Result[]>, onIdle: () => void) {
     this.#readAll = readAll;
@@ -54,10 +54,10 @@ class Batch<Item, Result> {
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
-      if (this.#isDue || this.#running === MAX_RUNNING) return;
-      this.#isDue = true;
+      if (this.#isScheduled || this.#running === MAX_RUNNING) return;
+      this.#isScheduled = true;
       setImmediate(() => {
-        this.#isDue = false;
+        this.#isScheduled = false;
         this.#run();
       });
     });
@@ -69,7 +69,7 @@ class Batch<Item, Result> {
       void this.#read(this.#waiting.splice(0, MAX_CALLS)).finally(() => {
         this.#running -= 1;
         if (this.#waiting.length > 0) this.#run();
-        else if (this.#running === 0 && !this.#isDue) this.#onIdle();
+        else if (this.#running === 0 && !this.#isScheduled) this.#onIdle();
       });
     }
   }
@@ -79,7 +79,7 @@ class Batch<Item, Result> {
       const results = await this.#readAll(calls.map(({ item }) => item));
       for (const [index, call] of calls.entries()) {
         const result = results[index];
-        if (result === undefined) call.reject(new Error('A call of a batch has no result.'));
+        if (result === undefined) call.reject(new Error('The batched read returned no result for an item.'));
         else call.resolve(result);
       }
     } catch (error) {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { Turns } from '../src/rate-limit/read-turns.ts';
+import { KeyedSemaphore } from '../src/rate-limit/read-scheduler.ts';
 import { graphql } from './support/client.ts';
 import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
@@ -17,12 +17,12 @@ test('runs reads of a key in order, with limited concurrency, and returns each r
       fc.array(read, { maxLength: 40 }),
       fc.integer({ min: 1, max: 4 }),
       async (reads, limit) => {
-        const turns = new Turns(limit);
+        const semaphore = new KeyedSemaphore(limit);
         const running = { a: 0, b: 0 };
         const started: number[] = [];
         const ends = await Promise.allSettled(
           reads.map(({ key, turns: length, fails }, index) =>
-            turns.take(key, async () => {
+            semaphore.run(key, async () => {
               started.push(index);
               running[key] += 1;
               expect(running[key]).toBeLessThanOrEqual(limit);

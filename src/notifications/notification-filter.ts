@@ -1,0 +1,83 @@
+import { sql } from 'kysely';
+import type { Combinations, Page } from '../database/page.ts';
+import type { Inputs } from '../database/read.ts';
+import type { Position } from '../values/cursor.ts';
+import type { Time } from '../values/time.ts';
+import {
+  type NotificationKind,
+  type NotificationStatus,
+  notificationKinds,
+  notificationStatuses,
+} from './notification.enums.ts';
+
+/** A filter of a user's notifications. An omitted condition, null or an empty list matches everything. */
+export type NotificationFilter = {
+  status?: readonly NotificationStatus[] | null | undefined;
+  kind?: readonly NotificationKind[] | null | undefined;
+  projectId?: string | null | undefined;
+  taskId?: string | null | undefined;
+  /** Created at this time or later. */
+  createdFrom?: Time | null | undefined;
+  /** Created before this time. */
+  createdBefore?: Time | null | undefined;
+};
+
+/** `kinds` and `statuses` have every matching combination, one per index. All are undefined without a filter. */
+export type FilterInput = {
+  userId: string;
+  kinds: readonly NotificationKind[] | undefined;
+  statuses: readonly NotificationStatus[] | undefined;
+  projectId: string | undefined;
+  taskId: string | undefined;
+};
+
+/** Converts all conditions but the times to inputs. */
+export function filterInput(
+  userId: string,
+  { status, kind, projectId, taskId }: NotificationFilter,
+): FilterInput {
+  const scope = { userId, projectId: projectId ?? undefined, taskId: taskId ?? undefined };
+  if (!status?.length && !kind?.length && projectId == null && taskId == null) {
+    return { ...scope, kinds: undefined, statuses: undefined };
+  }
+  const statuses = new Set(status?.length ? status : notificationStatuses);
+  const kinds = new Set(kind?.length ? kind : notificationKinds);
+  const combinations = [...kinds].flatMap((kind) => [...statuses].map((status) => ({ kind, status })));
+  return {
+    ...scope,
+    kinds: combinations.map(({ kind }) => kind),
+    statuses: combinations.map(({ status }) => status),
+  };
+}
+
+/** By an index on (user_id, …, kind, status, created_at, id): the one of tasks, of projects, or of neither. */
+export function combinations({ slot, has }: Inputs<FilterInput>): Combinations {
+  const isInProject = has('projectId') ? sql`project_id = ${slot('projectId')}` : sql`true`;
+  // A task belongs to one project. `is true` keeps PostgreSQL from reading all of the project to find the task.
+  const isChosen = has('taskId')
+    ? sql`task_id = ${slot('taskId')} and (${isInProject}) is true`
+    : isInProject;
+  return {
+    from: sql`unnest(${slot('kinds')}::text[], ${slot('statuses')}::text[]) as wanted (kind, status)`,
+    table: 'notification',
+    matches: sql`user_id = ${slot('userId')} and ${isChosen} and kind = wanted.kind and status = wanted.status`,
+  };
+}
+
+/**
+ * Limits a page to the times of a filter. They become positions, because PostgreSQL starts an index scan at one bound
+ * only. No ID is empty, so the empty ID precedes all records of its time.
+ */
+export function withinTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
+  const ends = [page.after, toPosition(createdBefore)].filter((end) => end !== undefined);
+  const starts = [page.before, toPosition(createdFrom)].filter((start) => start !== undefined);
+  return { ...page, after: ends.toSorted(byTime).at(0), before: starts.toSorted(byTime).at(-1) };
+}
+
+function toPosition(createdAt: Time | null | undefined): Position | undefined {
+  return createdAt == null ? undefined : { createdAt, id: '' };
+}
+
+function byTime(one: Position, other: Position): number {
+  return `${one.createdAt}${one.id}` < `${other.createdAt}${other.id}` ? -1 : 1;
+}

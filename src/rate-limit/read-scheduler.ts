@@ -1,0 +1,89 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Page } from '../database/page.ts';
+
+/** Maximum number of concurrent reads of one user. */
+const MAX_CONCURRENT_READS = 4;
+
+/** Lists with more records block the event loop noticeably. */
+const LONG_LIST = 1000;
+
+/**
+ * The pause after a long list, as a multiple of its reading time. Serializing takes about three times as long as reading,
+ * so the user occupies about one sixth of the event loop.
+ */
+const PAUSE_FACTOR = 20;
+
+/** Caps the pause, because reading takes longer on a busy machine. */
+const MAX_PAUSE_MS = 1000;
+
+/**
+ * Limits the concurrent reads of each user, and runs their long lists one at a time with pauses, so that a user who keeps
+ * requesting long lists cannot occupy the event loop.
+ */
+export class ReadScheduler {
+  readonly #reads = new KeyedSemaphore(MAX_CONCURRENT_READS);
+  readonly #lists = new KeyedSemaphore(1);
+
+  /** Runs `read` when the limits allow, and returns its result. */
+  run<Result>(
+    user: string,
+    read: () => Result | Promise<Result>,
+    listing?: { readonly page: Page },
+  ): Promise<Result> {
+    const { limit = Number.POSITIVE_INFINITY } = listing?.page ?? { limit: 0 };
+    if (limit <= LONG_LIST) return this.#reads.run(user, read);
+    return this.#lists.run(user, async (releaseAfter) => {
+      const startedAt = performance.now();
+      const result = await this.#reads.run(user, read);
+      const pauseMs = Math.min(PAUSE_FACTOR * (performance.now() - startedAt), MAX_PAUSE_MS);
+      if (countRecords(result) > LONG_LIST) releaseAfter(pauseMs);
+      return result;
+    });
+  }
+}
+
+/** Runs a limited number of concurrent tasks per key; further ones wait in order. */
+export class KeyedSemaphore {
+  readonly #limit: number;
+  readonly #queues = new Map<string, Queue>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Runs a task when a slot is free. The task can delay the release of its slot with `releaseAfter`. */
+  async run<Result>(
+    key: string,
+    task: (releaseAfter: (ms: number) => void) => Result | Promise<Result>,
+  ): Promise<Result> {
+    const queue = this.#queues.get(key) ?? { running: 0, waiting: [] };
+    this.#queues.set(key, queue);
+    if (queue.running < this.#limit) queue.running += 1;
+    else await new Promise<void>((proceed) => queue.waiting.push(proceed));
+    let delayMs = 0;
+    const releaseAfter = (ms: number) => {
+      delayMs = ms;
+    };
+    try {
+      return await task(releaseAfter);
+    } finally {
+      if (delayMs === 0) this.#release(key, queue);
+      else void pause(delayMs, undefined, { ref: false }).then(() => this.#release(key, queue));
+    }
+  }
+
+  /** Passes the slot to the next waiting task, so that later ones cannot overtake it. */
+  #release(key: string, queue: Queue): void {
+    const next = queue.waiting.shift();
+    if (next === undefined) queue.running -= 1;
+    else next();
+    if (queue.running === 0) this.#queues.delete(key);
+  }
+}
+
+type Queue = { running: number; readonly waiting: (() => void)[] };
+
+function countRecords(result: unknown): number {
+  const isConnection = typeof result === 'object' && result !== null && 'nodes' in result;
+  return isConnection && Array.isArray(result.nodes) ? result.nodes.length : 0;
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { platform } from '../auth/access.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
+import { builder } from '../graphql/builder.ts';
+import { DEFAULT_PAGE_SIZE, PageInfo, pageArguments } from '../graphql/connection.ts';
+import { boundedText } from '../graphql/rules.ts';
+import { Counts } from '../notifications/notification-counts.graphql.ts';
+import { countActive } from '../notifications/read-changes.ts';
+import { decodeCursor, encodeCursor } from '../values/cursor.ts';
+import { isId, MAX_LENGTH } from '../values/text.ts';
+import { countWorkspacesOfUser } from '../workspaces/workspaces.ts';
+import { type ListedUser, listUsers } from './list-users.ts';
+
+const User = builder.objectRef<ListedUser>('User').implement({
+  description: 'A user with stored records.',
+  fields: (t) => ({
+    id: t.exposeID('id', { description: "The user's ID." }),
+    notificationCounts: t.field({
+      type: Counts,
+      description: "Counts of the user's active notifications.",
+      resolve: ({ id }, _args, { em }) => countActive(em, id),
+    }),
+    workspaceCount: t.int({
+      description: "The number of the user's workspaces.",
+      resolve: ({ id }, _args, { em }) => countWorkspacesOfUser(em, id),
+    }),
+  }),
+});
+
+const UserEdge = builder.objectRef<ListedUser>('UserEdge').implement({
+  description: 'A user in a list.',
+  fields: (t) => ({
+    node: t.field({ type: User, description: 'The user.', resolve: (user) => user }),
+    cursor: t.string({ description: 'The position in the list, for `after`.', resolve: toCursor }),
+  }),
+});
+
+type Users = { users: ListedUser[]; hasNextPage: boolean; hasPreviousPage: boolean };
+
+const UserConnection = builder.objectRef<Users>('UserConnection').implement({
+  description: 'A page of users, in the order of their IDs.',
+  fields: (t) => ({
+    nodes: t.expose('users', { type: [User], description: 'The users.' }),
+    edges: t.expose('users', { type: [UserEdge], description: 'The users with cursors.' }),
+    pageInfo: t.field({
+      type: PageInfo,
+      description: 'The position of the page in the list.',
+      resolve: ({ users, ...page }) => ({
+        ...page,
+        startCursor: users.slice(0, 1).map(toCursor).at(0),
+        endCursor: users.slice(-1).map(toCursor).at(0),
+      }),
+    }),
+  }),
+});
+
+const { first, after } = pageArguments();
+
+builder.queryField('users', (t) =>
+  t.field({
+    access: platform('platform:read'),
+    type: UserConnection,
+    nullable: true,
+    description: 'Lists users by ID, in the order of code points.',
+    args: {
+      prefix: t.arg.string(
+        boundedText(
+          'Only users whose ID starts with this string, case-sensitive. Defaults to all users.',
+          MAX_LENGTH.name,
+        ),
+      ),
+      first,
+      after,
+    },
+    resolve: async (_root, { prefix, first, after }, { em }) => {
+      const limit = first ?? DEFAULT_PAGE_SIZE;
+      const position = after == null ? undefined : readPosition(after);
+      const read = await listUsers(em, { prefix: prefix ?? '', after: position, limit: limit + 1 });
+      return {
+        users: read.slice(0, limit),
+        hasNextPage: read.length > limit,
+        hasPreviousPage: position !== undefined,
+      };
+    },
+  }),
+);
+
+function toCursor({ id }: ListedUser): string {
+  return encodeCursor([id]);
+}
+
+const CursorContent = z.tuple([z.string().refine(isId)]);
+
+function readPosition(cursor: string): string {
+  const [id] = decodeCursor(CursorContent, cursor) ?? [];
+  if (id !== undefined) return id;
+  throw new ValidationError([{ path: ['after'], message: 'is not a cursor of this list', value: cursor }]);
+}

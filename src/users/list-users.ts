@@ -1,0 +1,49 @@
+import type { EntityManager } from '../database/database.ts';
+import { type Inputs, readList } from '../database/read.ts';
+
+/** A user of the list. */
+export type ListedUser = { id: string };
+
+/** Which users to list. IDs are ordered by code point. */
+export type UserPage = {
+  /** Only users whose ID starts with it. */
+  prefix: string;
+  /** Only users whose ID follows this one. */
+  after: string | undefined;
+  limit: number;
+};
+
+/** Lists users by ID, by the primary key. Every user who has stored records is listed. */
+export async function listUsers(
+  em: EntityManager,
+  { prefix, after, limit }: UserPage,
+): Promise<ListedUser[]> {
+  return list(em, { prefix, end: endOfPrefix(prefix), after, limit });
+}
+
+type ListInput = Omit<UserPage, 'prefix'> & { prefix: string; end: string | undefined };
+
+// A range, because a prepared statement cannot use the index for a prefix that it does not know yet.
+const list = readList((db, { slot, has }: Inputs<ListInput>) =>
+  db
+    .selectFrom('UserRevision')
+    .select('userId as id')
+    .where('userId', '>=', slot('prefix'))
+    .$if(has('end'), (users) => users.where('userId', '<', slot('end')))
+    .$if(has('after'), (users) => users.where('userId', '>', slot('after')))
+    .orderBy('userId')
+    .limit(slot('limit')),
+);
+
+const LAST_CHARACTER = '\u{10ffff}';
+const SURROGATES = { first: 0xd800, next: 0xe000 };
+
+/** The first string after all strings with a prefix, by code point; undefined if no string follows them. */
+export function endOfPrefix(prefix: string): string | undefined {
+  const characters = [...prefix];
+  const index = characters.findLastIndex((character) => character !== LAST_CHARACTER);
+  const following = (characters[index]?.codePointAt(0) ?? Number.NaN) + 1;
+  if (Number.isNaN(following)) return undefined;
+  const next = following === SURROGATES.first ? SURROGATES.next : following;
+  return characters.slice(0, index).join('') + String.fromCodePoint(next);
+}

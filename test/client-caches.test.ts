@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CachingClient, createApollo, createUrql } from './clients/caching-clients.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
+import { member, signToken } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const clients: [name: string, create: (address: string, token: string) => CachingClient][] = [
+  ['Apollo Client', createApollo],
+  ['urql', createUrql],
+];
+
+const queryInbox = (fields: string) =>
+  `{ notifications(first: 10) { nodes { ... on UserNotification { userId id } ${fields} } } }`;
+
+describe.each(clients)('the documented cache of %s', (_name, create) => {
+  test('stores questions with equal IDs of two notifications separately', async () => {
+    const user = randomUUID();
+    for (const question of ['First?', 'Second?']) {
+      const input = { questions: [{ id: 'q', question, options: [{ label: 'Yes' }] }] };
+      await publish(gateway, user, 'question_requested', {
+        payload: { questionRequested: { toolId: 'tool', input } },
+      });
+    }
+    const client = create(gateway.address, await member(user));
+    const selection =
+      '... on QuestionRequestedNotification { payload { questions { questionId question } } }';
+
+    await client.fetch(queryInbox(selection));
+
+    const payloads = ['Second?', 'First?'].map((question) => ({
+      questions: [{ questionId: 'q', question }],
+    }));
+    expect(await client.readCached(queryInbox(selection))).toMatchObject({
+      notifications: { nodes: payloads.map((payload) => ({ payload })) },
+    });
+  });
+
+  test('stores the task of each notification as of its publication', async () => {
+    const user = randomUUID();
+    for (const name of ['Before', 'After']) {
+      await publish(gateway, user, 'task_failed', { task: { id: 'task', projectId: 'project', name } });
+    }
+    const client = create(gateway.address, await member(user));
+    const query = queryInbox('... on UserNotification { task { id name } }');
+
+    await client.fetch(query);
+
+    expect(await client.readCached(query)).toMatchObject({
+      notifications: { nodes: [{ task: { name: 'After' } }, { task: { name: 'Before' } }] },
+    });
+  });
+
+  test('stores records with equal IDs of two users separately', async () => {
+    const [own, other] = [randomUUID(), randomUUID()];
+    const workspace = workspaceInput();
+    for (const [user, title, status] of [
+      [own, 'Own', 'RUNNING'],
+      [other, 'Another', 'STOPPED'],
+    ] as const) {
+      await publish(gateway, user, 'task_failed', { id: 'seed-12', title });
+      await putWorkspaces(gateway, user, [{ ...workspace, status }]);
+    }
+    const scope = 'account:write platform:read';
+    const client = create(gateway.address, await signToken({ sub: own, org_id: 'acme', scope }));
+    const query = (userId: string) => `{
+      notifications(userId: "${userId}") { nodes { ... on UserNotification { userId id title } } }
+      workspaces(userId: "${userId}") { nodes { userId id status } }
+      notificationPreferences(userId: "${userId}") { userId notificationKind emailEnabled }
+      editorAuth(userId: "${userId}") { userId auth { type } }
+    }`;
+    await client.mutate(`mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) {
+      editorAuth { userId needsReauth }
+    } }`);
+    await client.mutate(`mutation { updateNotificationPreferences(input: { preferences: [
+      { emailEnabled: false, pushEnabled: true, chatDmEnabled: true }
+    ] }) { preferences { userId notificationKind emailEnabled } } }`);
+
+    const ours = await client.fetch(query(own));
+    const theirs = await client.fetch(query(other));
+
+    expect(await client.readCached(query(own))).toEqual(ours);
+    expect(await client.readCached(query(other))).toEqual(theirs);
+    expect(ours).toMatchObject({
+      notifications: { nodes: [{ id: 'seed-12', title: 'Own' }] },
+      workspaces: { nodes: [{ id: workspace.id, status: 'RUNNING' }] },
+      editorAuth: { auth: { type: 'SUBSCRIPTION' } },
+    });
+    expect(theirs).toMatchObject({
+      notifications: { nodes: [{ id: 'seed-12', title: 'Another' }] },
+      workspaces: { nodes: [{ id: workspace.id, status: 'STOPPED' }] },
+      editorAuth: { auth: { type: 'NONE' } },
+    });
+  });
+
+  test('updates the results of earlier queries after a mutation', async () => {
+    const user = randomUUID();
+    const { id } = await publish(gateway, user);
+    const client = create(gateway.address, await member(user));
+    const query = `{
+      notification(id: "${id}") { ... on UserNotification { userId id status } }
+      notificationPreferences { userId notificationKind pushEnabled }
+      editorAuth { userId needsReauth auth { type } }
+    }`;
+    await client.fetch(query);
+
+    await client.mutate(`mutation { dismissNotification(input: { id: "${id}" }) {
+      notification { ... on UserNotification { userId id status } }
+    } }`);
+    await client.mutate(`mutation { updateNotificationPreferences(input: { preferences: [
+      { notificationKind: TASK_FAILED, emailEnabled: true, pushEnabled: false, chatDmEnabled: true }
+    ] }) { preferences { userId notificationKind pushEnabled } } }`);
+    await client.mutate(`mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) {
+      editorAuth { userId needsReauth auth { type } }
+    } }`);
+
+    expect(await client.readCached(query)).toMatchObject({
+      notification: { status: 'DISMISSED' },
+      notificationPreferences: [true, true, false, true].map((pushEnabled) => ({ pushEnabled })),
+      editorAuth: { auth: { type: 'SUBSCRIPTION' } },
+    });
+  });
+});
+
+test('docs/client-caches.md contains the tested configurations', async () => {
+  const page = await readFile('docs/client-caches.md', 'utf8');
+  for (const path of ['test/clients/apollo-cache.ts', 'test/clients/graphcache-keys.ts']) {
+    expect(page).toContain(`\`\`\`ts ${path}\n${await readFile(path, 'utf8')}\`\`\``);
+  }
+});
