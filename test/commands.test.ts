@@ -151,8 +151,8 @@ describe('npm run settings', () => {
     expect(printed.POSTGRES_PASSWORD).toMatch(/^[0-9a-f]{48}$/);
 
     const [, command = ''] = /^#\s+(AUTH_ISSUER=.*)$/m.exec(stdout) ?? [];
-    const told = Object.fromEntries(command.split(' ', 2).map((pair) => pair.split('=', 2)));
-    const { stdout: printedToken } = await token(['--sub', 'alice', '--org', 'acme'], told);
+    const printedSettings = Object.fromEntries(command.split(' ', 2).map((pair) => pair.split('=', 2)));
+    const { stdout: printedToken } = await token(['--sub', 'alice', '--org', 'acme'], printedSettings);
     const keys = keySet.kind === 'local' ? keySet.jwks : expect.unreachable();
     const verified = await jwtVerify(printedToken.trim(), createLocalJWKSet(keys), {
       issuer: issuer ?? '',

@@ -101,7 +101,7 @@ async function preflight(
 }
 
 test.each(['/user/workspaces', '/user/notification-preferences', '/editor/auth', '/graphql', '/nowhere'])(
-  'answers a preflight request of a configured origin without a token: %s',
+  'returns 204 for a preflight request of a configured origin, without a token: %s',
   async (path) => {
     const { status, headers, text } = await preflight(gateway, ORIGIN, 'PUT', path);
 

@@ -135,11 +135,11 @@ describe('rejects the whole batch on a conflict', () => {
 
 test('reports the location of an invalid notification', async () => {
   const payload = { planRequested: { toolId: 't', input: { summary: 's' } } };
-  expect(await expectError([draft('fault'), draft('fault', { payload })])).toMatchObject({
+  expect(await expectError([draft('invalid'), draft('invalid', { payload })])).toMatchObject({
     code: 'VALIDATION_FAILED',
     errors: [{ location: 'input.notifications[1].payload.planRequested.input.plan' }],
   });
-  expect(await readRows('fault')).toEqual([]);
+  expect(await readRows('invalid')).toEqual([]);
 });
 
 test('accepts 0 to 100 notifications', async () => {
