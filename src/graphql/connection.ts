@@ -7,8 +7,8 @@ import type { Position } from '../values/cursor.ts';
 import { formatPosition, parsePosition } from '../values/cursor.ts';
 import { builder } from './builder.ts';
 import { type List, readListPage } from './list-page.ts';
-import { reads, readsBelow, resolveFrom } from './selected-properties.ts';
 import { wholeNumberRule } from './rules.ts';
+import { reads, readsBelow, resolveFrom } from './selected-properties.ts';
 
 /** The default page size. */
 export const DEFAULT_PAGE_SIZE = 50;

@@ -12,8 +12,8 @@ import { freePort } from './support/redis.ts';
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 
-/** Several starts, one after another, on a busy machine. */
-const PATIENCE_MS = 120_000;
+/** Several starts run one after another, possibly on a busy machine. */
+const TIMEOUT_MS = 120_000;
 
 let folder: string;
 let address: string;
@@ -42,14 +42,14 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-/** Starts the command in the copy, in a group of its own as a terminal does. */
+/** Starts the command in the copy, in its own process group, as a terminal does. */
 function dev(): Process & { interrupt(): void } {
   const child = spawn(process.execPath, [join(folder, 'src/commands/dev.ts')], {
     env: environment,
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const followed = follow(child, 'npm run dev');
+  const followed = captureOutput(child, 'npm run dev');
   running.push(followed);
   return { ...followed, interrupt: () => void process.kill(-(child.pid ?? 0), 'SIGINT') };
 }
@@ -57,36 +57,36 @@ function dev(): Process & { interrupt(): void } {
 const lockFile = () => join(folder, 'data/postgresql/cluster/postmaster.pid');
 const postmaster = async () => (await readFile(lockFile(), 'utf8')).split('\n', 1)[0];
 const status = async (path: string) => (await fetch(`${address}${path}`)).status;
-const answersReady = () => eventually(async () => expect(await status('/readyz')).toBe(200));
-const nobodyAnswers = () => eventually(() => expect(fetch(address)).rejects.toThrow());
+const waitUntilReady = () => eventually(async () => expect(await status('/readyz')).toBe(200));
+const waitUntilStopped = () => eventually(() => expect(fetch(address)).rejects.toThrow());
 
-test('a command that is killed leaves no gateway behind', { timeout: PATIENCE_MS }, async () => {
+test('killing the command also stops the gateway', { timeout: TIMEOUT_MS }, async () => {
   const killed = dev();
-  await killed.printed(/Listening on/);
+  await killed.waitForOutput(/Listening on/);
   await killed.stop('SIGKILL');
-  await nobodyAnswers();
+  await waitUntilStopped();
 });
 
-test('a changed file makes a new gateway on the same database, and Ctrl-C ends both', {
-  timeout: PATIENCE_MS,
+test('a changed file restarts the gateway on the same database, and Ctrl-C stops both', {
+  timeout: TIMEOUT_MS,
 }, async () => {
   const command = dev();
-  await command.printed(/Listening on/);
-  await answersReady();
+  await command.waitForOutput(/Listening on/);
+  await waitUntilReady();
   const database = await postmaster();
 
   await appendFile(join(folder, 'src/main.ts'), "process.stdout.write('The new one\\n');\n");
-  await command.printed(/The new one\n(?:.*\n)*Listening on/);
-  await answersReady();
+  await command.waitForOutput(/The new one\n(?:.*\n)*Listening on/);
+  await waitUntilReady();
   expect(await postmaster()).toBe(database);
 
   command.interrupt();
   expect(await command.ended).toMatchObject({ status: 0, stderr: '' });
-  await nobodyAnswers();
+  await waitUntilStopped();
   expect(existsSync(lockFile())).toBe(false);
 });
 
-test('is refused in production', async () => {
+test('refuses to run in production', async () => {
   const ended = await runProcess('src/commands/dev.ts', {
     NODE_ENV: 'production',
     DATABASE_URL: 'postgres://127.0.0.1/gateway',
