@@ -9,12 +9,12 @@ import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 
 if (!hasBrowser)
-  process.stdout.write('graphiql-browser.test.ts: chromium was not found on the PATH, skipping.\n');
+  process.stdout.write('graphiql-browser.test.ts: no chromium on the PATH, its tests are skipped.\n');
 
 const queryEditor = '.graphiql-query-editor';
 const headerEditor = '.graphiql-editor-tool .graphiql-editor:not(.hidden)';
 
-/** Replaces the content of an editor by pasting a text. */
+/** Pastes a text into an editor, in place of what it holds. */
 async function paste(page: Page, editor: string, content: string): Promise<void> {
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.evaluate((text) => navigator.clipboard.writeText(text), content);
@@ -23,7 +23,7 @@ async function paste(page: Page, editor: string, content: string): Promise<void>
   await page.keyboard.press('ControlOrMeta+v');
 }
 
-/** Pastes an operation into the query editor and waits until its name appears in the tab. */
+/** Pastes an operation into the query editor and waits until the page has read it: its tab takes the name. */
 async function pasteOperation(page: Page, name: string, operation: string): Promise<void> {
   await paste(page, queryEditor, operation);
   await page.getByRole('tab', { name, selected: true }).waitFor();
@@ -31,18 +31,29 @@ async function pasteOperation(page: Page, name: string, operation: string): Prom
 
 const run = (page: Page) => page.getByRole('button', { name: 'Execute query' }).click();
 
-/** Waits until the result pane contains a text. */
-const expectResult = (page: Page, hasText: string) =>
-  page.locator('.graphiql-response', { hasText }).waitFor();
+/** Waits until the result pane shows a text. */
+const shows = (page: Page, hasText: string) => page.locator('.graphiql-response', { hasText }).waitFor();
 
-describe.skipIf(!hasBrowser)(
-  `GraphiQL in Chromium${hasBrowser ? '' : ' (skipped: chromium was not found on the PATH)'}`,
-  () => {
-    let browser: Browser;
+describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chromium on the PATH)'}`, () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await startBrowser();
+  });
+  afterAll(() => browser.close());
+
+  let watched: WatchedPage;
+  // No request to another origin, no breach of the policy, no error: in every test.
+  afterEach(() => expect(watched.issues).toEqual([]));
+
+  describe('a page that comes without a token', () => {
+    let gateway: TestGateway;
+    let page: Page;
     beforeAll(async () => {
-      browser = await startBrowser();
+      gateway = await startTestGateway({ GRAPHIQL: 'true' });
+      watched = await openPage(browser, `${gateway.address}/graphql`);
+      page = watched.page;
     });
-    afterAll(() => browser.close());
+    afterAll(() => gateway.close());
 
     test('shows the documentation with our descriptions', async () => {
       await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
@@ -50,37 +61,52 @@ describe.skipIf(!hasBrowser)(
       await docs.getByRole('link', { name: 'Query', exact: true }).click();
       await docs.getByText("A user's workspaces over all projects, newest first.").waitFor();
       await docs.getByRole('link', { name: 'workspaces', exact: true }).click();
-      await docs
-        .getByText('The number of records to return from the start of the list, 1 to 100. Defaults to 50.')
-        .waitFor();
+      await docs.getByText('How many from the start, 1 to 100; 50 unless told.').waitFor();
     });
 
-    describe('a page in development', () => {
-      let gateway: DevelopmentGateway;
-      let page: Page;
-      beforeAll(async () => {
-        gateway = await startDevelopmentGateway({ GRAPHIQL: 'true' });
-        await seed(gateway, 'alice');
-        watched = await openPage(browser, `${gateway.address}/graphql`);
-        page = watched.page;
-      });
-      afterAll(() => gateway.close());
+    test('runs a query with the token that is put into its header editor, and keeps no token', async () => {
+      await publish(gateway, 'alice', 'task_failed', { title: 'The build broke' });
+      const token = await member('alice');
+      await paste(page, headerEditor, JSON.stringify({ Authorization: `Bearer ${token}` }));
+      await pasteOperation(
+        page,
+        'Kept',
+        'query Kept { notifications { nodes { ... on UserNotification { title } } } }',
+      );
+      await run(page);
+      await shows(page, '"title": "The build broke"');
+      await page.waitForFunction(() => localStorage.getItem('graphiql:tabState')?.includes('query Kept'));
+      expect(await page.evaluate(() => JSON.stringify([localStorage, sessionStorage]))).not.toContain(token);
+    });
 
-      test('opens with a query and a valid token', async () => {
-        await run(page);
-        await expectResult(page, '"id": "seed-12"');
-      });
+    test('shows an error with its code and the place of every fault', async () => {
+      await pasteOperation(
+        page,
+        'Faulty',
+        'query Faulty { workspaces(first: 0) { totalCount } notification(id: "") { __typename } }',
+      );
+      await run(page);
+      await shows(page, '"code": "VALIDATION_FAILED"');
+      await shows(page, '"location": "first"');
+      await shows(page, '"location": "id"');
+    });
 
-      test('opens every example in a new tab with a valid token', async () => {
-        const menu = page.getByRole('combobox', { name: 'Examples' });
-        const names = await menu.locator('option:enabled').allInnerTexts();
-        expect(names).toEqual(readExamples().map(({ name }) => name));
-        await menu.selectOption('dismiss');
-        await page.getByRole('tab', { name: 'Dismiss', selected: true }).waitFor();
-        await run(page);
-        await expectResult(page, '"status": "DISMISSED"');
-        expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Inbox', 'Dismiss']);
-      });
+    test('shows the events of a live subscription while it is open', async () => {
+      await pasteOperation(
+        page,
+        'Live',
+        'subscription Live { notificationEvents { notification { ... on UserNotification { title } } } }',
+      );
+      const started = page.waitForResponse(
+        (reply) => reply.headers()['content-type'] === 'text/event-stream',
+      );
+      await run(page);
+      await started;
+      for (const title of ['The import broke', 'The export broke']) {
+        await publish(gateway, 'alice', 'task_failed', { title });
+        await shows(page, `"title": "${title}"`);
+      }
+      await page.getByRole('button', { name: 'Stop query' }).click();
     });
   });
 
