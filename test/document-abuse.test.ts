@@ -35,8 +35,8 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   ],
   [
     'hides its depth in fragments',
-    `{ __schema { types { ...T0 } } } ${times(15, (i) => `fragment T${i} on __Type { ofType { ...T${i + 1} } }`)} fragment T15 on __Type { name }`,
-    /depth: 18, maximum 16/,
+    `{ __schema { types { ...T0 } } } ${repeat(15, (i) => `fragment T${i} on __Type { ofType { ...T${i + 1} } }`)} fragment T15 on __Type { name }`,
+    /depth 18, at most 16/,
   ],
   [
     'hides its depth in inline fragments',
@@ -58,16 +58,20 @@ const abuse: [what: string, query: string, message: RegExp][] = [
     '{ __typename } fragment A on Query { ...A }',
     /Cannot spread fragment "A" within itself|never used/,
   ],
-  ['is an alias bomb', `{ ${times(1000, (i) => `a${i}: __typename`)} }`, /root fields: 1000, maximum 20/],
   [
-    'is an alias bomb below a field',
-    `{ workspaces { nodes { ${times(1000, (i) => `a${i}: id`)} } } }`,
-    /aliases: 1000, maximum 50/,
+    'contains 1000 aliased root fields',
+    `{ ${repeat(1000, (i) => `a${i}: __typename`)} }`,
+    /root fields 1000, at most 20/,
   ],
   [
-    'is an alias bomb in a fragment',
-    `{ ${times(20, (i) => `a${i}: workspaces(first: 1) { ...A }`)} } fragment A on WorkspaceConnection { ${times(9, (i) => `b${i}: totalCount`)} }`,
-    /aliases: 200, maximum 50/,
+    'contains 1000 aliases below a field',
+    `{ workspaces { nodes { ${repeat(1000, (i) => `a${i}: id`)} } } }`,
+    /aliases 1000, at most 50/,
+  ],
+  [
+    'contains too many aliases through a fragment',
+    `{ ${repeat(20, (i) => `a${i}: workspaces(first: 1) { ...A }`)} } fragment A on WorkspaceConnection { ${repeat(9, (i) => `b${i}: totalCount`)} }`,
+    /aliases 200, at most 50/,
   ],
   [
     'has 600 directives on a field',
@@ -109,8 +113,6 @@ const abuse: [what: string, query: string, message: RegExp][] = [
     `{ workspaces(status: ${'['.repeat(1000)}${']'.repeat(1000)}) { totalCount } }`,
     /nesting: 1002, maximum 100/,
   ],
-  ['nests a list without end', `{ workspaces(status: ${'['.repeat(60_000)}`, /nesting: 60002, maximum 100/],
-  ['nests inline fragments without end', `${'{...'.repeat(16_000)}`, /nesting: 16000, maximum 100/],
   [
     'nests list literals without closing them',
     `{ workspaces(status: ${'['.repeat(60_000)}`,

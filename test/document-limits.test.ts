@@ -47,8 +47,8 @@ test.each([
   ['aliases', 50],
   ['directives', 50],
   ['cost', 25_001 - 10],
-])('a document with %s %i is within the limit', async (name, most) => {
-  const { text } = await send(sized[name]?.(most) ?? '');
+])('accepts a document with %s up to %i', async (name, max) => {
+  const { text } = await send(documentsBySize[name]?.(max) ?? '');
 
   expect(text).not.toContain('exceeds the limit');
 });
@@ -73,7 +73,7 @@ test.each([
   expect(JSON.parse(text)).not.toHaveProperty('data');
   expect(errors).toEqual([
     {
-      message: `The document exceeds the limit for ${name}: ${found}, maximum ${most}.`,
+      message: `The document is too costly: ${name} ${found}, at most ${max} allowed.`,
       extensions: { code: 'BAD_REQUEST' },
     },
   ]);

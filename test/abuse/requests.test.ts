@@ -250,20 +250,20 @@ test.each([...overGraphQL, ...overRest])(
   },
 );
 
-test('uses less than 200 MiB for a thousand unique documents, some sent often enough to be compiled', async () => {
+test('five hundred unique documents, each sent until it could be compiled, cost less than 100 MiB', async () => {
   const fields = 'id title status kind createdAt updatedAt occurredAt';
   resetPeakMemory(gateway.pid);
   const before = peakMemoryMiB(gateway.pid);
-  for (let index = 0; index < 1000; index += 1) {
+  for (let index = 0; index < 500; index += 1) {
     const query = `query Q${index} { notifications(first: 1) { nodes { ... on UserNotification { ${fields} } } } }`;
-    const again = index % 10 === 0 ? 12 : 1;
+    const again = index % 5 === 0 ? 12 : 1;
     const replies = await Promise.all(
       Array.from({ length: again }, () => post('/graphql', 'member', { query })),
     );
     for (const { status } of replies) expect(status).toBe(200);
   }
 
-  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(200);
+  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(100);
 });
 
 test('uses less than 100 MiB for unique introspection queries without a token', async () => {
