@@ -3,7 +3,7 @@ import type { Path } from '../src/errors/gateway-errors.ts';
 import { valueAt } from '../src/errors/validation-issues.ts';
 import { toArguments, toBodyPath } from './wire.ts';
 
-/** The parts of a request that arguments are made of, checked and decoded. */
+/** The parts of a request that arguments come from, checked and decoded. */
 export type Parts = {
   path: Readonly<Record<string, string>>;
   query: Readonly<Record<string, readonly string[]>>;
@@ -19,7 +19,7 @@ export type Source =
   | { from: 'query'; name: string; shape: QueryShape; description: string }
   | { from: 'body'; name: string };
 
-/** A source for every argument, nested as the arguments are. Read backwards it locates an error. */
+/** A source for every argument, nested as the arguments are. Read backwards, it locates an error. */
 export type Binding = { readonly [argument: string]: Source | Binding };
 
 /** A parameter of the path. */
@@ -27,7 +27,7 @@ export function path(name: string, description: string): Source {
   return { from: 'path', name, description };
 }
 
-/** A parameter of the query. One with the words of an enum may be repeated. */
+/** A query parameter. One with the values of an enum can be repeated. */
 export function query(name: string, shape: QueryShape, description: string): Source {
   return { from: 'query', name, shape, description };
 }
@@ -42,7 +42,7 @@ export function listSources(binding: Binding): Source[] {
   return Object.values(binding).flatMap((bound) => (isSource(bound) ? [bound] : listSources(bound)));
 }
 
-/** Forwards: the arguments that a request stands for. */
+/** Converts a request to arguments. */
 export function bindArguments(binding: Binding, parts: Parts, bodyShape: z.ZodObject | undefined) {
   const entries = Object.entries(binding).map(([name, bound]): [string, unknown] => [
     name,
@@ -69,7 +69,7 @@ function bindQuery(shape: QueryShape, values: readonly string[] | undefined): un
   return shape instanceof z.ZodEnum ? values?.map((word) => word.toUpperCase()) : values?.[0];
 }
 
-/** Backwards: the place in the request that an argument's path came from. */
+/** Converts an argument's path to the location in the request that it came from. */
 export function locateArgument(binding: Binding, argument: Path, bodyShape: z.ZodObject | undefined): Path {
   const [step, ...rest] = argument;
   const bound = step === undefined ? undefined : binding[step];

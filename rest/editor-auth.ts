@@ -10,29 +10,31 @@ const status = z
       .strictObject({
         type: z
           .enum(editorAuthTypes)
-          .describe('`none`: nothing is stored. `subscription`: the pair of tokens of a subscription.'),
+          .describe(
+            'The type of the method. `none`: no token pair is stored. `subscription`: the token pair of a subscription ' +
+              'is stored.',
+          ),
       })
-      .meta({ id: 'EditorAuthMethod', description: 'How the editor is connected.' }),
+      .meta({ id: 'EditorAuthMethod', description: 'The method by which an editor is connected.' }),
     needs_reauth: z.boolean().describe('Whether the user must connect the editor again.'),
     reauth_reason: z
       .enum(reauthReasons)
       .optional()
       .describe(
-        'Why the user must connect again. `token_expired`: the pair ran out. `token_revoked`: the provider took it ' +
-          'back. `refresh_failed`: the provider gave no new pair. `credential_unreadable`: the key that the pair ' +
-          'lies under is not configured.',
+        'The reason why the user must connect the editor again. `token_expired`: the token pair expired. ' +
+          '`token_revoked`: the provider revoked the token pair. `refresh_failed`: the provider issued no new token ' +
+          'pair. `credential_unreadable`: the key that encrypted the token pair is not configured. Omitted unless ' +
+          '`needs_reauth` is `true`.',
       ),
   })
   .meta({
     id: 'EditorAuthStatus',
-    description:
-      'The state of the credential, never the credential itself. `reauth_reason` is there only while ' +
-      '`needs_reauth` is true.',
+    description: "The status of a user's editor connection. It never includes the token pair.",
   });
 
-const SECRECY = 'Never returned and never logged.';
+const SECRECY = 'It is never returned or logged.';
 
-/** The credential of the coding editor. */
+/** The connection of the coding editor. */
 export const editorAuth = [
   route({
     method: 'put',
@@ -41,16 +43,21 @@ export const editorAuth = [
     tag: 'Editor auth',
     summary: 'Store editor subscription auth',
     description:
-      'Stores a pair of tokens, encrypted, in place of the one before, and clears `needs_reauth`. What is wrong with ' +
-      'a token is told without it: `value` is `[redacted]`.',
+      'Stores an encrypted token pair, replacing the previous one, and clears `needs_reauth`. In errors, the `value` ' +
+      'of a token is `[redacted]`.',
     body: z
       .strictObject({
         accessToken: secret().describe(`The access token. ${SECRECY}`),
         refreshToken: secret().describe(`The refresh token. ${SECRECY}`),
       })
-      .meta({ id: 'EditorSubscription', description: "The pair of tokens of an editor's subscription." }),
+      .meta({ id: 'EditorSubscription', description: "The token pair of an editor's subscription." }),
     bind: { input: { accessToken: body('accessToken'), refreshToken: body('refreshToken') } },
-    reply: { status: 200, from: 'editorAuth', shape: status, description: 'The status, as it is now.' },
+    reply: {
+      status: 200,
+      from: 'editorAuth',
+      shape: status,
+      description: 'The new status of the editor connection.',
+    },
   }),
   route({
     method: 'get',
@@ -58,9 +65,9 @@ export const editorAuth = [
     field: 'editorAuth',
     tag: 'Editor auth',
     summary: 'Get editor auth status',
-    description: 'Tells how the editor is connected, and whether the user must connect it again.',
+    description: "Returns the status of the caller's editor connection.",
     bind: {},
-    reply: { status: 200, shape: status, description: 'The status.' },
+    reply: { status: 200, shape: status, description: 'The status of the editor connection.' },
   }),
   route({
     method: 'delete',
@@ -69,8 +76,13 @@ export const editorAuth = [
     tag: 'Editor auth',
     isExtension: true,
     summary: 'Delete editor auth',
-    description: 'Wipes the stored pair. It is no error that nothing is stored.',
+    description: 'Deletes the stored token pair. Succeeds if none is stored.',
     bind: {},
-    reply: { status: 204, from: 'editorAuth', shape: status, description: 'Nothing is stored any more.' },
+    reply: {
+      status: 204,
+      from: 'editorAuth',
+      shape: status,
+      description: 'The token pair was deleted, or none was stored.',
+    },
   }),
 ];

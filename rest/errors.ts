@@ -10,21 +10,21 @@ type ErrorResponse = {
   errors?: ErrorItem[];
 };
 
-/** The body of an error; without membership it has no `errors`, as the specification shows it. */
+/** The body of an error. `ORG_MEMBERSHIP_REQUIRED` has no `errors`, as in the specification. */
 export function errorResponse(error: GatewayError): ErrorResponse {
   const body = { error: error.message, code: error.code.toLowerCase() };
   return error.code === 'ORG_MEMBERSHIP_REQUIRED' ? body : { ...body, errors: createItemWriter()(error) };
 }
 
-/** Answers an error: its status, its body, and the headers that go with it. */
+/** Sends an error: its status, headers and body. */
 export function sendError(response: ServerResponse, error: GatewayError): void {
   for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
   sendJson(response, httpStatus[error.code], errorResponse(error));
 }
 
 /**
- * Answers JSON, or nothing with 204 and 304. Express's own way would answer 304 to `If-None-Match: *`, which this
- * face does not mean.
+ * Sends JSON, or no body with 204 and 304. Express itself would reply 304 to `If-None-Match: *`, which the REST API does
+ * not support.
  */
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   if (status === 204 || status === 304) response.writeHead(status).end();

@@ -12,75 +12,91 @@ import { variant } from './wire.ts';
 const text = () => z.string().min(1);
 
 /** Kinds in the specification's order. */
-export const notificationKind = z
-  .enum(notificationKinds)
-  .meta({ id: 'NotificationKind', description: 'What happened to the task; it selects the payload.' });
+export const notificationKind = z.enum(notificationKinds).meta({
+  id: 'NotificationKind',
+  description: 'The kind of a notification. It determines the type of the payload.',
+});
 
 const notificationStatus = z.enum(notificationStatuses).meta({
   id: 'NotificationStatus',
   description:
-    '`active`: it waits for the user. `resolved`: the platform settled it, because the task went on, is gone or has ' +
-    'something newer to say. `dismissed`: the user put it away.',
+    "The status of a notification. `active`: the notification needs the user's attention. `resolved`: the " +
+    'platform resolved the notification, because it was answered, the task resumed or was deleted, or a later ' +
+    'notification replaced it. `dismissed`: the user dismissed the notification.',
 });
 
 const task = z
   .strictObject({
-    id: text().describe('The task.'),
-    project_id: text().describe('The project that the task belongs to.'),
-    name: z.string().optional().describe('What the task is called; left out where it has no name.'),
-    workspace_id: z.string().nullable().describe('The workspace that the task runs in, if any.'),
+    id: text().describe("The task's ID."),
+    project_id: text().describe('The ID of the project that the task belongs to.'),
+    name: z.string().optional().describe("The task's name. Omitted if unknown."),
+    workspace_id: z
+      .string()
+      .nullable()
+      .describe('The ID of the workspace that the task runs in. `null` if unknown.'),
   })
   .meta({ id: 'NotificationTask', description: 'The task that a notification is about.' });
 
 const option = z
   .strictObject({
-    label: z.string().describe('What the user reads and chooses.'),
-    description: z.string().optional().describe('What choosing it means.'),
-    preview: z.string().optional().describe('What it would look like.'),
+    label: z.string().describe('The text of the answer.'),
+    description: z.string().optional().describe('An explanation of the answer.'),
+    preview: z.string().optional().describe('A preview of the outcome of the answer.'),
   })
-  .meta({ id: 'AskUserQuestionOption', description: 'One of the answers to choose from.' });
+  .meta({ id: 'AskUserQuestionOption', description: 'An answer that the user can choose.' });
 
 const question = z
   .strictObject({
-    question: z.string().describe('The question itself.'),
+    question: z.string().describe('The text of the question.'),
     options: z.array(option).describe('The answers to choose from.'),
-    header: z.string().optional().describe('A word or two that stand above it.'),
-    id: z.string().optional().describe('What the agent calls the question.'),
-    multiSelect: z.boolean().nullish().describe('Whether several answers may be chosen.'),
+    header: z.string().optional().describe('A short heading.'),
+    id: z.string().optional().describe("The question's ID, which need not be unique."),
+    multiSelect: z.boolean().nullish().describe('Whether the user can choose several answers.'),
   })
-  .meta({ id: 'AskUserQuestion', description: 'A question to the user.' });
+  .meta({ id: 'AskUserQuestion', description: 'A question for the user.' });
 
 const planRequested = z
   .strictObject({
-    tool_id: text().describe('The call of the tool that waits for the approval.'),
-    summary: z.string().describe('The plan in short, as in `input`.'),
-    plan: z.string().describe('The plan, as in `input`.'),
+    tool_id: text().describe('The ID of the tool call that asks the user.'),
+    summary: z.string().describe('A summary of the plan, from `input`.'),
+    plan: z.string().describe('The full plan, from `input`.'),
     input: z
       .looseObject({
-        summary: z.string().describe('The plan in short.'),
-        plan: z.string().describe('The plan.'),
+        summary: z.string().describe('A summary of the plan.'),
+        plan: z.string().describe('The full plan.'),
       })
-      .describe("The agent's own JSON, as it came, additional properties included."),
+      .describe("The tool call's complete input, including additional properties."),
   })
-  .meta({ id: 'PlanRequestedPayload', description: 'A plan that waits for approval.' });
+  .meta({ id: 'PlanRequestedPayload', description: 'A plan that the user is asked to approve.' });
 
 const questionRequested = z
   .strictObject({
-    tool_id: text().describe('The call of the tool that waits for the answers.'),
+    tool_id: text().describe('The ID of the tool call that asks the user.'),
     input: z
-      .looseObject({ questions: z.array(question).describe('What is asked.') })
-      .describe("The agent's own JSON, as it came, additional properties included."),
+      .looseObject({ questions: z.array(question).describe('The questions.') })
+      .describe("The tool call's complete input, including additional properties."),
   })
-  .meta({ id: 'QuestionRequestedPayload', description: 'Questions that wait for answers.' });
+  .meta({ id: 'QuestionRequestedPayload', description: 'Questions that the user is asked to answer.' });
 
 const taskResult = z
   .strictObject({
-    task_status: z.enum(taskStatuses).describe('How the task stands.'),
-    message: z.string().optional().describe('What the task says.'),
-    message_label: z.string().optional().describe('What the message is called.'),
-    message_timestamp: z.string().nullable().describe('When it was said, as the platform wrote it.'),
+    task_status: z
+      .enum(taskStatuses)
+      .describe(
+        'The status of the task. `awaiting_input`: the task is waiting for input from the user. `errored`: the task ' +
+          'stopped with an error.',
+      ),
+    message: z.string().optional().describe('The response or the error message. Omitted if there is none.'),
+    message_label: z.string().optional().describe('A label for the message. Omitted if there is none.'),
+    message_timestamp: z
+      .string()
+      .nullable()
+      .describe("Timestamp of the message, in the task's own format. `null` if there is none."),
   })
-  .meta({ id: 'TaskResultPayload', description: 'What came of a task.' });
+  .meta({
+    id: 'TaskResultPayload',
+    description: 'The result of a task that failed or produced a response.',
+  });
 
 function notificationShape<Kind extends NotificationKind, Payload extends z.ZodObject>(
   typeName: string,
@@ -89,23 +105,28 @@ function notificationShape<Kind extends NotificationKind, Payload extends z.ZodO
   payload: Payload,
 ) {
   return variant(typeName, {
-    id: text().describe('Opaque, unique within a user, and the same in GraphQL.'),
-    kind: z.literal(kind).describe('Selects the payload.'),
+    id: text().describe("The notification's ID, unique among the user's notifications but not across users."),
+    kind: z.literal(kind).describe("The notification's kind."),
     status: notificationStatus,
     task,
-    title: z.string().describe('One line for a list.'),
+    title: z.string().describe('The title, one line of text.'),
     payload,
-    occurred_at: timestamp.describe('When it happened.'),
-    created_at: timestamp.describe('When it was published; lists are newest first by it.'),
-    updated_at: timestamp.describe('When it last changed.'),
-    dismissed_at: timestamp.nullable().describe('When the user put it away; null until then.'),
+    occurred_at: timestamp.describe('Timestamp of the event in the task.'),
+    created_at: timestamp.describe('Timestamp of publication. Lists are sorted by it.'),
+    updated_at: timestamp.describe('Timestamp of the last change.'),
+    dismissed_at: timestamp
+      .nullable()
+      .describe('Timestamp of the dismissal. `null` if the notification was not dismissed.'),
     resolved_at: timestamp
       .nullable()
-      .describe('When the platform settled it; it stays when it is dismissed.'),
-    pr_url: z.string().nullable().describe('The pull request that came of the task.'),
-    preview_text: z.string().nullable().describe('A few words of what it says.'),
-    project_name: z.string().optional().describe('What the project is called; left out while unknown.'),
-    project_repo_url: z.string().nullable().describe("Where the project's repository lies."),
+      .describe('Timestamp of the resolution. `null` if the notification was never resolved.'),
+    pr_url: z.string().nullable().describe("The URL of the task's pull request. `null` if there is none."),
+    preview_text: z.string().nullable().describe('A preview of the text. `null` if there is none.'),
+    project_name: z.string().optional().describe("The project's name. Omitted if unknown."),
+    project_repo_url: z
+      .string()
+      .nullable()
+      .describe("The URL of the project's repository. `null` if unknown."),
   }).meta({ id: typeName, description });
 }
 
@@ -114,25 +135,30 @@ const notification = z
   .discriminatedUnion('kind', [
     notificationShape(
       'PlanRequestedNotification',
-      'A task asks for the approval of its plan.',
+      'The notification of a task that asks the user to approve a plan.',
       'plan_requested',
       planRequested,
     ),
     notificationShape(
       'QuestionRequestedNotification',
-      'A task asks questions.',
+      'The notification of a task that asks the user questions.',
       'question_requested',
       questionRequested,
     ),
-    notificationShape('TaskFailedNotification', 'A task failed.', 'task_failed', taskResult),
+    notificationShape(
+      'TaskFailedNotification',
+      'The notification of a task that failed.',
+      'task_failed',
+      taskResult,
+    ),
     notificationShape(
       'TaskResponseReadyNotification',
-      'A task responded.',
+      'The notification of a task that produced a response.',
       'task_response_ready',
       taskResult,
     ),
   ])
-  .meta({ id: 'Notification', description: 'One of four variants, told apart by `kind`.' });
+  .meta({ id: 'Notification', description: 'A notification. Its kind determines its type.' });
 
 /** Reading and dismissing notifications. */
 export const notifications = [
@@ -143,15 +169,15 @@ export const notifications = [
     tag: 'Notifications',
     summary: 'Dismiss a notification',
     description:
-      'Whatever its status was, it is `dismissed` afterwards. Once more changes nothing, not even `updated_at`. ' +
-      'No body is read. The ids `.` and `..` cannot be written in an address: dismiss those by GraphQL.',
-    bind: { input: { id: path('id', 'The notification.') } },
+      'Dismisses a notification, whatever its status. Dismissing it again changes nothing, not even `updated_at`. The ' +
+      'request body is ignored. The IDs `.` and `..` cannot be used in a path; dismiss those notifications with GraphQL.',
+    bind: { input: { id: path('id', "The notification's ID.") } },
     reply: {
       status: 200,
       name: 'notification',
       from: 'notification',
       shape: notification,
-      description: 'The notification, dismissed.',
+      description: 'The dismissed notification.',
     },
   }),
   route({
@@ -161,10 +187,14 @@ export const notifications = [
     tag: 'Notifications',
     isExtension: true,
     summary: 'List notifications',
-    description: 'Newest first by `created_at`, then by `id`.',
+    description: "Returns the caller's notifications, newest first by `created_at`, then by `id`.",
     bind: {
-      status: query('status', notificationStatus, 'Only those of this status; may be repeated.'),
-      kind: query('kind', notificationKind, 'Only those of this kind; may be repeated.'),
+      status: query(
+        'status',
+        notificationStatus,
+        'Filter by status. Can be repeated. Defaults to all statuses.',
+      ),
+      kind: query('kind', notificationKind, 'Filter by kind. Can be repeated. Defaults to all kinds.'),
     },
     paged: true,
     reply: {

@@ -1,6 +1,6 @@
 import type { ValidationIssue } from '../src/errors/gateway-errors.ts';
 
-/** The decoded parameters of an address that matches the template; undecodable ones become issues. */
+/** The decoded parameters of a path that matches the template. Undecodable ones become issues. */
 export function pathParameters(
   template: string,
   pathname: string,
@@ -15,7 +15,7 @@ export function pathParameters(
     try {
       parameters[name] = decodeURIComponent(segment);
     } catch {
-      issues.push({ path: ['path', name], message: 'is not percent-encoded UTF-8', value: segment });
+      issues.push({ path: ['path', name], message: 'must be percent-encoded UTF-8', value: segment });
     }
   }
   return parameters;

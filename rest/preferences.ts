@@ -4,50 +4,58 @@ import { body, route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 
 const channels = {
-  email_enabled: z.boolean().describe('The email channel.'),
-  push_enabled: z.boolean().describe('The push channel.'),
-  chat_dm_enabled: z.boolean().describe('The chat direct-message channel.'),
+  email_enabled: z.boolean().describe('Whether email is enabled.'),
+  push_enabled: z.boolean().describe('Whether push messages are enabled.'),
+  chat_dm_enabled: z.boolean().describe('Whether direct messages in the chat are enabled.'),
 };
 
 const effective = {
   notification_kind: notificationKind,
   ...channels,
-  user_id: z.string().describe('Whose preference it is.'),
+  user_id: z.string().describe('The ID of the user who owns the preference.'),
 };
 
 /** Notification preference of the specification. */
 const preference = z
   .strictObject({
     ...effective,
-    created_at: timestamp.describe('When it was first stored.'),
-    updated_at: timestamp.describe('When a channel last changed.'),
+    created_at: timestamp.describe('Timestamp of creation.'),
+    updated_at: timestamp.describe('Timestamp of the last change of a channel.'),
   })
-  .meta({ id: 'NotificationPreference', description: 'The channels of one kind of notification.' });
+  .meta({
+    id: 'NotificationPreference',
+    description:
+      'The channels over which a user receives notifications of one kind. They do not affect the inbox.',
+  });
 
-/** The same before anything is stored, too. */
+/** A preference that may not be stored yet. */
 const effectivePreference = z
   .strictObject({
     ...effective,
     created_at: timestamp
       .optional()
-      .describe('When it was first stored; left out while the default applies.'),
+      .describe('Timestamp of creation. Omitted if the preference was never stored.'),
     updated_at: timestamp
       .optional()
-      .describe('When a channel last changed; left out while the default applies.'),
+      .describe('Timestamp of the last change of a channel. Omitted if the preference was never stored.'),
   })
   .meta({
     id: 'EffectiveNotificationPreference',
-    description: 'The channels of one kind of notification. Until they are stored all are on, without times.',
+    description:
+      'The channels over which a user receives notifications of one kind. All are enabled until the preference is stored.',
   });
 
 const change = z
   .strictObject({
     notification_kind: notificationKind
       .optional()
-      .describe('The kind that it is for; every kind unless told.'),
+      .describe('The kind of notification. Defaults to all kinds.'),
     ...channels,
   })
-  .meta({ id: 'NotificationPreferenceChange', description: 'Channels for one kind, or for all.' });
+  .meta({
+    id: 'NotificationPreferenceChange',
+    description: 'The channels for one kind of notification, or for all kinds.',
+  });
 
 /** Reading and updating notification preferences. */
 export const preferences = [
@@ -58,21 +66,26 @@ export const preferences = [
     tag: 'Notification preferences',
     summary: 'Update notification preferences',
     description:
-      'Items are applied in order, later ones override earlier ones. Afterwards all four kinds are stored, with an ' +
-      'empty list too; kinds that nothing is said of keep what they had. `updated_at` moves only when a channel ' +
-      'changes. Preferences decide channels, never whether a notification stands in the inbox.',
+      "Updates the caller's notification preferences. Kinds that the body does not name keep their channels. The preferences " +
+      'of all four kinds are stored, even if the list is empty. `updated_at` changes only if a channel changes. ' +
+      'Preferences do not affect the inbox.',
     body: z
       .strictObject({
-        preferences: z.array(change).max(100).describe('The changes, at most 100.'),
+        preferences: z
+          .array(change)
+          .max(100)
+          .describe(
+            'The changes, at most 100. They are applied in order, so later ones override earlier ones.',
+          ),
       })
-      .meta({ id: 'NotificationPreferencesUpdate', description: 'Changes of preferences.' }),
+      .meta({ id: 'NotificationPreferencesUpdate', description: 'Changes of notification preferences.' }),
     bind: { input: { preferences: body('preferences') } },
     reply: {
       status: 200,
       name: 'preferences',
       from: 'preferences',
       shape: z.array(preference),
-      description: 'The preferences of all four kinds, as they are now.',
+      description: 'The preferences for all kinds.',
     },
   }),
   route({
@@ -83,13 +96,13 @@ export const preferences = [
     isExtension: true,
     summary: 'List notification preferences',
     description:
-      'Reading stores nothing: until a kind is stored all its channels are on, and it has no times.',
+      "Returns the caller's preferences for all kinds. All channels of a kind are enabled until its preference is stored.",
     bind: {},
     reply: {
       status: 200,
       name: 'preferences',
       shape: z.array(effectivePreference),
-      description: 'The preferences of all four kinds.',
+      description: 'The preferences for all kinds.',
     },
   }),
 ];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ValidationIssue } from '../src/errors/gateway-errors.ts';
-import { wholeNumberSchema } from '../src/values/constraints.ts';
+import { describeRange, wholeNumberSchema } from '../src/values/constraints.ts';
 import { type Binding, listSources, type Source } from './binding.ts';
 
 type QuerySource = Extract<Source, { from: 'query' }>;
@@ -10,7 +10,7 @@ const NOT_REPEATED = 'must not be repeated';
 /** The parameters of a page. */
 export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
 
-/** The query parameters that a route knows; unknown ones are ignored, bad ones become issues. */
+/** The query parameters of a route. Unknown ones are ignored, invalid ones become issues. */
 export function parseQuery(
   { bind, paged }: { bind: Binding; paged?: boolean },
   sent: URLSearchParams,
@@ -43,7 +43,7 @@ function findIssues({ name, shape }: QuerySource, values: readonly string[]): Va
   });
 }
 
-/** The page that a checked query asks for; without `limit` all the rest. */
+/** The page that a checked query requests. Without `limit` it extends to the end of the list. */
 export function toPage({ limit, offset }: Readonly<Record<string, readonly string[]>>) {
   return { limit: toNumber(limit), offset: toNumber(offset) };
 }
@@ -56,8 +56,7 @@ function wholeNumber(name: keyof typeof pageShapes, sent: URLSearchParams, issue
     issues.push({ path: ['query', name], message: NOT_REPEATED, value: values });
   } else if (!/^\d+$/.test(value) || !pageShapes[name].safeParse(Number(value)).success) {
     const { minValue, maxValue } = pageShapes[name];
-    const message = `must be a whole number from ${minValue} to ${maxValue}`;
-    issues.push({ path: ['query', name], message, value });
+    issues.push({ path: ['query', name], message: describeRange(minValue, maxValue), value });
   }
   return { [name]: values };
 }

@@ -5,6 +5,7 @@ import type { Context } from '../src/context.ts';
 import {
   BadRequestError,
   REDACTED,
+  summarizeIssues,
   ValidationError,
   type ValidationIssue,
 } from '../src/errors/gateway-errors.ts';
@@ -21,39 +22,39 @@ import { createWriter, holdsSecret, toSelection } from './wire.ts';
 
 export { body, path, query } from './binding.ts';
 
-/** A path of the REST face: a GraphQL root field, where its arguments come from, and the shape of the answer. */
+/** A path of the REST API: a GraphQL root field, the sources of its arguments, and the shape of the reply. */
 export type Route = {
   method: 'get' | 'put' | 'post' | 'delete';
   /** With parameters in braces: `/user/notifications/{id}/dismiss`. */
   path: string;
-  /** The root field of the schema that does the work. */
+  /** The root field that the route runs. */
   field: RootField;
-  /** The part of the reference that tells of it. */
+  /** The section of the reference that describes it. */
   tag: Tag;
-  /** What it does, in a few words. */
+  /** The title of the operation. */
   summary: string;
-  /** What a caller should know beside the shapes, in Markdown. */
+  /** The description of the operation, in Markdown. */
   description: string;
-  /** Whether the specification knows nothing of it. */
+  /** Whether the operation is an extension of the specification. */
   isExtension?: boolean;
   bind: Binding;
-  /** The shape of the JSON body; without it none is read. */
+  /** The shape of the JSON body. Without it no body is read. */
   body?: z.ZodObject;
-  /** Whether `limit` and `offset` cut a page out of the list. */
+  /** Whether `limit` and `offset` select a page of the list. */
   paged?: boolean;
   reply: {
-    /** 204 sends no body. */
+    /** A 204 has no body. */
     status: 200 | 204;
-    /** The property that the answer stands in; without it the answer is the whole body. */
+    /** The property of the body that has the result. Without it the result is the whole body. */
     name?: string;
-    /** The field of the root field's result that holds the answer; without it the result is the answer. */
+    /** The field of the root field's result to reply with. Without it the whole result is used. */
     from?: string;
     shape: z.ZodType;
     description: string;
   };
 };
 
-/** The parts of the reference. */
+/** The sections of the reference. */
 export type Tag = 'Notifications' | 'Notification preferences' | 'Editor auth' | 'Workspaces';
 
 /** Checks a route's types; routes are data. */
@@ -63,7 +64,7 @@ export function route(definition: Route): Route {
 
 type Answer = { status: 200 | 204 | 304; body: unknown };
 
-/** Handles a request that a route matched. @throws {GatewayError} that names parts of the request */
+/** Handles a request that matches a route. @throws {GatewayError} with locations in the request */
 export type Handle = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -124,7 +125,7 @@ async function readParts(
     path: pathParameters(definition.path, requestPath(request), issues),
     query: parseQuery(definition, requestQuery(request), issues),
   };
-  if (issues.length > 0) throw new BadRequestError('Invalid parameters.', issues);
+  if (issues.length > 0) throw new BadRequestError(summarizeIssues(issues), issues);
   return { ...parts, body: definition.body && (await readJson(request, response)) };
 }
 
@@ -140,7 +141,7 @@ function checkShape({ body: shape }: Route, { body }: Parts): void {
     );
 }
 
-/** Runs the operation; what it finds wrong with an argument is told at the place that the argument came from. */
+/** Runs the operation. Errors of an argument are reported at the part of the request that it came from. */
 async function runAt(
   { bind, body, field }: Route,
   operation: PreparedOperation,
@@ -166,7 +167,7 @@ function countRecords(data: unknown, { reply: { from } }: Route): number {
   return Array.isArray(records) ? records.length : 0;
 }
 
-/** What makes a route's answer of the root field's result. */
+/** Creates the function that converts the root field's result to the route's reply. */
 function createReplyWriter({ reply: { status, name, from, shape } }: Route): (data: unknown) => Answer {
   const write = createWriter(shape);
   return (data) => {

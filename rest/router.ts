@@ -14,7 +14,7 @@ import { workspaces } from './workspaces.ts';
 /** Every path of the REST API. */
 export const routes: readonly Route[] = [...notifications, ...preferences, ...editorAuth, ...workspaces];
 
-/** What the REST API needs of the gateway. */
+/** The parts of the gateway that the REST API uses. */
 export type RestOptions = {
   schema: GraphQLSchema;
   engine: Pick<Engine, 'prepare'>;

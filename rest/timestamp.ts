@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
-/** A time, as every field writes it. */
+/** A timestamp, as every field returns it. */
 export const timestamp = z.iso.datetime().meta({
   id: 'Timestamp',
-  description: 'RFC 3339, in UTC with milliseconds: `2026-05-04T09:12:31.000Z`.',
+  description: 'An RFC 3339 timestamp in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.',
 });

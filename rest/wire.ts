@@ -3,12 +3,12 @@ import { isRecord } from '../src/errors/validation-issues.ts';
 import { credentialSchema } from '../src/values/constraints.ts';
 
 /*
- * One table makes the wire shapes: zod schemas with the names of the specification. GraphQL's names follow from
- * them (`project_id` is `projectId`, `plan_requested` is `PLAN_REQUESTED`), so a shape is enough to select a
- * result, to write it out, to check a body and to turn it into arguments.
+ * Wire shapes are zod schemas with the names of the specification. GraphQL's names are derived from them (`project_id` is
+ * `projectId`, `plan_requested` is `PLAN_REQUESTED`). A shape is therefore enough to select a result, write it, check a
+ * body and convert it to arguments.
  */
 
-/** The GraphQL object type that a member of a union stands for. */
+/** The GraphQL object type of a member of a union. */
 const typeNames = z.registry<{ typeName: string }>();
 
 /** A variant of a GraphQL union: the strict object of one of its types. */
@@ -17,12 +17,12 @@ export function variant<Shape extends z.ZodRawShape>(typeName: string, shape: Sh
 }
 
 /**
- * A credential in a body: its value is never shown in an error. The document has the constraints of the rule, which the
- * argument enforces.
+ * A credential in a body. Its value is never shown in an error. The OpenAPI document has the constraints of the rule that
+ * the argument enforces.
  */
 export const secret = () => z.string().meta({ ...credentialSchema.meta(), format: 'password' });
 
-/** The selection that answers a shape, its fields aliased to their wire names; empty for a leaf. */
+/** The selection for a shape, with fields aliased to their wire names. Empty for a leaf. */
 export function toSelection(shape: z.core.$ZodType): string {
   const inner = unwrap(shape);
   if (inner instanceof z.ZodArray) return toSelection(inner.element);
@@ -45,14 +45,14 @@ function aliased(name: string): string {
   return field === name ? name : `${name}: ${field}`;
 }
 
-/** Turns a selected result into what stands on the wire. Objects are changed in place: nobody else holds them. */
+/** Converts a selected result to its wire format. Objects are changed in place, because nothing else refers to them. */
 type Writer = (value: unknown) => unknown;
 
 const asItIs: Writer = (value) => value;
 
 /**
- * What writes out results of a shape, made once for thousands of records: enum words in lower case, null where the
- * shape has it, undefined where it is optional.
+ * Creates a writer of results of a shape: enum values in lower case, null for nullable fields, undefined for optional
+ * ones. It is created once for thousands of records.
  */
 export function createWriter(shape: z.core.$ZodType): Writer {
   const write = createPresentWriter(unwrap(shape));
@@ -75,7 +75,7 @@ function wordWriter(shape: z.core.$ZodType): Writer {
   return (value) => words.get(value) ?? String(value).toLowerCase();
 }
 
-/** Writes an object; `others` are fields that were selected for another variant of it. */
+/** Writes an object. `others` are fields that were selected for another variant of it. */
 function objectWriter({ shape }: z.ZodObject, others: readonly string[]): Writer {
   const fields = Object.keys(shape)
     .map((name) => ({ name, write: createWriter(shape[name]) }))
@@ -90,7 +90,7 @@ function objectWriter({ shape }: z.ZodObject, others: readonly string[]): Writer
 }
 
 function unionWriter({ def: { discriminator }, options }: Union): Writer {
-  // Variants that are types of GraphQL have a selection each.
+  // Variants that are GraphQL types have a selection each.
   const common = options
     .filter((option) => !typeNames.has(option))
     .flatMap(({ shape }) => Object.keys(shape));
@@ -117,7 +117,7 @@ function listWords(shape: z.core.$ZodType | undefined): string[] {
   return shape instanceof z.ZodLiteral ? [...shape.values].map(String) : [];
 }
 
-/** Turns a checked body into arguments: camel case names, enum words in upper case. */
+/** Converts a checked body to arguments: names in camel case, enum values in upper case. */
 export function toArguments(shape: z.core.$ZodType, value: unknown): unknown {
   const inner = unwrap(shape);
   if (inner instanceof z.ZodArray && Array.isArray(value))
@@ -131,7 +131,7 @@ export function toArguments(shape: z.core.$ZodType, value: unknown): unknown {
   );
 }
 
-/** Turns the path of an argument back into the path of the body that it was made of. */
+/** Converts the path of an argument back to the path in the body. */
 export function toBodyPath(
   shape: z.core.$ZodType | undefined,
   path: readonly (string | number)[],
@@ -159,7 +159,7 @@ function isUnion(shape: z.core.$ZodType): shape is Union {
   return shape instanceof z.ZodDiscriminatedUnion;
 }
 
-/** A loose object is JSON of somebody else's: a leaf. */
+/** A loose object is free-form JSON, a leaf. */
 function isStrictObject(shape: z.core.$ZodType): shape is z.ZodObject {
   return shape instanceof z.ZodObject && shape.def.catchall instanceof z.ZodNever;
 }

@@ -6,50 +6,64 @@ import { timestamp } from './timestamp.ts';
 
 const hardware = z
   .strictObject({
-    cpu_kind: z.string().describe('The kind of its processors.'),
-    cpus: z.int().describe('How many processors it has.'),
-    memory_mb: z.int().describe('Its memory in MB.'),
-    volume_size_gb: z.int().describe('The size of its volume in GB.'),
-    gpu_kind: z.string().nullable().describe('The kind of its graphics processor, if it has one.'),
+    cpu_kind: z.string().describe('The kind of processor.'),
+    cpus: z.int().describe('The number of processors.'),
+    memory_mb: z.int().describe('The size of the memory in megabytes.'),
+    volume_size_gb: z.int().describe('The size of the volume in gigabytes.'),
+    gpu_kind: z.string().nullable().describe('The kind of graphics processor. `null` if there is none.'),
   })
-  .meta({ id: 'WorkspaceHardware', description: 'What a workspace runs on.' });
+  .meta({ id: 'WorkspaceHardware', description: 'The hardware that a workspace runs on.' });
 
 const workspaceStatus = z
   .enum(workspaceStatuses)
   .meta({ id: 'WorkspaceStatus', description: 'The status of a workspace.' });
 
 const common = {
-  id: z.guid().describe('The workspace.'),
-  project_id: z.string().describe('The project that it belongs to.'),
-  status: z.enum(workspaceStatuses).exclude(['error']).describe('How the workspace stands.'),
+  id: z
+    .guid()
+    .describe("The workspace's ID: a UUID, unique among the user's workspaces but not across users."),
+  project_id: z.string().describe('The ID of the project that the workspace belongs to.'),
+  status: z.enum(workspaceStatuses).exclude(['error']).describe("The workspace's status."),
   hardware,
-  keep_active: z.boolean().describe('Whether it stays running when idle.'),
-  machine_id: z.string().optional().describe('Its machine; left out until it is provisioned.'),
-  private_ip: z.string().optional().describe('Its address inside the internal network.'),
-  git_ref: z.string().optional().describe('The git reference that it is on.'),
-  preview_token: z.string().optional().describe('A token for its preview URLs. Treat it as a secret.'),
-  created_at: timestamp.describe('When the workspace was made, as the platform tells it.'),
-  updated_at: timestamp.describe('When the workspace last changed, as the platform tells it.'),
+  keep_active: z.boolean().describe('Whether the workspace stays running when idle.'),
+  machine_id: z
+    .string()
+    .optional()
+    .describe('The ID of the machine that the workspace runs on. Omitted until it is provisioned.'),
+  private_ip: z
+    .string()
+    .optional()
+    .describe("The workspace's address in the internal network. Omitted if it has none."),
+  git_ref: z.string().optional().describe('The current git reference in the workspace. Omitted if unknown.'),
+  preview_token: z
+    .string()
+    .optional()
+    .describe("The token for the workspace's preview URLs, a secret. Omitted if there is none."),
+  created_at: timestamp.describe(
+    'Timestamp of creation, as reported by the platform. Lists are sorted by it.',
+  ),
+  updated_at: timestamp.describe('Timestamp of the last change, as reported by the platform.'),
 };
 
-/** Workspace of the specification; `error_message` is there only while the status is `error`. */
+/** Workspace of the specification. `error_message` is present only while the status is `error`. */
 const workspace = z
   .discriminatedUnion('status', [
-    z.strictObject(common).meta({ id: 'HealthyWorkspace', description: 'A workspace without an error.' }),
+    z.strictObject(common).meta({ id: 'HealthyWorkspace', description: 'A workspace that has not failed.' }),
     z
       .strictObject({
         ...common,
-        status: z.literal('error').describe('Something went wrong.'),
-        error_message: z.string().nullable().describe('What went wrong, if it is known.'),
+        status: z.literal('error').describe("The workspace's status."),
+        error_message: z.string().nullable().describe('The details of the error. `null` if unknown.'),
       })
-      .meta({ id: 'FailedWorkspace', description: 'A workspace with an error.' }),
+      .meta({ id: 'FailedWorkspace', description: 'A workspace that failed.' }),
   ])
   .meta({
     id: 'Workspace',
-    description: 'A workspace. `error_message` is there, maybe null, only while the status is `error`.',
+    description:
+      'A development workspace of a user. `error_message` is present only while the status is `error`.',
   });
 
-/** All workspaces of the caller, over all projects. */
+/** The list of the caller's workspaces. */
 export const workspaces = [
   route({
     method: 'get',
@@ -58,12 +72,15 @@ export const workspaces = [
     tag: 'Workspaces',
     summary: 'List all workspaces',
     description:
-      'Those of the caller, over all projects unless filtered, newest first by `created_at`, then by `id`. The `ETag` ' +
-      'is that of the whole list, so it also changes with workspaces that a filter leaves out. The specification ' +
-      'shows the operation without its path; this one is a decision of the gateway.',
+      "Returns the caller's workspaces in all projects, newest first by `created_at`, then by `id`. The specification " +
+      'leaves the path of this operation open.',
     bind: {
-      projectId: query('project_id', idSchema, 'Only workspaces of this project.'),
-      status: query('status', workspaceStatus, 'Only workspaces with this status; may be repeated.'),
+      projectId: query('project_id', idSchema, 'Filter by project. Defaults to all projects.'),
+      status: query(
+        'status',
+        workspaceStatus,
+        'Filter by status. Can be repeated. Defaults to all statuses.',
+      ),
     },
     paged: true,
     reply: {

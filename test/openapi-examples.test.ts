@@ -30,8 +30,8 @@ const workspacesPath = '/user/workspaces';
 const preferencesPath = '/user/notification-preferences';
 const subscriptionPath = '/editor/auth/subscription';
 
-/** Makes the examples in order: what is stored by one is told by the next. */
-async function makeExamples(): Promise<Record<string, Record<string, unknown>>> {
+/** Creates the examples in order: later ones return what earlier ones stored. */
+async function recordExamples(): Promise<Record<string, Record<string, unknown>>> {
   const examples: Record<string, Record<string, unknown>> = {};
   const add = (key: string, name: string, value: unknown) => {
     examples[key] = { ...examples[key], [name]: value };
@@ -44,7 +44,7 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
     if (sent !== undefined) add(`${field}.request`, name, sent);
     add(`${field}.reply`, name, body);
   };
-  /** An error that every operation may reply with, or one of a root field's alone. */
+  /** Records an error that every operation can return, or with `field` only one operation. */
   const error = async (name: string, asked: Promise<Pick<RestReply, 'text'>>, field?: string) => {
     const body = JSON.parse((await asked).text);
     add(field === undefined ? body.code : `${field}.${body.code}`, name, body);
@@ -52,7 +52,7 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
 
   await publishSeeds();
   await reply('notifications', 'One of each kind', ask('GET', notificationsPath));
-  await reply('dismissNotification', 'A question', ask('POST', '/user/notifications/seed-11/dismiss'));
+  await reply('dismissNotification', 'Question', ask('POST', '/user/notifications/seed-11/dismiss'));
 
   await reply('notificationPreferences', 'Nothing stored', ask('GET', preferencesPath));
   const changes = {
@@ -62,13 +62,13 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
     ],
   };
   const update = ask('PUT', preferencesPath, { body: changes });
-  await reply('updateNotificationPreferences', 'Email for failures alone', update, changes);
+  await reply('updateNotificationPreferences', 'Email for failed tasks only', update, changes);
   await reply('notificationPreferences', 'Stored', ask('GET', preferencesPath));
 
   await reply('editorAuth', 'Nothing stored', ask('GET', '/editor/auth'));
   const pair = { accessToken: 'an-access-token', refreshToken: 'a-refresh-token' };
   const store = ask('PUT', subscriptionPath, { body: pair });
-  await reply('storeEditorSubscription', 'A pair', store, pair);
+  await reply('storeEditorSubscription', 'Token pair', store, pair);
   await reply('editorAuth', 'Stored', ask('GET', '/editor/auth'));
   await asPlatform(
     gateway,
@@ -77,7 +77,7 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
       input: { userId: 'alice', version: await credentialVersion(gateway, 'alice'), reason: 'TOKEN_REVOKED' },
     },
   );
-  await reply('editorAuth', 'To be connected again', ask('GET', '/editor/auth'));
+  await reply('editorAuth', 'Reauthentication required', ask('GET', '/editor/auth'));
 
   await putWorkspaces(gateway, 'alice', [...workspaces]);
   await reply('workspaces', 'All', ask('GET', workspacesPath));
@@ -90,33 +90,33 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
     notifications: notificationsPath,
     workspaces: workspacesPath,
   }))
-    await error('A parameter out of range', ask('GET', `${path}?limit=0`), field);
+    await error('Parameter out of range', ask('GET', `${path}?limit=0`), field);
   const headers = { 'Content-Type': 'application/json' };
   const cutPreferences = ask('PUT', preferencesPath, { raw: '{"preferences": [', headers });
-  await error('A body that is not JSON', cutPreferences, 'updateNotificationPreferences');
+  await error('Body that is not JSON', cutPreferences, 'updateNotificationPreferences');
   const cutPair = ask('PUT', subscriptionPath, { raw: '{"accessToken": ', headers });
-  await error('A body that is not JSON', cutPair, 'storeEditorSubscription');
+  await error('Body that is not JSON', cutPair, 'storeEditorSubscription');
   await error('No token', rest(gateway, 'GET', workspacesPath));
   const nothing = await signToken({ sub: 'alice', org_id: 'acme', scope: '' });
   for (const { method, path, field } of routes)
-    await error('A token without the scope', ask(method.toUpperCase(), path, { token: nothing }), field);
+    await error('Token without the scope', ask(method.toUpperCase(), path, { token: nothing }), field);
   const single = await signToken({ sub: 'alice' });
   await error('No organization', ask('GET', '/editor/auth', { token: single }));
-  await error('An unknown id', ask('POST', '/user/notifications/nobody/dismiss'));
+  await error('Unknown ID', ask('POST', '/user/notifications/nobody/dismiss'));
   const wrong = { preferences: [{ email_enabled: 'yes', push_enabled: true, sms_enabled: true }] };
   const wrongPreferences = ask('PUT', preferencesPath, { body: wrong });
-  await error('Preferences', wrongPreferences, 'updateNotificationPreferences');
+  await error('Invalid preferences', wrongPreferences, 'updateNotificationPreferences');
   const wrongPair = ask('PUT', subscriptionPath, { body: { ...pair, accessToken: 'a b' } });
-  await error('A token with a space', wrongPair, 'storeEditorSubscription');
-  await error('An empty id', ask('POST', '/user/notifications//dismiss'), 'dismissNotification');
+  await error('Token with a space', wrongPair, 'storeEditorSubscription');
+  await error('Empty ID', ask('POST', '/user/notifications//dismiss'), 'dismissNotification');
   const dismissAgain = () => rest(limited, 'POST', '/user/notifications/seed-11/dismiss', { token });
   await dismissAgain();
   await error('Too many requests', dismissAgain());
-  await error('No key set', rest(broken, 'GET', workspacesPath, { token }));
+  await error('Key set unavailable', rest(broken, 'GET', workspacesPath, { token }));
   return examples;
 }
 
-/** The seed's notifications that wait for the user, one of each kind. */
+/** Publishes the seed's active notifications, one of each kind. */
 async function publishSeeds(): Promise<void> {
   for (const { id, task, title, project, payload, previewText, prUrl, outcome } of notifications) {
     if (outcome !== 'active') continue;
@@ -130,8 +130,8 @@ async function publishSeeds(): Promise<void> {
   }
 }
 
-/** What differs from one run to the next: times of today, and the seconds that are left. */
-function settled(text: string): string {
+/** Replaces what differs between runs: timestamps of today, and remaining seconds. */
+function normalize(text: string): string {
   return text
     .replace(/20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) =>
       Date.parse(time) < started ? time : '2026-05-04T10:00:00.000Z',
@@ -139,7 +139,7 @@ function settled(text: string): string {
     .replace(/again in \d+ s/, 'again in 60 s');
 }
 
-test('every example is what a gateway answers (npx vitest run test/openapi-examples.test.ts -u, npm run openapi)', async () => {
-  const text = `${JSON.stringify(await makeExamples(), null, 2)}\n`;
-  await expect(settled(text)).toMatchFileSnapshot('../rest/openapi/examples.json');
+test('every example is a recorded reply (npx vitest run test/openapi-examples.test.ts -u, npm run openapi)', async () => {
+  const text = `${JSON.stringify(await recordExamples(), null, 2)}\n`;
+  await expect(normalize(text)).toMatchFileSnapshot('../rest/openapi/examples.json');
 });

@@ -11,12 +11,12 @@ import { listParameters } from './parameters.ts';
 import { type Json, toSchemas } from './schemas.ts';
 import { bearer, introduction, tags } from './text.ts';
 
-/** The version that the specification gives these paths. */
+/** The version of these paths in the specification. */
 const VERSION = '0.1.0';
 
 /**
- * The OpenAPI 3.1 document of the REST face at an address, made of the routes, shapes and permissions that serve.
- * @throws {Error} where a route's root field declares no access
+ * Creates the OpenAPI 3.1 document of the REST API at an address, from its routes and shapes and the schema's access.
+ * @throws {Error} if a route's root field declares no access
  */
 export function createOpenApiDocument(schema: GraphQLSchema, address: string): Json {
   const accesses = routes.map((route) => ({ route, access: findAccess(route, schema) }));
@@ -59,7 +59,7 @@ function findAccess({ field }: Route, schema: GraphQLSchema): Access {
   return requireAccess(field, root?.getFields()[field]?.extensions);
 }
 
-/** Answers the document, to anybody. It is made when it is first asked for: the address is known only then. */
+/** Serves the document without authentication. It is created on the first request, when the address is known. */
 export function serveOpenApi(schema: GraphQLSchema, address: () => string): RequestListener {
   let text: string | undefined;
   return (_request, response) => {

@@ -1,48 +1,53 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../src/errors/gateway-errors.ts';
 
-/** When each code is answered; platform operations and live streams, which have no REST path, have one more each. */
+/** The cause of each code. `CONFLICT` and `GOING_AWAY` belong to operations without a REST path. */
 export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 'GOING_AWAY'>, string>> = {
   BAD_REQUEST:
-    'The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without ' +
-    '`Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP.',
-  UNAUTHENTICATED: 'No token, or one that does not hold. The body does not say which check failed.',
-  ORG_MEMBERSHIP_REQUIRED: "The token's user belongs to no organization; this body has no `errors`.",
-  FORBIDDEN: 'The token lacks the scope.',
-  NOT_FOUND: "There is no such record, or it is someone else's: the same body for both.",
+    'The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without ' +
+    '`Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is ' +
+    'invalid.',
+  UNAUTHENTICATED: 'The token is missing or invalid. The body does not say which check failed.',
+  ORG_MEMBERSHIP_REQUIRED: 'The token names no organization. This body has no `errors`.',
+  FORBIDDEN: 'The token lacks the required scope.',
+  NOT_FOUND: 'The record does not exist or belongs to another user. The body is the same for both.',
   VALIDATION_FAILED:
-    'The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location.',
-  RATE_LIMITED: 'Too many requests of this user. Wait for the seconds of `Retry-After`.',
-  INTERNAL_ERROR: 'Anything else. The log has the reason under the `X-Request-Id`.',
+    'The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location.',
+  RATE_LIMITED: 'The rate limit is exceeded. Retry after the number of seconds in `Retry-After`.',
+  INTERNAL_ERROR: 'An internal error. The log has the cause under the `X-Request-Id` of the reply.',
 };
 
-/** A code that a REST path may reply with. */
+/** A code that a REST path can return. */
 export type Code = keyof typeof errorDescriptions;
 
-const message = z.string().min(1).describe('What is wrong, in words.');
+const message = z.string().min(1).describe('The error message, for people.');
 
 const item = z
   .strictObject({
-    location: z.string().describe('Where: `body.preferences[0].email_enabled`, `path.id`, `query.limit`.'),
-    message: z.string().describe('Which rule is broken: `must be a boolean`.'),
+    location: z
+      .string()
+      .describe(
+        'The place in the request, such as `body.preferences[0].email_enabled`, `path.id` or `query.limit`.',
+      ),
+    message: z.string().describe('The rule that the value breaks, such as `must be a boolean`.'),
     value: z
       .unknown()
       .describe(
-        'What was sent; null where nothing was, `[redacted]` for a credential and what contains one.',
+        'The value that was sent. `null` if nothing was sent, `[redacted]` for a credential or an object that contains one.',
       ),
   })
-  .meta({ id: 'ErrorItem', description: 'One broken rule.' });
+  .meta({ id: 'ErrorItem', description: 'A validation error.' });
 
 /**
- * ErrorResponse of the specification for one code: without membership it has no `errors`. Every code has a whole schema
- * of its own, because generators of clients do not narrow a shared one.
+ * ErrorResponse of the specification for one code. `ORG_MEMBERSHIP_REQUIRED` has no `errors`. Each code has a complete
+ * schema of its own, because client generators do not narrow a shared one.
  */
 function createErrorShape(code: Code) {
-  const errors = z.array(item).describe('All errors of the first check that fails, at most 100.');
+  const errors = z.array(item).describe('The errors that the failed check found, at most 100.');
   return z
     .strictObject({
       error: message,
-      code: z.literal(code.toLowerCase()).describe('The machine-readable code.'),
+      code: z.literal(code.toLowerCase()).describe('The error code, for programs.'),
       ...(code !== 'ORG_MEMBERSHIP_REQUIRED' && { errors }),
     })
     .meta({ id: componentName([code]), description: errorDescriptions[code] });
@@ -59,7 +64,7 @@ export const errorShapes = {
   membershipRequired,
   forbiddenOrMembershipRequired: z.discriminatedUnion('code', [forbidden, membershipRequired]).meta({
     id: componentName(['FORBIDDEN', 'ORG_MEMBERSHIP_REQUIRED']),
-    description: 'The token lacks the scope, or its user belongs to no organization.',
+    description: 'The token lacks the required scope, or it names no organization.',
   }),
   notFound: createErrorShape('NOT_FOUND'),
   validationFailed: createErrorShape('VALIDATION_FAILED'),

@@ -15,7 +15,7 @@ const everyRoute: readonly Code[] = [
   'INTERNAL_ERROR',
 ];
 
-/** The codes that a route may answer, by status. A record is looked up where the path names one. */
+/** The codes that a route can return, by status. A path parameter names a record, which may not exist. */
 export function errorCodesByStatus({ bind, body }: Route, { membership }: Access): Map<number, Code[]> {
   const namesRecord = listSources(bind).some(({ from }) => from === 'path');
   const codes: readonly Code[] = [
@@ -31,7 +31,7 @@ export function errorCodesByStatus({ bind, body }: Route, { membership }: Access
 export function describeErrors(field: string, codes: readonly Code[]): Json {
   const examples = codes.map((code) => code.toLowerCase()).flatMap((code) => [`${field}.${code}`, code]);
   return {
-    description: codes.map((code) => errorDescriptions[code]).join(' '),
+    description: codes.map((code) => `\`${code.toLowerCase()}\`: ${errorDescriptions[code]}`).join(' '),
     headers: headerRefs(...codes.flatMap(headersWith)),
     content: {
       'application/json': {

@@ -1,41 +1,45 @@
 import { type Json, reference } from './schemas.ts';
 
-const wholeNumber = (least: number) => ({ type: 'integer', minimum: least });
+const wholeNumber = (minimum: number) => ({ type: 'integer', minimum });
 
-/** Every header that the reference tells of. */
+/** Every header in the reference. */
 export const headers = {
   'X-Request-Id': {
     description:
-      'Names the request in the log. One that the request brings in this header is taken over, if it is 1 to 128 ' +
-      'letters, digits, `.`, `_` and `-`.',
+      "The request's ID, which the log contains. Clients can set it in a request header of the same name, with 1 to 128 " +
+      'letters, digits, `.`, `_` and `-`. Otherwise the gateway generates it.',
     schema: { type: 'string' },
   },
   'RateLimit-Limit': {
     description:
-      'Requests a minute that the user has for this kind of operation. Absent where the operator set no limit, as ' +
-      'the other two.',
+      'The maximum number of requests per minute for this kind of operation. The `RateLimit-*` headers are absent if ' +
+      'the operator turned the limit off.',
     schema: wholeNumber(1),
   },
-  'RateLimit-Remaining': { description: 'How many of them are left.', schema: wholeNumber(0) },
-  'RateLimit-Reset': { description: 'Seconds until all of them are there again.', schema: wholeNumber(1) },
+  'RateLimit-Remaining': { description: 'The number of requests left.', schema: wholeNumber(0) },
+  'RateLimit-Reset': {
+    description: 'The number of seconds until the limit starts over.',
+    schema: wholeNumber(1),
+  },
   'Retry-After': {
-    description: 'Seconds to wait before trying again.',
+    description: 'The number of seconds to wait before retrying.',
     required: true,
     schema: wholeNumber(1),
   },
   'WWW-Authenticate': {
     description:
-      'The challenge of RFC 6750, section 3: `error="invalid_token"` where a token was sent, ' +
-      '`error="insufficient_scope"` where it lacks the scope. Absent with `org_membership_required`.',
+      'The challenge of RFC 6750, section 3. It has `error="invalid_token"` if a token was sent, and ' +
+      '`error="insufficient_scope"` if the token lacks the scope. Absent with `org_membership_required`.',
     schema: { type: 'string', pattern: '^Bearer' },
   },
   ETag: {
-    description: 'Changes whenever the list does. Send it in `If-None-Match` to read the list again.',
+    description:
+      'The entity tag of the whole list, regardless of filters. It changes whenever a record of the list changes.',
     required: true,
     schema: { type: 'string' },
   },
   'Cache-Control': {
-    description: 'The list is private, and must be asked for again with its `ETag`.',
+    description: 'Only the client itself may cache the list, and must revalidate it with its `ETag`.',
     required: true,
     schema: { type: 'string', const: 'private, no-cache' },
   },
@@ -44,10 +48,10 @@ export const headers = {
 /** A header by its name. */
 export type Header = keyof typeof headers;
 
-/** The rate limit's headers; who is not known has no limit. */
+/** The headers of the rate limit, which replies to authenticated callers have. */
 export const quota = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const;
 
-/** The headers of a response; every one carries its request's id. */
+/** The headers of a response. Every response has the request's ID. */
 export function headerRefs(...names: readonly Header[]) {
   return Object.fromEntries(
     ['X-Request-Id', ...names].map((name) => [name, reference('headers', name)] as const),

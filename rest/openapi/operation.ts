@@ -9,14 +9,14 @@ import { headerRefs, quota } from './headers.ts';
 import { describeParameters } from './parameters.ts';
 import { type Json, reference } from './schemas.ts';
 
-/** The list is the one that the caller has. */
+/** The response if the client has the current list. */
 export const notModified = {
   description:
-    'The list is the one that `If-None-Match` names. There is no body. It counts as a read all the same.',
+    'The list has not changed since the `ETag` in `If-None-Match`. There is no body. The request counts as a read.',
   headers: headerRefs(...quota, 'ETag', 'Cache-Control'),
 };
 
-/** The shapes of a route's bodies by the names that {@link describeOperation} knows them by. */
+/** The shapes of a route's bodies by the names that {@link describeOperation} uses. */
 export function namedShapes({
   field,
   summary,
@@ -37,7 +37,7 @@ export function namedShapes({
   };
 }
 
-/** The enums of query parameters, which no reply may have. */
+/** The enums of query parameters, which replies need not contain. */
 function listEnums(bind: Binding): Record<string, z.ZodType> {
   const shapes = listSources(bind).flatMap((source) => (source.from === 'query' ? [source.shape] : []));
   const enums = shapes.filter((shape) => shape instanceof z.ZodEnum);
@@ -57,7 +57,7 @@ export function describeOperation(
     summary: route.summary,
     description: [
       route.description,
-      `${describeAccess(access)} Counts against the limit of ${access.bucket}.`,
+      `${describeAccess(access)} Counts against the rate limit for ${access.bucket}.`,
       ...(route.isExtension ? [EXTENSION] : []),
     ].join('\n\n'),
     ...(route.isExtension && { 'x-extension': true }),
@@ -79,7 +79,7 @@ export function describeOperation(
   };
 }
 
-const EXTENSION = 'An extension: the specification of the service does not have it.';
+const EXTENSION = 'This operation is an extension of the specification.';
 
 function successResponse({ field, reply, paged }: Route, schemas: Readonly<Record<string, Json>>): Json {
   return {

@@ -10,24 +10,24 @@ export const listParameters = {
   Limit: {
     name: 'limit',
     in: 'query',
-    description: 'How many items at most; without it all.',
+    description: 'The maximum number of records to return. Defaults to all.',
     schema: toSchema(pageShapes.limit),
   },
   Offset: {
     name: 'offset',
     in: 'query',
-    description: 'How many items to leave out at the start.',
+    description: 'The number of records to skip.',
     schema: { ...toSchema(pageShapes.offset), default: 0 },
   },
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
-    description: 'The `ETag` of a list that the caller has: where it is still that one, the reply is a 304.',
+    description: 'The `ETag` of the list that the client has. If it is still current, the reply is a 304.',
     schema: { type: 'string' },
   },
 };
 
-/** The parameters of a route; query parameters that it does not know are ignored. */
+/** The parameters of a route. Unknown query parameters are ignored. */
 export function describeParameters({ bind, paged }: Route): readonly Json[] {
   const own = listSources(bind).filter((source) => source.from !== 'body');
   return [

@@ -28,8 +28,8 @@ export function reference(kind: 'schemas' | 'parameters' | 'headers' | 'response
 }
 
 /**
- * Refers to the component that a shape is.
- * @throws {Error} where the shape has no id
+ * A reference to the component of a shape.
+ * @throws {Error} if the shape has no ID
  */
 export function componentRef(shape: z.core.$ZodType) {
   const id = z.globalRegistry.get(shape)?.id;
@@ -37,7 +37,7 @@ export function componentRef(shape: z.core.$ZodType) {
   return reference('schemas', id);
 }
 
-/** Takes away what zod adds of its own, and adds what OpenAPI has beside JSON Schema. */
+/** Removes what zod adds to a JSON schema, and adds what OpenAPI requires. */
 function adapt({
   zodSchema,
   jsonSchema,

@@ -1,45 +1,48 @@
 import type { Tag } from '../route.ts';
 
-/** What holds for every operation, in Markdown. */
+/** The rules of every operation, in Markdown. */
 export const introduction = `
-Notifications, notification preferences, the credential of the coding editor and the workspaces of a user.
+A user's notifications, notification preferences, editor connection and workspaces.
 
-- **Times** are RFC 3339 in UTC with milliseconds. **Ids** are opaque text of 1 to 255 characters, unique within a user.
-- **Absent or null.** A field that may be null is always present; one that may not is left out while it is unset.
-- **Bodies** are JSON in UTF-8, at most 1 MiB and 256 levels deep, with \`Content-Type: application/json\`. Unknown
-  properties are refused; unknown query parameters are ignored. Other operations read no body.
-- **Lists** are newest first and stable under paging. Without \`limit\` they are whole. Read again with
-  \`If-None-Match\`, a list that has not changed is a 304.
-- **Errors** have a code of one closed list. \`errors\` lists every error of the first check that fails, at most 100,
-  each with its location. Values of more than 1 KiB are described instead of repeated. Checks run in this order: path
-  (404), token (401), permission (403), rate limit (429), syntax (400), shape (422), rules (422), record (404). An unknown
-  path or method is a 404, another user's record too.
-- **Rate limits** count a user's reads and writes separately, over this API and GraphQL together. An invalid request
-  counts like a valid one. A list counts once for every 1,000 records. \`RateLimit-*\` headers show what is left.
-- **Extensions** (\`x-extension\`) go beyond the specification of the service; all else is of it.
+- **Timestamps** are RFC 3339 in UTC with milliseconds. **IDs** are opaque strings of 1 to 255 characters, unique within a
+  user, and the same in GraphQL.
+- **Null or omitted.** A nullable field is always present. An optional field is omitted while it has no value.
+- **Bodies** are JSON in UTF-8 with \`Content-Type: application/json\`, of at most 1 MiB and 256 nested levels. Unknown
+  properties are rejected. Unknown query parameters are ignored, and so is the body of an operation that takes none.
+- **Lists** are sorted by \`created_at\`, newest first, then by \`id\`. They contain all records unless \`limit\` is given.
+  With \`If-None-Match\`, a list that has not changed is a 304.
+- **Errors** have a \`code\` from a fixed list. \`errors\` lists everything that the failed check found, at most 100 items, each
+  with its location. Values of more than 1 KiB are replaced by a description. Checks run in this order: path (404), token
+  (401), permission (403), rate limit (429), syntax (400), shape (422), rules (422), record (404). Unknown paths and
+  methods and records of other users return 404.
+- **Rate limits** apply per user, with one limit for reads and one for writes, over this API and GraphQL together. Invalid
+  requests count too. A list counts once for every 1,000 records. The \`RateLimit-*\` headers show what is left.
+- **Extensions**, marked with \`x-extension\`, are operations that the specification does not have.
 `.trim();
 
-/** How a caller proves who it is. */
+/** How callers authenticate. */
 export const bearer = {
   type: 'http',
   scheme: 'bearer',
   bearerFormat: 'JWT',
   description: `
-A JWT signed with EdDSA, ES256, RS256 or PS256 by a key of the configured set. \`sub\` (the user, 1 to 255 characters) and
-\`exp\` are required; \`iss\` and \`aud\` are what the operator configured. The claim \`org_id\` (or the one that the operator
-names) tells membership in organizations: a text, or a list of texts.
+A JWT signed with EdDSA, ES256, RS256 or PS256 by a key of the configured key set. The claims \`sub\` (the user's ID, 1 to
+255 characters) and \`exp\` are required; \`iss\` and \`aud\` must match if they are configured. Membership in an
+organization requires the claim \`org_id\`, or another that the operator configured: a non-empty string, or a list of
+non-empty strings.
 
-A token without \`scope\` has its user's whole account. One with \`scope\` has what it names, separated by spaces:
+A token without the claim \`scope\` has full access to its user's account. A token with the claim has only the scopes that
+it names, separated by spaces:
 
-- \`account:read\` reads the account.
-- \`account:write\` changes it, and reads it.
+- \`account:read\`: reading the account.
+- \`account:write\`: reading and changing it.
 `.trim(),
 };
 
-/** The parts of the reference, in order. */
+/** The sections of the reference, in order. */
 export const tags: Readonly<Record<Tag, string>> = {
-  Notifications: "The user's inbox: what coding tasks need of the user, and what came of them.",
-  'Notification preferences': 'The channels that notifications of each kind may take.',
-  'Editor auth': 'The credential of the coding editor: it is stored here and never given out.',
-  Workspaces: 'The development workspaces of the user.',
+  Notifications: "The user's inbox, with notifications about tasks.",
+  'Notification preferences': 'The channels over which the user receives notifications of each kind.',
+  'Editor auth': "The connection of the user's coding editor.",
+  Workspaces: "The user's development workspaces.",
 };

@@ -9,53 +9,59 @@ import { deleteCredential, type EditorAuth, readEditorAuth, storeSubscription } 
 import { type EditorAuthEvent, watchEditorAuth } from './editor-auth-events.ts';
 
 const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
-  description: 'How an editor is connected.',
-  values: toEnumValues(editorAuthTypes, { none: 'Not at all.', subscription: 'By a subscription.' }),
+  description: 'The type of the method by which an editor is connected.',
+  values: toEnumValues(editorAuthTypes, {
+    none: 'No token pair is stored.',
+    subscription: 'The token pair of a subscription is stored.',
+  }),
 });
 
 const reasons = {
-  token_expired: 'The pair ran out.',
-  token_revoked: 'The provider took the pair back.',
-  refresh_failed: 'The provider gave no new pair.',
+  token_expired: 'The token pair expired.',
+  token_revoked: 'The provider revoked the token pair.',
+  refresh_failed: 'The provider issued no new token pair.',
 };
 
-/** Why a pair failed, as the platform reports it. */
+/** The reasons that the platform reports. */
 export const FailureReasonEnum = builder.enumType('EditorAuthFailureReason', {
-  description: 'Why a pair no longer works for good.',
+  description: 'The reason why a token pair no longer works.',
   values: toEnumValues(failureReasons, reasons),
 });
 
-/** Why a user must connect again. */
+/** The reasons why a user must connect the editor again. */
 export const ReauthReasonEnum = builder.enumType('ReauthReason', {
-  description: 'Why the user must connect again.',
+  description: 'The reason why the user must connect the editor again.',
   values: toEnumValues(reauthReasons, {
     ...reasons,
-    credential_unreadable: 'The key that the pair lies under is not configured.',
+    credential_unreadable: 'The key that encrypted the token pair is not configured.',
   }),
 });
 
 const EditorAuthMethod = builder.objectRef<EditorAuth>('EditorAuthMethod').implement({
-  description: 'How an editor is connected.',
+  description: 'The method by which an editor is connected.',
   fields: (t) => ({
-    type: t.expose('type', { type: EditorAuthTypeEnum, description: 'By what.' }),
+    type: t.expose('type', { type: EditorAuthTypeEnum, description: 'The type of the method.' }),
   }),
 });
 
-/** The account's view of its credential. */
+/** The status of an editor connection, without the token pair. */
 export const EditorAuthType = builder.objectRef<EditorAuth>('EditorAuth').implement({
-  description: "The state of a user's editor credential; never the credential itself.",
+  description: "The status of a user's editor connection. It never includes the token pair.",
   fields: (t) => ({
-    userId: t.exposeID('userId', { description: 'The user who owns the credential.' }),
+    userId: t.exposeID('userId', { description: "The user's ID." }),
     auth: t.field({
       type: EditorAuthMethod,
-      description: 'How the editor is connected.',
+      description: 'The method by which the editor is connected.',
       resolve: (state) => state,
     }),
-    needsReauth: t.exposeBoolean('needsReauth', { description: 'Whether the user must connect again.' }),
+    needsReauth: t.exposeBoolean('needsReauth', {
+      description: 'Whether the user must connect the editor again.',
+    }),
     reauthReason: t.expose('reauthReason', {
       type: ReauthReasonEnum,
       nullable: true,
-      description: 'Why; null while there is no need.',
+      description:
+        'The reason why the user must connect the editor again. `null` unless `needsReauth` is `true`.',
     }),
   }),
 });
@@ -65,7 +71,7 @@ builder.queryField('editorAuth', (t) =>
     access: memberRead,
     type: EditorAuthType,
     nullable: true,
-    description: "The state of a user's editor credential.",
+    description: "Returns the status of a user's editor connection.",
     args: { userId: t.arg.id(userArgument) },
     resolve: (_root, { userId }, { em, cipher, viewer }) =>
       readEditorAuth(em, cipher, userId ?? viewer.userId),
@@ -73,7 +79,7 @@ builder.queryField('editorAuth', (t) =>
 );
 
 const StoreEditorSubscriptionInput = builder.inputType('StoreEditorSubscriptionInput', {
-  description: "The pair of tokens that an editor's subscription is used with.",
+  description: "The token pair of an editor's subscription.",
   fields: (t) => ({
     accessToken: t.field({ type: 'Secret', required: true, description: 'The access token.' }),
     refreshToken: t.field({ type: 'Secret', required: true, description: 'The refresh token.' }),
@@ -81,9 +87,9 @@ const StoreEditorSubscriptionInput = builder.inputType('StoreEditorSubscriptionI
 });
 
 const EditorAuthPayload = builder.objectRef<{ editorAuth: EditorAuth }>('EditorAuthPayload').implement({
-  description: 'The state after a change.',
+  description: 'Result of changing an editor connection.',
   fields: (t) => ({
-    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'As it is now.' }),
+    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The new status.' }),
   }),
 });
 
@@ -92,8 +98,14 @@ builder.mutationFields((t) => ({
     access: memberWrite,
     type: EditorAuthPayload,
     nullable: true,
-    description: 'Stores a pair in place of the one before.',
-    args: { input: t.arg({ type: StoreEditorSubscriptionInput, required: true, description: 'The pair.' }) },
+    description: 'Stores a token pair, replacing the previous one, and clears `needsReauth`.',
+    args: {
+      input: t.arg({
+        type: StoreEditorSubscriptionInput,
+        required: true,
+        description: 'The token pair to store.',
+      }),
+    },
     resolve: async (_root, { input }, context) => {
       const { cipher, viewer, now, log } = context;
       const editorAuth = await storeSubscription(context, cipher, viewer.userId, input, now);
@@ -105,7 +117,7 @@ builder.mutationFields((t) => ({
     access: memberWrite,
     type: EditorAuthPayload,
     nullable: true,
-    description: 'Wipes the pair; nothing stored is no error.',
+    description: 'Deletes the stored token pair. Succeeds if none is stored.',
     resolve: async (_root, _args, context) => {
       const { viewer, now, log } = context;
       const editorAuth = await deleteCredential(context, viewer.userId, now);
@@ -116,9 +128,9 @@ builder.mutationFields((t) => ({
 }));
 
 const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
-  description: 'A change of an editor credential.',
+  description: 'A change of an editor connection.',
   fields: (t) => ({
-    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The current state.' }),
+    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The current status.' }),
   }),
 });
 
@@ -126,7 +138,8 @@ builder.subscriptionField('editorAuthEvents', (t) =>
   t.field({
     access: memberRead,
     type: EditorAuthEventType,
-    description: "The state of a user's editor credential, then each change. It ends when the token expires.",
+    description:
+      "Delivers the current status of a user's editor connection, then each change. The stream ends when the token expires.",
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context) => {
       const { em, cipher, viewer } = context;

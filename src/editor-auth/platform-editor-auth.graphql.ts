@@ -7,22 +7,22 @@ import { type Credential, type EditorAuth, readCredential, reportFailure } from 
 import { claimRefresh, type RefreshClaim, refreshCredential } from './refresh-credential.ts';
 
 const EditorCredential = builder.objectRef<Credential>('EditorCredential').implement({
-  description: 'A decrypted pair of tokens.',
+  description: 'A decrypted token pair.',
   fields: (t) => ({
     version: t.exposeID('version', {
-      description: 'The opaque ID of this pair, new whenever a pair is stored. A refresh must name it.',
+      description: 'The version of the token pair: an opaque ID, new for each stored pair and never reused.',
     }),
     accessToken: t.expose('accessToken', { type: 'Secret', description: 'The access token.' }),
     refreshToken: t.expose('refreshToken', { type: 'Secret', description: 'The refresh token.' }),
     needsReauth: t.boolean({
       description:
-        'Whether the pair was reported as failed, so that its user must connect again and it should not be refreshed.',
+        'Whether the platform reported a failure and the user must connect the editor again. Do not refresh such a token pair.',
       resolve: ({ reauthReason }) => reauthReason !== null,
     }),
     reauthReason: t.expose('reauthReason', {
       type: ReauthReasonEnum,
       nullable: true,
-      description: 'The reported reason; null while `needsReauth` is false.',
+      description: 'The reported reason. `null` unless `needsReauth` is `true`.',
     }),
   }),
 });
@@ -33,8 +33,8 @@ builder.queryField('editorCredential', (t) =>
     type: EditorCredential,
     nullable: true,
     description:
-      "A user's pair, decrypted; null where none is stored. Every read is written to the audit log.",
-    args: { userId: t.arg.id({ required: true, description: 'Whose pair.' }) },
+      "Returns a user's decrypted token pair, or `null` if none is stored. Every read is written to the audit log.",
+    args: { userId: t.arg.id({ required: true, description: "The user's ID." }) },
     resolve: async (_root, { userId }, { em, cipher, viewer, log }) => {
       audit(log, 'editor_credential.read', viewer.userId, userId);
       return readCredential(em, cipher, userId);
@@ -43,14 +43,14 @@ builder.queryField('editorCredential', (t) =>
 );
 
 const ClaimEditorCredentialRefreshInput = builder.inputType('ClaimEditorCredentialRefreshInput', {
-  description: 'A pair that the caller is about to refresh.',
+  description: 'The token pair that the caller is about to refresh.',
   fields: (t) => ({
     userId: t.id({ required: true, description: "The user's ID." }),
-    version: t.id({ required: true, description: 'The version of the pair.' }),
+    version: t.id({ required: true, description: 'The version of the token pair.' }),
     claimId: t.id({
       required: true,
       description:
-        "An ID that the caller generates for this refresh, such as a UUID. Sending it again after a lost reply returns the caller's claim.",
+        'The ID of the claim, such as a UUID that the caller generates for this refresh. It makes retries safe.',
     }),
   }),
 });
@@ -58,23 +58,25 @@ const ClaimEditorCredentialRefreshInput = builder.inputType('ClaimEditorCredenti
 const ClaimEditorCredentialRefreshPayload = builder
   .objectRef<RefreshClaim>('ClaimEditorCredentialRefreshPayload')
   .implement({
-    description: 'Whether the caller may refresh the pair.',
+    description: 'Result of claiming the refresh of a token pair.',
     fields: (t) => ({
       granted: t.exposeBoolean('granted', {
-        description: '`false` while another claim ID has the claim.',
+        description:
+          'Whether the caller may refresh the token pair. `false` while a claim with another ID is active.',
       }),
       claimedUntil: t.expose('claimedUntil', {
         type: 'DateTime',
-        description: "The end of the claim: the caller's if `granted`, otherwise the other caller's.",
+        description:
+          "Timestamp at which the current claim ends. It is the caller's claim if `granted` is `true`.",
       }),
     }),
   });
 
 const RefreshEditorCredentialInput = builder.inputType('RefreshEditorCredentialInput', {
-  description: 'A refreshed pair.',
+  description: 'A refreshed token pair.',
   fields: (t) => ({
-    userId: t.id({ required: true, description: 'Whose pair.' }),
-    version: t.id({ required: true, description: 'The version of the pair it was refreshed from.' }),
+    userId: t.id({ required: true, description: "The user's ID." }),
+    version: t.id({ required: true, description: 'The version of the token pair that was refreshed.' }),
     accessToken: t.field({ type: 'Secret', required: true, description: 'The access token.' }),
     refreshToken: t.field({ type: 'Secret', required: true, description: 'The refresh token.' }),
   }),
@@ -83,28 +85,34 @@ const RefreshEditorCredentialInput = builder.inputType('RefreshEditorCredentialI
 const RefreshEditorCredentialPayload = builder
   .objectRef<{ version: string }>('RefreshEditorCredentialPayload')
   .implement({
-    description: 'What became of a refreshed pair.',
-    fields: (t) => ({ version: t.exposeID('version', { description: 'The version it is stored under.' }) }),
+    description: 'Result of storing a refreshed token pair.',
+    fields: (t) => ({
+      version: t.exposeID('version', { description: 'The version of the stored token pair.' }),
+    }),
   });
 
 const ReportEditorAuthFailureInput = builder.inputType('ReportEditorAuthFailureInput', {
-  description: 'A pair that no longer works for good.',
+  description: 'The failure of a token pair.',
   fields: (t) => ({
-    userId: t.id({ required: true, description: 'Whose pair.' }),
-    version: t.id({ required: true, description: 'The version of the pair.' }),
-    reason: t.field({ type: FailureReasonEnum, required: true, description: 'Why.' }),
+    userId: t.id({ required: true, description: "The user's ID." }),
+    version: t.id({ required: true, description: 'The version of the token pair.' }),
+    reason: t.field({
+      type: FailureReasonEnum,
+      required: true,
+      description: 'The reason why the token pair no longer works.',
+    }),
   }),
 });
 
 const ReportEditorAuthFailurePayload = builder
   .objectRef<{ applied: boolean; editorAuth: EditorAuth }>('ReportEditorAuthFailurePayload')
   .implement({
-    description: 'What became of a report.',
+    description: 'Result of reporting a failure.',
     fields: (t) => ({
       applied: t.exposeBoolean('applied', {
-        description: 'False where the version is no longer the current one; then nothing changed.',
+        description: '`false` if `version` is no longer current. In that case nothing changed.',
       }),
-      editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'As it is now.' }),
+      editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The current status.' }),
     }),
   });
 
@@ -113,9 +121,13 @@ builder.mutationFields((t) => ({
     access: platform('platform:credentials'),
     type: ClaimEditorCredentialRefreshPayload,
     nullable: true,
-    description: `Gives one caller the right to refresh a pair, for ${CLAIM_SECONDS} seconds. The same \`claimId\` gets it again, for another ${CLAIM_SECONDS} seconds; others are not granted it until it ends. Storing, refreshing and deleting the pair end the claim. A version that is no longer current is a \`CONFLICT\`, a user without a pair \`NOT_FOUND\`. Refreshing without a claim is allowed.`,
+    description: `Claims the refresh of a token pair for ${CLAIM_SECONDS} seconds, so that only one caller refreshes it. A call with the same \`claimId\` renews the claim for another ${CLAIM_SECONDS} seconds. Storing, refreshing or deleting the pair ends the claim. Fails with \`CONFLICT\` if \`version\` is no longer current, and with \`NOT_FOUND\` if no pair is stored. Refreshing does not require a claim.`,
     args: {
-      input: t.arg({ type: ClaimEditorCredentialRefreshInput, required: true, description: 'The claim.' }),
+      input: t.arg({
+        type: ClaimEditorCredentialRefreshInput,
+        required: true,
+        description: 'The refresh to claim.',
+      }),
     },
     resolve: async (_root, { input }, { em, viewer, log }) => {
       const claim = await claimRefresh(em, input, input.claimId);
@@ -128,8 +140,14 @@ builder.mutationFields((t) => ({
     type: RefreshEditorCredentialPayload,
     nullable: true,
     description:
-      'Stores a refreshed pair if `version` is still current; otherwise it is a `CONFLICT`. The same refresh sent again, before another change, returns the version that it stored.',
-    args: { input: t.arg({ type: RefreshEditorCredentialInput, required: true, description: 'The pair.' }) },
+      'Stores a refreshed token pair if `version` is still current, and otherwise fails with `CONFLICT`. A retry with the same input returns the version that it stored, until the token pair changes again.',
+    args: {
+      input: t.arg({
+        type: RefreshEditorCredentialInput,
+        required: true,
+        description: 'The refreshed token pair.',
+      }),
+    },
     resolve: async (_root, { input }, context) => {
       const { cipher, viewer, now, log } = context;
       const version = await refreshCredential(context, cipher, input, input, now);
@@ -141,9 +159,14 @@ builder.mutationFields((t) => ({
     access: platform('platform:write'),
     type: ReportEditorAuthFailurePayload,
     nullable: true,
-    description: 'Tells that a pair failed for good, so that its user is asked to connect again.',
+    description:
+      'Reports that a token pair no longer works, so that the user is asked to connect the editor again. Report only permanent failures.',
     args: {
-      input: t.arg({ type: ReportEditorAuthFailureInput, required: true, description: 'The failure.' }),
+      input: t.arg({
+        type: ReportEditorAuthFailureInput,
+        required: true,
+        description: 'The failure to report.',
+      }),
     },
     resolve: (_root, { input }, context) => reportFailure(context, context.cipher, input, context.now),
   }),

@@ -68,6 +68,6 @@ function digest({ accessToken, refreshToken }: TokenPair): Buffer {
 /** Shows the version only if it has the form of one: a caller may have sent a token in its place. */
 function staleVersion(version: string): ConflictError {
   const value = /^([\da-f-]{36}|\d{1,10})$/.test(version) ? version : REDACTED;
-  const issue = { path: ['input', 'version'], message: 'is not the current version', value };
-  return new ConflictError('The credential has changed since: read it again.', [issue]);
+  const issue = { path: ['input', 'version'], message: 'must be the current version', value };
+  return new ConflictError('The version is not current. Read the credential again.', [issue]);
 }

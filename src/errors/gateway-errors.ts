@@ -64,7 +64,7 @@ export class MembershipRequiredError extends GatewayError {
   readonly code = 'ORG_MEMBERSHIP_REQUIRED';
 
   constructor() {
-    super('This operation needs membership in an organization.');
+    super('This operation requires membership in an organization.');
   }
 }
 
@@ -73,7 +73,7 @@ export class ForbiddenError extends GatewayError {
   readonly code = 'FORBIDDEN';
 
   constructor(scope: string) {
-    super(`This operation needs a token with the scope "${scope}".`);
+    super(`This operation requires a token with the scope "${scope}".`);
   }
 }
 
@@ -101,7 +101,7 @@ export class ValidationError extends GatewayError {
   /** Stops iterating `issues` at the limit, so that a lazy check does no further work. */
   constructor(issues: Iterable<ValidationIssue>) {
     const listed = [...Iterator.from(issues).take(MAX_ERROR_ITEMS)];
-    super(`Invalid request: ${summarize(listed)}.`, listed);
+    super(summarizeIssues(listed), listed);
   }
 }
 
@@ -111,7 +111,7 @@ export class RateLimitedError extends GatewayError {
   readonly retryAfter: number;
 
   constructor(retryAfter: number) {
-    super(`Too many requests: try again in ${retryAfter} s.`);
+    super(`Too many requests. Try again in ${retryAfter} s.`);
     this.retryAfter = retryAfter;
   }
 }
@@ -130,7 +130,7 @@ export class GoingAwayError extends GatewayError {
   readonly code = 'GOING_AWAY';
 
   constructor() {
-    super('The gateway is stopping: subscribe again.');
+    super('The gateway is shutting down. Subscribe again.');
   }
 }
 
@@ -159,10 +159,12 @@ function cutKey(key: string): string {
   return key.length <= MAX_KEY_CHARACTERS ? key : `${key.slice(0, MAX_KEY_CHARACTERS).toWellFormed()}…`;
 }
 
-function summarize([first, ...others]: readonly ValidationIssue[]): string {
-  if (first === undefined) throw new Error('A validation error needs at least one broken rule.');
+/** Describes the first issue and counts the others. */
+export function summarizeIssues([first, ...others]: readonly ValidationIssue[]): string {
+  if (first === undefined) throw new Error('A validation error requires at least one issue.');
   const { path, callerSteps = 0, message } = first;
   const location = formatLocation(path.slice(0, path.length - callerSteps));
   const description = `${callerSteps === 0 ? location : `a part of ${location}`} ${message}`;
-  return others.length === 0 ? description : `${others.length + 1} errors, the first: ${description}`;
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  return `Invalid request: ${description}${more}.`;
 }

@@ -61,12 +61,9 @@ function describeIssue(issue: z.core.$ZodIssue, sent: unknown): string {
       return sent === undefined ? 'is required' : `must be ${withArticle(issue.expected)}`;
     case 'invalid_value':
       return sent === undefined ? 'is required' : `must be one of ${issue.values.map(String).join(', ')}`;
-    case 'too_small':
-      return `must be at least ${issue.minimum}`;
     case 'too_big':
-      return issue.origin === 'array'
-        ? describeTooManyItems(issue.maximum)
-        : `must be at most ${issue.maximum}`;
+      return issue.origin === 'array' ? describeTooManyItems(issue.maximum) : issue.message;
+    case 'too_small':
     case 'custom':
       return issue.message;
     default:

@@ -10,7 +10,7 @@ import { rootFieldPlugin } from './root-field-plugin.ts';
 import { DateTime, JSONValue, SecretText } from './scalars.ts';
 import { inspectArgument } from './secret-inputs.ts';
 
-/** Makes the schema. Defines no type of the domain; every feature adds its own. */
+/** Builds the schema. Every feature adds its own types. */
 export const builder = new SchemaBuilder<{
   Context: Context;
   DefaultFieldNullability: false;
@@ -35,6 +35,6 @@ builder.addScalarType('DateTime', DateTime);
 builder.addScalarType('JSON', JSONValue);
 builder.addScalarType('Secret', SecretText);
 
-builder.queryType({ description: 'Everything that can be read.' });
-builder.mutationType({ description: 'Everything that can be changed.' });
-builder.subscriptionType({ description: 'Everything that can be watched.' });
+builder.queryType({ description: 'Operations that read data.' });
+builder.mutationType({ description: 'Operations that change data.' });
+builder.subscriptionType({ description: 'Streams of changes, delivered as they happen.' });

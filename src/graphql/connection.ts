@@ -57,12 +57,12 @@ function toPage(
 ): Page & { limit: number } {
   const issues: ValidationIssue[] = [];
   if (first != null && last != null) {
-    issues.push({ path: ['last'], message: 'must not be given together with first', value: last });
+    issues.push({ path: ['last'], message: 'must not be combined with first', value: last });
   }
   const position = (argument: string, cursor: string | null | undefined) => {
     const found = cursor == null ? undefined : parsePosition(cursor);
     if (cursor != null && !(found && isId(found.id))) {
-      issues.push({ path: [argument], message: 'is not a cursor of this list', value: cursor });
+      issues.push({ path: [argument], message: 'must be a cursor of this list', value: cursor });
     }
     return found;
   };
@@ -89,16 +89,18 @@ type PageEnds = {
 
 /** The page information of every connection. */
 export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
-  description: 'Where a page lies in its list.',
+  description: 'The position of a page in its list.',
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether records follow this page.' }),
-    hasPreviousPage: t.exposeBoolean('hasPreviousPage', { description: 'Whether records precede it.' }),
+    hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
+      description: 'Whether records precede this page.',
+    }),
     startCursor: t.exposeString('startCursor', {
-      description: 'Cursor of the first record; null on an empty page.',
+      description: 'Cursor of the first record. `null` on an empty page.',
       nullable: true,
     }),
     endCursor: t.exposeString('endCursor', {
-      description: 'Cursor of the last record; null on an empty page.',
+      description: 'Cursor of the last record. `null` on an empty page.',
       nullable: true,
     }),
   }),
@@ -114,7 +116,7 @@ function cursorAt(nodes: readonly ListedRecord[], index: number): string | undef
 
 /** The field `cursor` of every edge. */
 export const cursorField = {
-  description: 'Where it stands, for `after` and `before`.',
+  description: 'Cursor of the record, for `after` and `before`.',
   ...resolveFrom<Position>()(['id', 'createdAt'], formatPosition),
 };
 
@@ -124,23 +126,23 @@ export function connectionType<Node extends ListedRecord>(
   { node, edge }: { node: OutputRef<Node>; edge: OutputRef<Node> },
 ) {
   return builder.objectRef<Connection<Node>>(`${name}Connection`).implement({
-    description: 'A page of a list, newest first.',
+    description: 'A page of a list, newest records first.',
     fields: (t) => ({
       nodes: t.field({
         type: [node],
-        description: 'The records.',
+        description: 'The records of the page.',
         extensions: readsBelow,
         resolve: ({ nodes }) => nodes,
       }),
       edges: t.field({
         type: [edge],
-        description: 'The records with cursors.',
+        description: 'The records of the page, each with its cursor.',
         extensions: readsBelow,
         resolve: ({ nodes }) => nodes,
       }),
       pageInfo: t.field({
         type: PageInfo,
-        description: 'Where the page lies.',
+        description: 'The position of the page in the list.',
         extensions: reads<Position>('id', 'createdAt'),
         resolve: ({ nodes, hasNextPage, hasPreviousPage }) => ({
           hasNextPage,
@@ -150,15 +152,16 @@ export function connectionType<Node extends ListedRecord>(
         }),
       }),
       totalCount: t.int({
-        description: 'How many records the whole list has; counted only when asked for.',
+        description:
+          'The number of records that match the filters, on all pages. Counted only if it is selected.',
         extensions: reads(),
         resolve: ({ totalCount }, _args, { readScheduler, viewer }) =>
           readScheduler.run(viewer.userId, totalCount),
       }),
       etag: t.string({
         description:
-          'Entity tag of the whole list, without filters. Every change to a record of the list changes it. The REST ' +
-          'API returns it as `ETag`.',
+          "Entity tag of the user's whole list, regardless of filters. It changes whenever a record of the list changes. " +
+          'The REST API returns it as `ETag`.',
         extensions: reads<List<Node>>('etag'),
         resolve: ({ etag }) => etag(),
       }),
@@ -170,14 +173,14 @@ export function connectionType<Node extends ListedRecord>(
 export function pageArguments() {
   return builder.args((t) => ({
     first: t.int({
-      description: `How many from the start, 1 to ${MAX_PAGE_SIZE}; ${DEFAULT_PAGE_SIZE} unless told.`,
+      description: `The number of records to return from the start of the list, 1 to ${MAX_PAGE_SIZE}. Defaults to ${DEFAULT_PAGE_SIZE}.`,
       validate: wholeNumberRule(1, MAX_PAGE_SIZE),
     }),
-    after: t.string({ description: 'Only what follows this cursor.' }),
+    after: t.string({ description: 'Returns only records after this cursor.' }),
     last: t.int({
-      description: `How many from the end, 1 to ${MAX_PAGE_SIZE}.`,
+      description: `The number of records to return from the end of the list, 1 to ${MAX_PAGE_SIZE}. Cannot be combined with \`first\`.`,
       validate: wholeNumberRule(1, MAX_PAGE_SIZE),
     }),
-    before: t.string({ description: 'Only what precedes this cursor.' }),
+    before: t.string({ description: 'Returns only records before this cursor.' }),
   }));
 }

@@ -33,9 +33,9 @@ declare module 'graphql' {
 }
 
 /**
- * Gives every argument and input field its type's rule if it states none, so that no text reaches the database
- * unchecked because somebody forgot, and notes the maximum length that every list has to state. Listed after the zod
- * plugin: the last plugin sees a field first.
+ * Gives every argument and input field without a rule the rule of its type, so that no string reaches the database
+ * unchecked, and records the maximum length that every list must declare. Listed after the zod plugin, because the last
+ * plugin processes a field first.
  */
 class DefaultRulePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(field: PothosInputFieldConfig<Types>): PothosInputFieldConfig<Types> {
@@ -60,11 +60,11 @@ class DefaultRulePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   }
 }
 
-/** @throws {Error} if a list states no maximum */
+/** @throws {Error} if a list declares no maximum length */
 function requireMaxItems(name: string, validate: unknown): number {
   const maxLength = valueAt(validate, ['maxLength']);
   if (typeof maxLength === 'number') return maxLength;
-  throw new Error(`The list "${name}" states no maximum length: give it the rule atMost(…).`);
+  throw new Error(`The list "${name}" declares no maximum length: give it the rule maxItems(…).`);
 }
 
 export const defaultRulePlugin = 'defaultRule';

@@ -14,7 +14,7 @@ import {
 } from '../values/text.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
 
-/* Rules of arguments, for `validate`. A broken rule becomes an error item with the argument's path and this message. */
+/* Rules of arguments, for `validate`. A violation becomes an error item with the argument's path and the rule's message. */
 
 const numberFormat = new Intl.NumberFormat('en');
 
@@ -36,7 +36,10 @@ export function boundedText(description: string, max: number) {
 
 /** The description and the rule of a URL that clients may link: following another scheme could run code. */
 export function linkUrl(description: string) {
-  const { validate, ...field } = boundedText(`${description} An \`http\` or \`https\` URL.`, MAX_LENGTH.url);
+  const { validate, ...field } = boundedText(
+    `${description} Must start with \`http://\` or \`https://\`.`,
+    MAX_LENGTH.url,
+  );
   const schema = validate.schema.refine(isLinkUrl, 'must be an http or https URL');
   return { ...field, validate: { schema } };
 }

@@ -9,10 +9,11 @@ function readTime(value: unknown): Time {
   return time;
 }
 
-/** A time of RFC 3339; answered in UTC with milliseconds and `Z`. */
+/** An RFC 3339 timestamp, returned in UTC with milliseconds and `Z`. */
 export const DateTime = new GraphQLScalarType<Time, string>({
   name: 'DateTime',
-  description: 'A time by RFC 3339. Answers are in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.',
+  description:
+    'An RFC 3339 timestamp. Input can have any offset. Output is in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
   parseValue: readTime,
   serialize(value) {
@@ -24,19 +25,19 @@ export const DateTime = new GraphQLScalarType<Time, string>({
 /** Any JSON, passed through unchanged. */
 export const JSONValue = new GraphQLScalarType<unknown, unknown>({
   name: 'JSON',
-  description: 'Any JSON value, given back equal to what was sent, keys in their order.',
+  description: 'Any JSON value. It is returned equal to what was sent, with its keys in the same order.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
   parseValue: (value) => value,
   serialize: (value) => value,
 });
 
-/** A credential. On its way in it becomes a type that cannot be printed; only serializing reveals it. */
+/** A credential. Input is wrapped in a type that cannot be printed; only serializing reveals it. */
 export const SecretText = new GraphQLScalarType<Secret, string>({
   name: 'Secret',
   description:
-    'A credential or a preview token. It never appears in an error or a log. Only `editorCredential` and `Workspace.previewToken` return one.',
+    'A credential or a preview token: 1 to 16,384 printable ASCII characters without spaces. It is never logged or included in an error. Only `editorCredential` and `Workspace.previewToken` return one.',
   parseValue: parseSecret,
-  // An enum value is no string either.
+  // An enum value is not a string either.
   parseLiteral: (node) => parseSecret(node.kind === Kind.STRING ? node.value : undefined),
   serialize(value) {
     if (value instanceof Secret) return value.reveal();

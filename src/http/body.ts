@@ -63,9 +63,10 @@ function isTooDeep(value: unknown): boolean {
 
 function checkContentType(contentType: string | undefined): void {
   const [type, ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
-  if (type !== 'application/json') throw badBody('needs the header Content-Type: application/json');
+  if (type !== 'application/json') throw badBody('must be sent with Content-Type: application/json');
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
-  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset)) throw badBody('must be in UTF-8');
+  if (charset !== undefined && !/^charset="?utf-?8"?$/.test(charset))
+    throw badBody('must be encoded in UTF-8');
 }
 
 /** Reads an uncompressed body. */
@@ -110,7 +111,7 @@ function describeReason(error: unknown): string {
     case 'entity.too.large':
       return TOO_LARGE;
     case 'encoding.unsupported':
-      return 'has an unknown Content-Encoding';
+      return 'has an unsupported Content-Encoding';
     default:
       return 'cannot be read';
   }

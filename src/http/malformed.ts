@@ -61,8 +61,8 @@ export function checkHost(
   _response: ServerResponse,
   next: () => void,
 ): void {
-  if (host.length > 1) throw malformed('has more than one Host');
-  if (host.length === 0 && httpVersion === '1.1') throw malformed('has no Host');
+  if (host.length > 1) throw malformed('has more than one Host header');
+  if (host.length === 0 && httpVersion === '1.1') throw malformed('has no Host header');
   next();
 }
 

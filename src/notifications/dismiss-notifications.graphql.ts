@@ -8,41 +8,47 @@ import { NotificationUnion } from './notification.graphql.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
 
 const DismissFilterInput = builder.inputType('DismissNotificationsFilter', {
-  description: 'Active notifications that the user can have seen.',
+  description: 'A filter for active notifications that the user has seen.',
   fields: (t) => ({
     kinds: t.field({
       type: [NotificationKindEnum],
-      description: 'Only these kinds; all unless told.',
+      description: 'Filter by kind. Defaults to all kinds.',
       validate: maxItems(100),
     }),
-    projectId: t.id({ description: 'Only of this project.' }),
+    projectId: t.id({ description: 'Filter by project. Defaults to all projects.' }),
     upTo: t.string({
       required: true,
-      description: 'The newest cursor that the user has seen; what changed after it is not dismissed.',
+      description:
+        'The newest cursor from `notificationCounts` or `notificationEvents` that the user has seen. Notifications that changed after it are not dismissed.',
     }),
   }),
 });
 
 const DismissNotificationsInput = builder.inputType('DismissNotificationsInput', {
-  description: 'Which notifications to dismiss.',
+  description: 'The notifications to dismiss: a list of IDs, or a filter.',
   isOneOf: true,
   fields: (t) => ({
     ids: t.idList({
-      description: 'Up to 100 ids; unknown ones and those of others are passed over.',
+      description:
+        "The notifications' IDs, at most 100. Unknown IDs and IDs of other users' notifications are ignored.",
       validate: { ...maxItems(100), items: idRule },
     }),
-    filter: t.field({ type: DismissFilterInput, description: 'Those that the user can have seen.' }),
+    filter: t.field({
+      type: DismissFilterInput,
+      description: 'A filter for active notifications that the user has seen.',
+    }),
   }),
 });
 
 const DismissNotificationsPayload = builder
   .objectRef<{ notifications: Notification[] }>('DismissNotificationsPayload')
   .implement({
-    description: 'The notifications that were dismissed now; those that already were are left out.',
+    description: 'Result of dismissing notifications.',
     fields: (t) => ({
       notifications: t.expose('notifications', {
         type: [NotificationUnion],
-        description: 'As they are now.',
+        description:
+          'The notifications that this call dismissed. Those that were dismissed before are omitted.',
       }),
     }),
   });
@@ -52,8 +58,14 @@ builder.mutationField('dismissNotifications', (t) =>
     access: accountWrite,
     type: DismissNotificationsPayload,
     nullable: true,
-    description: 'Puts many notifications away at once.',
-    args: { input: t.arg({ type: DismissNotificationsInput, required: true, description: 'Which ones.' }) },
+    description: 'Dismisses several notifications at once.',
+    args: {
+      input: t.arg({
+        type: DismissNotificationsInput,
+        required: true,
+        description: 'The notifications to dismiss.',
+      }),
+    },
     resolve: async (_root, { input: { ids, filter } }, context) => {
       const { viewer, now } = context;
       const chosen = filter ? seenBy(filter) : { ids: ids ?? [] };

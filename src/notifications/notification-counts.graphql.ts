@@ -10,29 +10,35 @@ import { type ActiveCounts, countActive } from './read-changes.ts';
 const KindCount = builder
   .objectRef<{ kind: NotificationKind; count: number }>('NotificationKindCount')
   .implement({
-    description: 'Notifications of one kind.',
+    description: 'The number of active notifications of one kind.',
     fields: (t) => ({
-      kind: t.expose('kind', { type: NotificationKindEnum, description: 'The kind.' }),
-      count: t.exposeInt('count', { description: 'How many.' }),
+      kind: t.expose('kind', { type: NotificationKindEnum, description: 'The kind of the notifications.' }),
+      count: t.exposeInt('count', { description: 'The number of active notifications.' }),
     }),
   });
 
 export const Counts = builder.objectRef<ActiveCounts>('NotificationCounts').implement({
-  description: 'How many notifications wait for the user.',
+  description: "Counts of a user's active notifications.",
   fields: (t) => ({
-    total: t.exposeInt('total', { description: 'In all.' }),
-    byKind: t.expose('byKind', { type: [KindCount], description: 'By kind, every kind.' }),
+    total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
+    byKind: t.expose('byKind', {
+      type: [KindCount],
+      description: 'Counts by kind. Every kind is included, even if its count is 0.',
+    }),
   }),
 });
 
 const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('NotificationCountsNow').implement({
-  description: 'How many notifications wait for the user, and where changes go on from there.',
+  description: "Counts of a user's active notifications, with a cursor for receiving later changes.",
   fields: (t) => ({
-    total: t.exposeInt('total', { description: 'In all.' }),
-    byKind: t.expose('byKind', { type: [KindCount], description: 'By kind, every kind.' }),
+    total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
+    byKind: t.expose('byKind', {
+      type: [KindCount],
+      description: 'Counts by kind. Every kind is included, even if its count is 0.',
+    }),
     cursor: t.exposeString('cursor', {
       description:
-        'For `notificationEvents(after:)`. Where it is asked for in a request before the list’s, no change between the two is lost; fields of one request are read at the same time.',
+        'Cursor for the argument `after` of `notificationEvents`. To lose no change, query it in a separate request before the list: the fields of one request are read concurrently.',
     }),
   }),
 });
@@ -42,7 +48,7 @@ builder.queryField('notificationCounts', (t) =>
     access: accountRead,
     type: CountsNow,
     nullable: true,
-    description: "How many of a user's notifications are active.",
+    description: "Returns counts of a user's active notifications.",
     args: { userId: t.arg.id(userArgument) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;

@@ -9,47 +9,47 @@ import {
 } from './notification.enums.ts';
 
 export const NotificationKindEnum = builder.enumType('NotificationKind', {
-  description: 'What a notification is about; it decides the shape of the payload.',
+  description: 'The kind of a notification. It determines the type of the payload.',
   values: toEnumValues(notificationKinds, {
-    plan_requested: "The task asks for a plan's approval.",
-    question_requested: 'The task asks questions.',
+    plan_requested: 'The task asks the user to approve a plan.',
+    question_requested: 'The task asks the user questions.',
     task_failed: 'The task failed.',
-    task_response_ready: 'The task has an answer.',
+    task_response_ready: 'The task produced a response.',
   }),
 });
 
 export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
-  description: 'How a notification stands.',
+  description: 'The status of a notification.',
   values: toEnumValues(notificationStatuses, {
-    active: 'It waits for the user.',
-    resolved: 'The platform no longer waits for it.',
-    dismissed: 'The user has put it away.',
+    active: "The notification needs the user's attention.",
+    resolved: 'The platform resolved the notification. `resolvedBy` gives the reason.',
+    dismissed: 'The user dismissed the notification.',
   }),
 });
 
 const reasons = {
-  answered: 'Somebody answered it.',
-  resumed: 'The task went on without an answer.',
-  task_deleted: 'The task is gone.',
+  answered: 'The notification was answered.',
+  resumed: 'The task resumed without an answer.',
+  task_deleted: 'The task was deleted.',
 };
 
 export const ResolveReasonEnum = builder.enumType('ResolveReason', {
-  description: 'Why the platform no longer waits for an answer.',
+  description: 'The reason why the platform resolves a notification.',
   values: toEnumValues(resolveReasons, reasons),
 });
 
 export const ResolutionEnum = builder.enumType('Resolution', {
-  description: 'Why a notification was resolved.',
+  description: 'The reason why a notification was resolved.',
   values: toEnumValues(resolutions, {
     ...reasons,
-    superseded: 'A later one of the same task and kind took its place.',
+    superseded: 'A later notification of the same task and kind replaced it.',
   }),
 });
 
 export const TaskStatusEnum = builder.enumType('TaskStatus', {
-  description: 'How a task stands after a result.',
+  description: 'The status of a task that failed or produced a response.',
   values: toEnumValues(taskStatuses, {
-    awaiting_input: 'It waits for the user.',
-    errored: 'It stopped with an error.',
+    awaiting_input: 'The task is waiting for input from the user.',
+    errored: 'The task stopped with an error.',
   }),
 });

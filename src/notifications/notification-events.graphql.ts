@@ -10,11 +10,11 @@ import { Counts } from './notification-counts.graphql.ts';
 import { type NotificationEvent, watchNotifications } from './notification-events.ts';
 
 const EventTypeEnum = builder.enumType('NotificationEventType', {
-  description: 'What happened to a notification last.',
+  description: 'The type of a change of a notification.',
   values: {
-    CREATED: { value: 'active', description: 'It came.' },
-    RESOLVED: { value: 'resolved', description: 'The platform no longer waits for it.' },
-    DISMISSED: { value: 'dismissed', description: 'The user has put it away.' },
+    CREATED: { value: 'active', description: 'The notification was published.' },
+    RESOLVED: { value: 'resolved', description: 'The platform resolved the notification.' },
+    DISMISSED: { value: 'dismissed', description: 'The user dismissed the notification.' },
   } as const,
 });
 
@@ -23,25 +23,27 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
   fields: (t) => ({
     type: t.field({
       type: EventTypeEnum,
-      description: 'What happened last; steps before it are left out.',
+      description: 'The type of the latest change. Earlier changes that were not delivered yet are skipped.',
       extensions: reads<Notification>('status'),
       resolve: ({ notification }) => notification.status,
     }),
     notification: t.expose('notification', {
       type: NotificationUnion,
-      description: 'The current state.',
+      description: 'The notification in its current state.',
       extensions: readsBelow,
     }),
     counts: t.field({
       type: Counts,
-      description: 'How many wait for the user now.',
+      description: "The current counts of the user's active notifications.",
       extensions: reads<NotificationEvent>('counts'),
       resolve: ({ counts }) => {
         if (counts === undefined) throw new Error('The counts were not read.');
         return counts;
       },
     }),
-    cursor: t.exposeString('cursor', { description: 'For `after`, to go on behind this event.' }),
+    cursor: t.exposeString('cursor', {
+      description: 'Cursor of the event. Pass it in `after` to resume after this event.',
+    }),
   }),
 });
 
@@ -50,12 +52,12 @@ builder.subscriptionField('notificationEvents', (t) =>
     access: accountRead,
     type: Event,
     description:
-      "Changes of a user's notifications, in order, without gap or duplicate. It ends when the token expires.",
+      "Delivers changes of a user's notifications in order, without gaps or duplicates. The stream ends when the token expires.",
     args: {
       userId: t.arg.id(userArgument),
       after: t.arg.string({
         description:
-          'The cursor of the last event that was seen: all changes since come first. From now unless told.',
+          'Cursor of the last event received. Changes since then are delivered first. If omitted, only new changes are delivered.',
       }),
     },
     subscribe: (_root, { userId, after }, context, info) => {

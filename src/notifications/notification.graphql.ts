@@ -15,57 +15,72 @@ import { requirePayload } from './payload.ts';
 const Task = createRecordRef<Notification, SelectedNotification>('NotificationTask').implement({
   description: 'The task that a notification is about.',
   fields: (t) => ({
-    id: t.exposeID('taskId', { description: "The task's id." }),
-    projectId: t.exposeID('projectId', { description: 'The project it belongs to.' }),
-    name: t.exposeString('taskName', { nullable: true, description: 'Its name.' }),
-    workspaceId: t.exposeString('workspaceId', { nullable: true, description: 'The workspace it runs in.' }),
+    id: t.exposeID('taskId', { description: "The task's ID." }),
+    projectId: t.exposeID('projectId', { description: 'The ID of the project that the task belongs to.' }),
+    name: t.exposeString('taskName', { nullable: true, description: "The task's name. `null` if unknown." }),
+    workspaceId: t.exposeString('workspaceId', {
+      nullable: true,
+      description: 'The ID of the workspace that the task runs in. `null` if unknown.',
+    }),
   }),
 });
 
 const UserNotification = createRecordInterfaceRef<Notification, SelectedNotification>(
   'UserNotification',
 ).implement({
-  description: 'What every kind of notification has.',
+  description: 'The fields that all kinds of notifications share.',
   fields: (t) => ({
     id: t.exposeID('id', {
-      description: "Unique among the user's notifications, not among those of all users.",
+      description: "The notification's ID, unique among the user's notifications but not across users.",
     }),
-    userId: t.exposeID('userId', { description: 'The user who owns the notification.' }),
-    kind: t.expose('kind', { type: NotificationKindEnum, description: 'What it is about.' }),
-    status: t.expose('status', { type: NotificationStatusEnum, description: 'How it stands.' }),
+    userId: t.exposeID('userId', { description: 'The ID of the user who owns the notification.' }),
+    kind: t.expose('kind', { type: NotificationKindEnum, description: "The notification's kind." }),
+    status: t.expose('status', { type: NotificationStatusEnum, description: "The notification's status." }),
     task: t.field({
       type: Task,
-      description: 'The task it is about.',
+      description: 'The task that the notification is about.',
       ...resolveRecord,
     }),
-    title: t.exposeString('title', { description: 'One line for people.' }),
+    title: t.exposeString('title', { description: 'The title, one line of text.' }),
     previewText: t.exposeString('previewText', {
       nullable: true,
-      description: 'The beginning of its text.',
+      description: 'A preview of the text. `null` if there is none.',
     }),
-    prUrl: t.exposeString('prUrl', { nullable: true, description: "The task's pull request." }),
-    projectName: t.exposeString('projectName', { nullable: true, description: "The project's name." }),
+    prUrl: t.exposeString('prUrl', {
+      nullable: true,
+      description: "The URL of the task's pull request. `null` if there is none.",
+    }),
+    projectName: t.exposeString('projectName', {
+      nullable: true,
+      description: "The project's name. `null` if unknown.",
+    }),
     projectRepoUrl: t.exposeString('projectRepoUrl', {
       nullable: true,
-      description: "The project's repository.",
+      description: "The URL of the project's repository. `null` if unknown.",
     }),
     resolvedBy: t.expose('resolvedBy', {
       type: ResolutionEnum,
       nullable: true,
-      description: 'Why it was resolved; null while it never was.',
+      description: 'The reason why the notification was resolved. `null` if it was never resolved.',
     }),
-    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When it happened in the task.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it reached the gateway.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
+    occurredAt: t.expose('occurredAt', {
+      type: 'DateTime',
+      description: 'Timestamp of the event in the task.',
+    }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'Timestamp of publication. Lists are sorted by it.',
+    }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'Timestamp of the last change.' }),
     resolvedAt: t.expose('resolvedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it was resolved.',
+      description: 'Timestamp of the resolution. `null` if the notification was never resolved.',
     }),
     dismissedAt: t.expose('dismissedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it was dismissed.',
+      description: 'Timestamp of the dismissal. `null` if the notification was not dismissed.',
     }),
   }),
 });
@@ -77,12 +92,12 @@ function resolvePayload<Kind extends NotificationKind>(kind: Kind) {
 const PlanRequestedNotification = createRecordRef<Notification, SelectedNotification>(
   'PlanRequestedNotification',
 ).implement({
-  description: "The task asks for a plan's approval.",
+  description: 'The notification of a task that asks the user to approve a plan.',
   interfaces: [UserNotification],
   fields: (t) => ({
     payload: t.field({
       type: PlanRequested,
-      description: 'The plan.',
+      description: 'The plan to approve.',
       ...resolvePayload('plan_requested'),
     }),
   }),
@@ -91,12 +106,12 @@ const PlanRequestedNotification = createRecordRef<Notification, SelectedNotifica
 const QuestionRequestedNotification = createRecordRef<Notification, SelectedNotification>(
   'QuestionRequestedNotification',
 ).implement({
-  description: 'The task asks questions.',
+  description: 'The notification of a task that asks the user questions.',
   interfaces: [UserNotification],
   fields: (t) => ({
     payload: t.field({
       type: QuestionRequested,
-      description: 'The questions.',
+      description: 'The questions to answer.',
       ...resolvePayload('question_requested'),
     }),
   }),
@@ -105,12 +120,12 @@ const QuestionRequestedNotification = createRecordRef<Notification, SelectedNoti
 const TaskFailedNotification = createRecordRef<Notification, SelectedNotification>(
   'TaskFailedNotification',
 ).implement({
-  description: 'The task failed.',
+  description: 'The notification of a task that failed.',
   interfaces: [UserNotification],
   fields: (t) => ({
     payload: t.field({
       type: TaskResult,
-      description: 'How it failed.',
+      description: 'The failure of the task.',
       ...resolvePayload('task_failed'),
     }),
   }),
@@ -119,12 +134,12 @@ const TaskFailedNotification = createRecordRef<Notification, SelectedNotificatio
 const TaskResponseReadyNotification = createRecordRef<Notification, SelectedNotification>(
   'TaskResponseReadyNotification',
 ).implement({
-  description: 'The task has an answer.',
+  description: 'The notification of a task that produced a response.',
   interfaces: [UserNotification],
   fields: (t) => ({
     payload: t.field({
       type: TaskResult,
-      description: 'The answer.',
+      description: 'The response of the task.',
       ...resolvePayload('task_response_ready'),
     }),
   }),
@@ -139,7 +154,7 @@ const typeNames = {
 
 /** A notification of any kind. */
 export const NotificationUnion = builder.unionType('Notification', {
-  description: 'A notification; its kind decides the type.',
+  description: 'A notification. Its kind determines its type.',
   types: [
     PlanRequestedNotification,
     QuestionRequestedNotification,

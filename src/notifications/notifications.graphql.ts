@@ -19,7 +19,7 @@ import {
 } from './notifications.ts';
 
 const NotificationEdge = createRecordRef<Notification, SelectedNotification>('NotificationEdge').implement({
-  description: 'A notification in a list.',
+  description: 'A notification in a list, with its cursor.',
   fields: (t) => ({
     node: t.field({
       type: NotificationUnion,
@@ -40,24 +40,30 @@ builder.queryFields((t) => ({
     access: accountRead,
     type: NotificationConnection,
     nullable: true,
-    description: "A user's notifications, newest first.",
+    description: "Returns a user's notifications, newest first.",
     args: {
       ...pageArguments(),
       userId: t.arg.id(userArgument),
       status: t.arg({
         type: [NotificationStatusEnum],
-        description: 'Only these statuses.',
+        description: 'Filter by status. Defaults to all statuses.',
         validate: maxItems(100),
       }),
       kind: t.arg({
         type: [NotificationKindEnum],
-        description: 'Only these kinds.',
+        description: 'Filter by kind. Defaults to all kinds.',
         validate: maxItems(100),
       }),
-      projectId: t.arg.id({ description: 'Only of this project.' }),
-      taskId: t.arg.id({ description: 'Only of this task.' }),
-      createdFrom: t.arg({ type: 'DateTime', description: 'Only created at this time or later.' }),
-      createdBefore: t.arg({ type: 'DateTime', description: 'Only created before this time.' }),
+      projectId: t.arg.id({ description: 'Filter by project. Defaults to all projects.' }),
+      taskId: t.arg.id({ description: 'Filter by task. Defaults to all tasks.' }),
+      createdFrom: t.arg({
+        type: 'DateTime',
+        description: 'Returns only notifications created at this timestamp or later.',
+      }),
+      createdBefore: t.arg({
+        type: 'DateTime',
+        description: 'Returns only notifications created before this timestamp.',
+      }),
     },
     resolve: (_root, { userId, first, after, last, before, ...filter }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
@@ -75,7 +81,7 @@ builder.queryFields((t) => ({
     access: accountRead,
     type: NotificationUnion,
     nullable: true,
-    description: 'One notification of a user.',
+    description: 'Returns a notification of a user.',
     args: {
       id: t.arg.id({ required: true, description: "The notification's ID." }),
       userId: t.arg.id(userArgument),
@@ -85,16 +91,19 @@ builder.queryFields((t) => ({
 }));
 
 const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
-  description: 'Which notification to dismiss.',
-  fields: (t) => ({ id: t.id({ required: true, description: 'Its id.' }) }),
+  description: 'The notification to dismiss.',
+  fields: (t) => ({ id: t.id({ required: true, description: "The notification's ID." }) }),
 });
 
 const DismissNotificationPayload = builder
   .objectRef<{ notification: Notification }>('DismissNotificationPayload')
   .implement({
-    description: 'The dismissed notification.',
+    description: 'Result of dismissing a notification.',
     fields: (t) => ({
-      notification: t.expose('notification', { type: NotificationUnion, description: 'As it is now.' }),
+      notification: t.expose('notification', {
+        type: NotificationUnion,
+        description: 'The dismissed notification.',
+      }),
     }),
   });
 
@@ -103,8 +112,14 @@ builder.mutationFields((t) => ({
     access: accountWrite,
     type: DismissNotificationPayload,
     nullable: true,
-    description: 'Puts a notification away, whatever its status; once more changes nothing.',
-    args: { input: t.arg({ type: DismissNotificationInput, required: true, description: 'Which one.' }) },
+    description: 'Dismisses a notification, whatever its status. Dismissing it again changes nothing.',
+    args: {
+      input: t.arg({
+        type: DismissNotificationInput,
+        required: true,
+        description: 'The notification to dismiss.',
+      }),
+    },
     resolve: async (_root, { input }, context) => ({
       notification: await dismissNotification(context, context.viewer.userId, input.id, context.now),
     }),

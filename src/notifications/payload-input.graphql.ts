@@ -8,7 +8,7 @@ import type { NotificationContent, TaskResultPayload } from './payload.ts';
 
 const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });
 
-/** Far more than any agent asks at once. A list without a limit would be read to its end before its errors are cut. */
+/** More than any agent asks at once. Without a limit, a list would be validated to its end before its errors are cut. */
 const MAX_QUESTIONS = 50;
 const MAX_OPTIONS = 50;
 
@@ -35,61 +35,71 @@ const QuestionInput = z.looseObject({
 });
 
 const PlanRequestedInput = builder.inputType('PlanRequestedInput', {
-  description: "A plan's approval is asked for.",
+  description: 'A plan that the user is asked to approve.',
   fields: (t) => ({
-    toolId: t.id({ required: true, description: 'The call of the tool that asks.' }),
+    toolId: t.id({ required: true, description: 'The ID of the tool call that asks the user.' }),
     input: t.field({
       type: 'JSON',
       required: true,
       description:
-        'An object with `summary` and `plan`, texts both; further properties are kept. Limited by the size of a request, 1 MiB.',
+        "The tool call's input: an object with the strings `summary` and `plan`. Additional properties are kept. The only size limit is that of the request, 1 MiB.",
       validate: jsonRuleFor(PlanInput),
     }),
   }),
 });
 
 const QuestionRequestedInput = builder.inputType('QuestionRequestedInput', {
-  description: 'Questions are asked.',
+  description: 'Questions that the user is asked to answer.',
   fields: (t) => ({
-    toolId: t.id({ required: true, description: 'The call of the tool that asks.' }),
+    toolId: t.id({ required: true, description: 'The ID of the tool call that asks the user.' }),
     input: t.field({
       type: 'JSON',
       required: true,
-      description: `An object with \`questions\`, a list of at most ${MAX_QUESTIONS} \`AskUserQuestion\` with at most ${MAX_OPTIONS} options each. Further properties are kept. Limited by the size of a request, 1 MiB.`,
+      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} questions with at most ${MAX_OPTIONS} options each. A question has the fields of \`AskUserQuestion\`, with \`id\` for \`questionId\`. Additional properties are kept. The only size limit is that of the request, 1 MiB.`,
       validate: jsonRuleFor(QuestionInput),
     }),
   }),
 });
 
 const TaskResultInput = builder.inputType('TaskResultInput', {
-  description: 'A task failed or has an answer.',
+  description: 'The result of a task that failed or produced a response.',
   fields: (t) => ({
-    taskStatus: t.field({ type: TaskStatusEnum, required: true, description: 'How the task stands.' }),
-    message: t.string(boundedText('The answer or the error.', MAX_LENGTH.message)),
-    messageLabel: t.string(boundedText('Who or what speaks.', MAX_LENGTH.name)),
+    taskStatus: t.field({ type: TaskStatusEnum, required: true, description: 'The status of the task.' }),
+    message: t.string(boundedText('The response or the error message.', MAX_LENGTH.message)),
+    messageLabel: t.string(boundedText('A label for the message.', MAX_LENGTH.name)),
     messageTimestamp: t.string(
-      boundedText('The time of the message, in a form of the task.', MAX_LENGTH.name),
+      boundedText("Timestamp of the message, in the task's own format.", MAX_LENGTH.name),
     ),
   }),
 });
 
 export const NotificationPayloadInput = builder.inputType('NotificationPayloadInput', {
-  description: 'What a notification tells; which one is given decides its kind.',
+  description:
+    'The payload of a notification. The field that is set determines the kind of the notification.',
   isOneOf: true,
   fields: (t) => ({
-    planRequested: t.field({ type: PlanRequestedInput, description: 'Makes it `PLAN_REQUESTED`.' }),
+    planRequested: t.field({
+      type: PlanRequestedInput,
+      description: 'The payload of a `PLAN_REQUESTED` notification.',
+    }),
     questionRequested: t.field({
       type: QuestionRequestedInput,
-      description: 'Makes it `QUESTION_REQUESTED`.',
+      description: 'The payload of a `QUESTION_REQUESTED` notification.',
     }),
-    taskFailed: t.field({ type: TaskResultInput, description: 'Makes it `TASK_FAILED`.' }),
-    taskResponseReady: t.field({ type: TaskResultInput, description: 'Makes it `TASK_RESPONSE_READY`.' }),
+    taskFailed: t.field({
+      type: TaskResultInput,
+      description: 'The payload of a `TASK_FAILED` notification.',
+    }),
+    taskResponseReady: t.field({
+      type: TaskResultInput,
+      description: 'The payload of a `TASK_RESPONSE_READY` notification.',
+    }),
   }),
 });
 
 /**
- * The kind and the payload that an input stands for.
- * @throws {ValidationError} where a variable left every member null, which GraphQL's own check lets pass
+ * Converts an input to a kind and a payload.
+ * @throws {ValidationError} if a variable left every field null, which GraphQL's own check accepts
  */
 export function toContent(
   given: typeof NotificationPayloadInput.$inferInput,
@@ -105,7 +115,7 @@ export function toContent(
   if (taskFailed) return { kind: 'task_failed', payload: toResult(taskFailed) };
   if (taskResponseReady) return { kind: 'task_response_ready', payload: toResult(taskResponseReady) };
   throw new ValidationError([
-    { path, message: 'must have exactly one member that is not null', value: given },
+    { path, message: 'must have exactly one field, which must not be null', value: given },
   ]);
 }
 

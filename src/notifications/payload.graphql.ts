@@ -9,37 +9,49 @@ import type {
 } from './payload.ts';
 
 export const PlanRequested = builder.objectRef<PlanRequestedPayload>('PlanRequestedPayload').implement({
-  description: "A plan's approval is asked for.",
+  description: 'A plan that the user is asked to approve.',
   fields: (t) => ({
-    toolId: t.exposeID('toolId', { description: 'The call of the tool that asks.' }),
-    summary: t.string({ description: 'The plan in short.', resolve: ({ input }) => input.summary }),
-    plan: t.string({ description: 'The whole plan.', resolve: ({ input }) => input.plan }),
-    input: t.expose('input', { type: 'JSON', description: 'What the tool was called with, whole.' }),
+    toolId: t.exposeID('toolId', { description: 'The ID of the tool call that asks the user.' }),
+    summary: t.string({
+      description: 'A summary of the plan, from `input`.',
+      resolve: ({ input }) => input.summary,
+    }),
+    plan: t.string({ description: 'The full plan, from `input`.', resolve: ({ input }) => input.plan }),
+    input: t.expose('input', { type: 'JSON', description: "The tool call's complete input." }),
   }),
 });
 
 const Option = builder.objectRef<AskUserQuestionOption>('AskUserQuestionOption').implement({
-  description: 'One answer to choose.',
+  description: 'An answer that the user can choose.',
   fields: (t) => ({
-    label: t.exposeString('label', { description: 'The answer.' }),
-    description: t.exposeString('description', { nullable: true, description: 'What it means.' }),
-    preview: t.exposeString('preview', { nullable: true, description: 'What it would look like.' }),
+    label: t.exposeString('label', { description: 'The text of the answer.' }),
+    description: t.exposeString('description', {
+      nullable: true,
+      description: 'An explanation of the answer. `null` if there is none.',
+    }),
+    preview: t.exposeString('preview', {
+      nullable: true,
+      description: 'A preview of the outcome of the answer. `null` if there is none.',
+    }),
   }),
 });
 
 const Question = builder.objectRef<AskUserQuestion>('AskUserQuestion').implement({
-  description: 'A question to the user.',
+  description: 'A question for the user.',
   fields: (t) => ({
-    question: t.exposeString('question', { description: 'The question.' }),
-    options: t.expose('options', { type: [Option], description: 'Answers to choose from.' }),
-    header: t.exposeString('header', { nullable: true, description: 'A short title.' }),
+    question: t.exposeString('question', { description: 'The text of the question.' }),
+    options: t.expose('options', { type: [Option], description: 'The answers to choose from.' }),
+    header: t.exposeString('header', {
+      nullable: true,
+      description: 'A short heading. `null` if there is none.',
+    }),
     questionId: t.exposeString('id', {
       nullable: true,
-      description: "The question's own ID, `id` in `input`. Nothing makes it unique.",
+      description: "The question's ID, `id` in `input`, which need not be unique. `null` if there is none.",
     }),
     multiSelect: t.exposeBoolean('multiSelect', {
       nullable: true,
-      description: 'Whether several answers may be chosen.',
+      description: 'Whether the user can choose several answers. `null` if unspecified.',
     }),
   }),
 });
@@ -47,27 +59,33 @@ const Question = builder.objectRef<AskUserQuestion>('AskUserQuestion').implement
 export const QuestionRequested = builder
   .objectRef<QuestionRequestedPayload>('QuestionRequestedPayload')
   .implement({
-    description: 'Questions are asked.',
+    description: 'Questions that the user is asked to answer.',
     fields: (t) => ({
-      toolId: t.exposeID('toolId', { description: 'The call of the tool that asks.' }),
+      toolId: t.exposeID('toolId', { description: 'The ID of the tool call that asks the user.' }),
       questions: t.field({
         type: [Question],
-        description: 'The questions.',
+        description: 'The questions, from `input`.',
         resolve: ({ input }) => input.questions,
       }),
-      input: t.expose('input', { type: 'JSON', description: 'What the tool was called with, whole.' }),
+      input: t.expose('input', { type: 'JSON', description: "The tool call's complete input." }),
     }),
   });
 
 export const TaskResult = builder.objectRef<TaskResultPayload>('TaskResultPayload').implement({
-  description: 'A task failed or has an answer.',
+  description: 'The result of a task that failed or produced a response.',
   fields: (t) => ({
-    taskStatus: t.expose('taskStatus', { type: TaskStatusEnum, description: 'How the task stands.' }),
-    message: t.exposeString('message', { nullable: true, description: 'The answer or the error.' }),
-    messageLabel: t.exposeString('messageLabel', { nullable: true, description: 'Who or what speaks.' }),
+    taskStatus: t.expose('taskStatus', { type: TaskStatusEnum, description: 'The status of the task.' }),
+    message: t.exposeString('message', {
+      nullable: true,
+      description: 'The response or the error message. `null` if there is none.',
+    }),
+    messageLabel: t.exposeString('messageLabel', {
+      nullable: true,
+      description: 'A label for the message. `null` if there is none.',
+    }),
     messageTimestamp: t.exposeString('messageTimestamp', {
       nullable: true,
-      description: 'When it was said, as the task tells it.',
+      description: "Timestamp of the message, in the task's own format. `null` if there is none.",
     }),
   }),
 });

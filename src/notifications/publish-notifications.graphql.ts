@@ -12,63 +12,78 @@ import { type Publication, publishNotifications } from './publish-notifications.
 const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
   description: 'The task that a notification is about.',
   fields: (t) => ({
-    id: t.id({ required: true, description: "The task's id." }),
-    projectId: t.id({ required: true, description: 'The project it belongs to.' }),
-    name: t.string(boundedText('The name of the task.', MAX_LENGTH.name)),
+    id: t.id({ required: true, description: "The task's ID." }),
+    projectId: t.id({ required: true, description: 'The ID of the project that the task belongs to.' }),
+    name: t.string(boundedText("The task's name.", MAX_LENGTH.name)),
     workspaceId: t.string(boundedText('The ID of the workspace that the task runs in.', MAX_LENGTH.name)),
   }),
 });
 
 const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
-  description: 'A notification for a user.',
+  description: 'A notification to publish.',
   fields: (t) => ({
-    userId: t.id({ required: true, description: 'Whose inbox it goes to.' }),
-    id: t.id({ description: 'Its id; given by the caller it makes a retry safe. Made up unless told.' }),
-    task: t.field({ type: NotificationTaskInput, required: true, description: 'The task it is about.' }),
-    title: t.string({ required: true, ...boundedText('One line for people.', MAX_LENGTH.title) }),
-    payload: t.field({ type: NotificationPayloadInput, required: true, description: 'What it tells.' }),
+    userId: t.id({ required: true, description: 'The ID of the user who receives the notification.' }),
+    id: t.id({
+      description: "The notification's ID, which makes retries safe. Defaults to a generated UUID.",
+    }),
+    task: t.field({
+      type: NotificationTaskInput,
+      required: true,
+      description: 'The task that the notification is about.',
+    }),
+    title: t.string({ required: true, ...boundedText('The title, one line of text.', MAX_LENGTH.title) }),
+    payload: t.field({
+      type: NotificationPayloadInput,
+      required: true,
+      description: 'The payload, which determines the kind.',
+    }),
     occurredAt: t.field({
       type: 'DateTime',
       description:
-        'When it happened; at most five minutes in the future. Defaults to the later of now and the newest of the task and kind. One from before the newest is stored as resolved.',
+        'Timestamp of the event in the task. At most five minutes in the future. Defaults to the current time, or to the `occurredAt` of the newest notification of the same task and kind if that is later. A notification that occurred before the newest one is stored as resolved.',
       validate: notAheadRule,
     }),
-    previewText: t.string(boundedText('The beginning of its text.', MAX_LENGTH.preview)),
-    prUrl: t.string(linkUrl("The task's pull request.")),
+    previewText: t.string(boundedText('A preview of the text.', MAX_LENGTH.preview)),
+    prUrl: t.string(linkUrl("The URL of the task's pull request.")),
     projectName: t.string(boundedText("The project's name.", MAX_LENGTH.name)),
-    projectRepoUrl: t.string(linkUrl("The project's repository.")),
+    projectRepoUrl: t.string(linkUrl("The URL of the project's repository.")),
   }),
 });
 
 const ChannelEnum = builder.enumType('NotificationChannel', {
-  description: 'A way to reach a user.',
+  description: 'A channel that delivers notifications to a user.',
   values: {
-    EMAIL: { value: 'emailEnabled', description: 'Electronic mail.' },
-    PUSH: { value: 'pushEnabled', description: 'Push message to a device.' },
+    EMAIL: { value: 'emailEnabled', description: 'Email.' },
+    PUSH: { value: 'pushEnabled', description: 'Push message.' },
     CHAT_DM: { value: 'chatDmEnabled', description: 'Direct message in the chat.' },
   } as const,
 });
 
 const PublishNotificationPayload = builder.objectRef<Publication>('PublishNotificationPayload').implement({
-  description: 'What became of a published notification.',
+  description: 'Result of publishing a notification.',
   fields: (t) => ({
-    notification: t.expose('notification', { type: NotificationUnion, description: 'As it is stored.' }),
-    created: t.exposeBoolean('created', { description: 'False where the same one had come before.' }),
+    notification: t.expose('notification', {
+      type: NotificationUnion,
+      description: 'The stored notification.',
+    }),
+    created: t.exposeBoolean('created', {
+      description: '`false` if the same notification was published before.',
+    }),
     channels: t.field({
       type: [ChannelEnum],
-      description: "The channels that the user's preferences leave on for its kind.",
+      description: "The channels that the user's preferences enable for this kind.",
       resolve: (publication) => channels.filter((channel) => publication.channels[channel]),
     }),
   }),
 });
 
 const PublishNotificationsInput = builder.inputType('PublishNotificationsInput', {
-  description: 'Notifications for users.',
+  description: 'The notifications to publish.',
   fields: (t) => ({
     notifications: t.field({
       type: [PublishNotificationInput],
       required: true,
-      description: 'Up to 100, of any users.',
+      description: 'The notifications, at most 100. They can be for different users.',
       validate: maxItems(100),
     }),
   }),
@@ -77,11 +92,11 @@ const PublishNotificationsInput = builder.inputType('PublishNotificationsInput',
 const PublishNotificationsPayload = builder
   .objectRef<{ results: Publication[] }>('PublishNotificationsPayload')
   .implement({
-    description: 'Published notifications.',
+    description: 'Result of publishing notifications.',
     fields: (t) => ({
       results: t.expose('results', {
         type: [PublishNotificationPayload],
-        description: 'One result for each notification, in their order.',
+        description: 'One result for each notification, in the order of the input.',
       }),
     }),
   });
@@ -99,9 +114,13 @@ builder.mutationFields((t) => ({
     type: PublishNotificationPayload,
     nullable: true,
     description:
-      'Puts a notification into an inbox. The same id with the same content is a retry; with other content it is a `CONFLICT`. An active one of the same task and kind is resolved by it, unless that occurred later: then the new one is stored as resolved.',
+      "Publishes a notification to a user's inbox. If the `id` exists already, the stored notification is returned if its content is the same; otherwise the call fails with `CONFLICT`. At most one notification per task and kind is active, the latest by `occurredAt`. A notification that it replaces is resolved as `SUPERSEDED`.",
     args: {
-      input: t.arg({ type: PublishNotificationInput, required: true, description: 'The notification.' }),
+      input: t.arg({
+        type: PublishNotificationInput,
+        required: true,
+        description: 'The notification to publish.',
+      }),
     },
     resolve: async (_root, { input }, context) => {
       const request = { userId: input.userId, draft: toDraft(input, ['input']), path: ['input'] };
@@ -114,9 +133,13 @@ builder.mutationFields((t) => ({
     type: PublishNotificationsPayload,
     nullable: true,
     description:
-      'Publishes notifications in order, as `publishNotification` does, all or none: one conflict fails all. Each counts as one point against the rate limit.',
+      'Publishes notifications in order, as `publishNotification` does. One conflict rejects all of them. Each notification costs one point of the rate limit.',
     args: {
-      input: t.arg({ type: PublishNotificationsInput, required: true, description: 'The notifications.' }),
+      input: t.arg({
+        type: PublishNotificationsInput,
+        required: true,
+        description: 'The notifications to publish.',
+      }),
     },
     resolve: async (_root, { input }, context) => {
       const requests = input.notifications.map((given, index) => {

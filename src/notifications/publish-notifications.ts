@@ -77,5 +77,5 @@ function isTaken(error: Error): boolean {
 function idTaken(request: PublishRequest | undefined, id: string): ConflictError {
   const message = 'is taken by a notification with other content';
   const issue = { path: [...(request?.path ?? []), 'id'], message, value: id };
-  return new ConflictError('The id is taken by a notification with other content.', [issue]);
+  return new ConflictError('A notification with this ID and other content already exists.', [issue]);
 }

@@ -7,20 +7,24 @@ import { NotificationKindEnum, ResolveReasonEnum } from './notification-enums.gr
 import { resolveNotifications } from './resolve-notifications.ts';
 
 const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput', {
-  description: 'Which notifications to resolve.',
+  description: 'The notifications to resolve.',
   fields: (t) => ({
-    userId: t.id({ required: true, description: 'Whose inbox.' }),
-    taskId: t.id({ required: true, description: 'The task they are about.' }),
+    userId: t.id({ required: true, description: "The user's ID." }),
+    taskId: t.id({ required: true, description: 'The ID of the task that the notifications are about.' }),
     kinds: t.field({
       type: [NotificationKindEnum],
-      description: 'Only these kinds; all unless told.',
+      description: 'Filter by kind. Defaults to all kinds.',
       validate: maxItems(100),
     }),
-    reason: t.field({ type: ResolveReasonEnum, required: true, description: 'Why.' }),
+    reason: t.field({
+      type: ResolveReasonEnum,
+      required: true,
+      description: 'The reason why the notifications are resolved.',
+    }),
     before: t.field({
       type: 'DateTime',
       description:
-        'Resolves only notifications that occurred up to then, and those that arrive later; at most five minutes in the future. Defaults to all active ones.',
+        'Resolves notifications that occurred up to this timestamp, including those that are published later. At most five minutes in the future. If omitted, all notifications that are active now are resolved.',
       validate: notAheadRule,
     }),
   }),
@@ -29,11 +33,11 @@ const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput',
 const ResolveNotificationsPayload = builder
   .objectRef<{ notifications: Notification[] }>('ResolveNotificationsPayload')
   .implement({
-    description: 'The notifications that were active and are resolved now, oldest first.',
+    description: 'Result of resolving notifications.',
     fields: (t) => ({
       notifications: t.expose('notifications', {
         type: [NotificationUnion],
-        description: 'As they are now.',
+        description: 'The notifications that this call resolved, oldest first.',
       }),
     }),
   });
@@ -43,8 +47,14 @@ builder.mutationField('resolveNotifications', (t) =>
     access: platform('platform:write'),
     type: ResolveNotificationsPayload,
     nullable: true,
-    description: "Resolves a task's active notifications; others stay as they are.",
-    args: { input: t.arg({ type: ResolveNotificationsInput, required: true, description: 'Which ones.' }) },
+    description: "Resolves a task's active notifications. Dismissed notifications stay dismissed.",
+    args: {
+      input: t.arg({
+        type: ResolveNotificationsInput,
+        required: true,
+        description: 'The notifications to resolve.',
+      }),
+    },
     resolve: async (_root, { input }, context) => {
       const { userId, reason, ...filter } = input;
       return { notifications: await resolveNotifications(context, userId, filter, reason, context.now) };

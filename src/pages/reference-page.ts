@@ -1,14 +1,14 @@
-import { type PageFiles, renderHtml } from './page.ts';
+import { linkStyle, type PageFiles, renderHtml } from './page.ts';
 
 /** Renders the HTML of the REST reference. */
 export function renderPage({ script, style, icon, boot }: PageFiles): string {
   return renderHtml({
     title: 'REST reference',
     icon,
-    style,
+    style: linkStyle(style),
     scripts: [script, boot],
     body: `  <body>
-    <noscript>The reference needs JavaScript. The document itself is <a href="openapi.json">openapi.json</a>.</noscript>
+    <noscript>This page requires JavaScript. The OpenAPI document is at <a href="openapi.json">openapi.json</a>.</noscript>
     <div id="root"></div>
   </body>`,
   });
@@ -22,7 +22,7 @@ const address = new URL('openapi.json', document.baseURI);
   const spec = await (await fetch(address)).json();
   // The content security policy allows requests to the page's own origin only, which may differ from PUBLIC_URL.
   spec.servers = [{ url: new URL('.', address).href.replace(/\\/$/, '') }];
-  spec.info.description += '\\n\\nThis page as a document: [openapi.json](' + address.href + ')';
+  spec.info.description += '\\n\\nThe OpenAPI document: [openapi.json](' + address.href + ')';
   SwaggerUIBundle({
     spec,
     dom_id: '#root',

@@ -15,12 +15,12 @@ export function formatChangeCursor({ epoch, revision }: ChangeCursor): string {
 
 /**
  * Parses the cursor of an argument at a path.
- * @throws {ValidationError} if it is not a cursor of changes
+ * @throws {ValidationError} if it is not an event cursor
  */
 export function parseChangeCursor(cursor: string, path: readonly string[]): ChangeCursor {
   const content = decodeCursor(Content, cursor);
   if (content === undefined) {
-    throw new ValidationError([{ path, message: 'is not a cursor of changes', value: cursor }]);
+    throw new ValidationError([{ path, message: 'must be an event cursor', value: cursor }]);
   }
   const [epoch, revision] = content;
   return { epoch, revision };

@@ -16,59 +16,63 @@ import {
 const NotificationCount = builder
   .objectRef<{ kind: NotificationKind; status: NotificationStatus; count: number }>('NotificationCount')
   .implement({
-    description: 'Notifications of one kind and status.',
+    description: 'The number of notifications of one kind and status.',
     fields: (t) => ({
-      kind: t.expose('kind', { type: NotificationKindEnum, description: 'The kind.' }),
-      status: t.expose('status', { type: NotificationStatusEnum, description: 'The status.' }),
-      count: t.exposeInt('count', { description: 'How many.' }),
+      kind: t.expose('kind', { type: NotificationKindEnum, description: 'The kind of the notifications.' }),
+      status: t.expose('status', {
+        type: NotificationStatusEnum,
+        description: 'The status of the notifications.',
+      }),
+      count: t.exposeInt('count', { description: 'The number of notifications.' }),
     }),
   });
 
 const WorkspaceCount = builder
   .objectRef<{ status: WorkspaceStatus; count: number }>('WorkspaceCount')
   .implement({
-    description: 'Workspaces of one status.',
+    description: 'The number of workspaces with one status.',
     fields: (t) => ({
-      status: t.expose('status', { type: WorkspaceStatusEnum, description: 'The status.' }),
-      count: t.exposeInt('count', { description: 'How many.' }),
+      status: t.expose('status', { type: WorkspaceStatusEnum, description: 'The status of the workspaces.' }),
+      count: t.exposeInt('count', { description: 'The number of workspaces.' }),
     }),
   });
 
 const CredentialStateEnum = builder.enumType('EditorCredentialState', {
-  description: 'How a stored credential stands.',
+  description: 'The state of a stored token pair.',
   values: toEnumValues(credentialStates, {
-    connected: 'In use.',
-    needs_reauth: 'Reported as failed.',
-    unreadable: 'Its key is not configured.',
+    connected: 'No failure was reported.',
+    needs_reauth: 'The platform reported a failure, and the user must connect the editor again.',
+    unreadable: 'The key that encrypted the token pair is not configured.',
   }),
 });
 
 const CredentialCount = builder
   .objectRef<{ state: CredentialState; count: number }>('EditorCredentialCount')
   .implement({
-    description: 'Credentials of one state.',
+    description: 'The number of stored token pairs in one state.',
     fields: (t) => ({
-      state: t.expose('state', { type: CredentialStateEnum, description: 'The state.' }),
-      count: t.exposeInt('count', { description: 'How many.' }),
+      state: t.expose('state', { type: CredentialStateEnum, description: 'The state of the token pairs.' }),
+      count: t.exposeInt('count', { description: 'The number of token pairs.' }),
     }),
   });
 
 const Statistics = builder.objectRef<object>('Statistics').implement({
-  description: 'Counts over all users. Each is counted only when asked for.',
+  description: 'Counts of the records of all users. Each is computed only if it is selected.',
   fields: (t) => ({
     notifications: t.field({
       type: [NotificationCount],
-      description: 'By kind and status; pairs without any are left out.',
+      description:
+        'The number of notifications by kind and status. Combinations without notifications are omitted.',
       resolve: (_statistics, _args, { em }) => countNotificationsByKindAndStatus(em),
     }),
     workspaces: t.field({
       type: [WorkspaceCount],
-      description: 'By status; statuses without any are left out.',
+      description: 'The number of workspaces by status. Statuses without workspaces are omitted.',
       resolve: (_statistics, _args, { em }) => countWorkspacesByStatus(em),
     }),
     editorCredentials: t.field({
       type: [CredentialCount],
-      description: 'By state.',
+      description: 'The number of stored token pairs in each state.',
       resolve: (_statistics, _args, { em, cipher }) => countCredentialsByState(em, cipher),
     }),
   }),
@@ -79,7 +83,7 @@ builder.queryField('statistics', (t) =>
     access: platform('platform:read'),
     type: Statistics,
     nullable: true,
-    description: 'Counts over all users.',
+    description: 'Returns counts of the records of all users.',
     resolve: () => ({}),
   }),
 );

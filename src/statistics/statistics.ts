@@ -3,11 +3,11 @@ import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
 import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
 
-/** How the stored credentials of all users stand. */
+/** The states of a stored credential. */
 export const credentialStates = ['connected', 'needs_reauth', 'unreadable'] as const;
 export type CredentialState = (typeof credentialStates)[number];
 
-/** Notifications of all users by kind and status; pairs without any are left out. */
+/** Counts notifications of all users by kind and status. Combinations without any are omitted. */
 export async function countNotificationsByKindAndStatus(
   em: EntityManager,
 ): Promise<{ kind: NotificationKind; status: NotificationStatus; count: number }[]> {
@@ -20,7 +20,7 @@ export async function countNotificationsByKindAndStatus(
     .execute();
 }
 
-/** Workspaces of all users by status; statuses without any are left out. */
+/** Counts workspaces of all users by status. Statuses without any are omitted. */
 export async function countWorkspacesByStatus(
   em: EntityManager,
 ): Promise<{ status: WorkspaceStatus; count: number }[]> {
@@ -32,7 +32,7 @@ export async function countWorkspacesByStatus(
     .execute();
 }
 
-/** Stored credentials of all users by state; every state is there. */
+/** Counts stored credentials of all users in each state. */
 export async function countCredentialsByState(
   em: EntityManager,
   cipher: CredentialCipher,

@@ -28,20 +28,23 @@ const User = builder.objectRef<ListedUser>('User').implement({
 });
 
 const UserEdge = builder.objectRef<ListedUser>('UserEdge').implement({
-  description: 'A user in a list.',
+  description: 'A user in a list, with its cursor.',
   fields: (t) => ({
     node: t.field({ type: User, description: 'The user.', resolve: (user) => user }),
-    cursor: t.string({ description: 'The position in the list, for `after`.', resolve: toCursor }),
+    cursor: t.string({ description: 'Cursor of the record, for `after`.', resolve: toCursor }),
   }),
 });
 
 type Users = { users: ListedUser[]; hasNextPage: boolean; hasPreviousPage: boolean };
 
 const UserConnection = builder.objectRef<Users>('UserConnection').implement({
-  description: 'A page of users, in the order of their IDs.',
+  description: 'A page of a list of users, sorted by ID.',
   fields: (t) => ({
-    nodes: t.expose('users', { type: [User], description: 'The users.' }),
-    edges: t.expose('users', { type: [UserEdge], description: 'The users with cursors.' }),
+    nodes: t.expose('users', { type: [User], description: 'The users of the page.' }),
+    edges: t.expose('users', {
+      type: [UserEdge],
+      description: 'The users of the page, each with its cursor.',
+    }),
     pageInfo: t.field({
       type: PageInfo,
       description: 'The position of the page in the list.',
@@ -61,11 +64,11 @@ builder.queryField('users', (t) =>
     access: platform('platform:read'),
     type: UserConnection,
     nullable: true,
-    description: 'Lists users by ID, in the order of code points.',
+    description: 'Returns the users with stored records, sorted by ID in code point order.',
     args: {
       prefix: t.arg.string(
         boundedText(
-          'Only users whose ID starts with this string, case-sensitive. Defaults to all users.',
+          "Filter by the beginning of the user's ID, case-sensitive. Defaults to all users.",
           MAX_LENGTH.name,
         ),
       ),
@@ -94,5 +97,5 @@ const CursorContent = z.tuple([z.string().refine(isId)]);
 function readPosition(cursor: string): string {
   const [id] = decodeCursor(CursorContent, cursor) ?? [];
   if (id !== undefined) return id;
-  throw new ValidationError([{ path: ['after'], message: 'is not a cursor of this list', value: cursor }]);
+  throw new ValidationError([{ path: ['after'], message: 'must be a cursor of this list', value: cursor }]);
 }

@@ -4,14 +4,14 @@ import { audit } from '../log.ts';
 import { deleteUser } from './users.ts';
 
 const DeleteUserInput = builder.inputType('DeleteUserInput', {
-  description: 'A user whose data shall be removed.',
-  fields: (t) => ({ userId: t.id({ required: true, description: 'Which user.' }) }),
+  description: 'The user to delete.',
+  fields: (t) => ({ userId: t.id({ required: true, description: "The user's ID." }) }),
 });
 
 const DeleteUserPayload = builder.objectRef<{ deleted: boolean }>('DeleteUserPayload').implement({
-  description: 'What became of the removal.',
+  description: "Result of deleting a user's data.",
   fields: (t) => ({
-    deleted: t.exposeBoolean('deleted', { description: 'False where nothing was kept of the user.' }),
+    deleted: t.exposeBoolean('deleted', { description: '`false` if no data of the user was stored.' }),
   }),
 });
 
@@ -20,8 +20,8 @@ builder.mutationField('deleteUser', (t) =>
     access: platform('platform:write'),
     type: DeleteUserPayload,
     nullable: true,
-    description: "Removes all of a user's data and ends their subscriptions. It cannot be undone.",
-    args: { input: t.arg({ type: DeleteUserInput, required: true, description: 'Which user.' }) },
+    description: "Deletes all data of a user and ends the user's subscriptions. This cannot be undone.",
+    args: { input: t.arg({ type: DeleteUserInput, required: true, description: 'The user to delete.' }) },
     resolve: async (_root, { input: { userId } }, context) => {
       const { viewer, log } = context;
       const { deleted, hadCredential } = await deleteUser(context, userId);

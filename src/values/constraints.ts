@@ -23,5 +23,11 @@ const MAX_INT = 2_147_483_647;
 
 /** Creates the schema of a whole number in a range. */
 export function wholeNumberSchema(minimum: number, maximum = MAX_INT) {
-  return z.int().min(minimum).max(maximum);
+  const message = describeRange(minimum, maximum);
+  return z.int().min(minimum, message).max(maximum, message);
+}
+
+/** The rule of a whole number in a range, as error items state it. */
+export function describeRange(minimum: number | null, maximum: number | null): string {
+  return `must be a whole number from ${minimum} to ${maximum}`;
 }

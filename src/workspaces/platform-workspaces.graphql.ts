@@ -9,50 +9,76 @@ import type { Workspace } from './workspace.entity.ts';
 import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
 
 const HardwareInput = builder.inputType('HardwareInput', {
-  description: 'What a workspace runs on.',
+  description: 'The hardware that a workspace runs on.',
   fields: (t) => ({
-    cpuKind: t.string({ required: true, ...boundedText('Kind of processor.', MAX_LENGTH.name) }),
-    cpus: t.int({ required: true, description: 'Number of processors.', validate: wholeNumberRule(0) }),
-    memoryMb: t.int({ required: true, description: 'Memory in megabytes.', validate: wholeNumberRule(0) }),
-    volumeSizeGb: t.int({ required: true, description: 'Disk in gigabytes.', validate: wholeNumberRule(0) }),
-    gpuKind: t.string(boundedText('Kind of graphics processor.', MAX_LENGTH.name)),
+    cpuKind: t.string({ required: true, ...boundedText('The kind of processor.', MAX_LENGTH.name) }),
+    cpus: t.int({ required: true, description: 'The number of processors.', validate: wholeNumberRule(0) }),
+    memoryMb: t.int({
+      required: true,
+      description: 'The size of the memory in megabytes.',
+      validate: wholeNumberRule(0),
+    }),
+    volumeSizeGb: t.int({
+      required: true,
+      description: 'The size of the volume in gigabytes.',
+      validate: wholeNumberRule(0),
+    }),
+    gpuKind: t.string(boundedText('The kind of graphics processor, if there is one.', MAX_LENGTH.name)),
   }),
 });
 
 const WorkspaceInput = builder.inputType('WorkspaceInput', {
-  description: 'A workspace as it is at `updatedAt`.',
+  description: 'The state of a workspace at `updatedAt`.',
   fields: (t) => ({
-    id: t.id({ required: true, description: 'A UUID.', validate: uuidRule }),
-    projectId: t.id({ required: true, description: 'The project it belongs to.' }),
-    status: t.field({ type: WorkspaceStatusEnum, required: true, description: 'How it stands.' }),
-    hardware: t.field({ type: HardwareInput, required: true, description: 'What it runs on.' }),
-    keepActive: t.boolean({ required: true, description: 'Whether it stays running when idle.' }),
-    machineId: t.string(boundedText('Given when provisioned.', MAX_LENGTH.name)),
-    privateIp: t.string(boundedText('Address inside the internal network.', MAX_LENGTH.name)),
-    gitRef: t.string(boundedText('The current git reference.', MAX_LENGTH.gitRef)),
+    id: t.id({ required: true, description: "The workspace's ID, a UUID.", validate: uuidRule }),
+    projectId: t.id({ required: true, description: 'The ID of the project that the workspace belongs to.' }),
+    status: t.field({ type: WorkspaceStatusEnum, required: true, description: "The workspace's status." }),
+    hardware: t.field({
+      type: HardwareInput,
+      required: true,
+      description: 'The hardware that the workspace runs on.',
+    }),
+    keepActive: t.boolean({
+      required: true,
+      description: 'Whether the workspace stays running when idle.',
+    }),
+    machineId: t.string(
+      boundedText(
+        'The ID of the machine that the workspace runs on, once it is provisioned.',
+        MAX_LENGTH.name,
+      ),
+    ),
+    privateIp: t.string(boundedText("The workspace's address in the internal network.", MAX_LENGTH.name)),
+    gitRef: t.string(boundedText('The current git reference in the workspace.', MAX_LENGTH.gitRef)),
     previewToken: t.field({
       type: 'Secret',
-      description: 'The token for preview URLs. 1 to 16,384 printable ASCII characters without spaces.',
+      description: "The token for the workspace's preview URLs.",
     }),
-    errorMessage: t.string(boundedText('Details of the status `ERROR`.', MAX_LENGTH.errorMessage)),
-    createdAt: t.field({ type: 'DateTime', required: true, description: 'When it was made.' }),
+    errorMessage: t.string(
+      boundedText('The details of the error, if the status is `ERROR`.', MAX_LENGTH.errorMessage),
+    ),
+    createdAt: t.field({
+      type: 'DateTime',
+      required: true,
+      description: 'Timestamp of creation. Lists are sorted by it.',
+    }),
     updatedAt: t.field({
       type: 'DateTime',
       required: true,
-      description: 'When the workspace got this state; at most five minutes in the future.',
+      description: 'Timestamp of this state. At most five minutes in the future.',
       validate: notAheadRule,
     }),
   }),
 });
 
 const PutWorkspacesInput = builder.inputType('PutWorkspacesInput', {
-  description: "States of a user's workspaces.",
+  description: "The states of a user's workspaces.",
   fields: (t) => ({
-    userId: t.id({ required: true, description: 'Whose workspaces.' }),
+    userId: t.id({ required: true, description: "The user's ID." }),
     workspaces: t.field({
       type: [WorkspaceInput],
       required: true,
-      description: 'Up to 500, no id twice.',
+      description: 'The states, at most 500. An ID must not be repeated.',
       validate: maxItems(500),
     }),
   }),
@@ -61,34 +87,34 @@ const PutWorkspacesInput = builder.inputType('PutWorkspacesInput', {
 const PutWorkspacesPayload = builder
   .objectRef<{ workspaces: Workspace[] }>('PutWorkspacesPayload')
   .implement({
-    description: 'What became of the states.',
+    description: "Result of storing workspaces' states.",
     fields: (t) => ({
       workspaces: t.expose('workspaces', {
         type: [WorkspaceType],
-        description: 'Those that were newer than what was known, as they are stored.',
+        description: 'The workspaces whose states were stored.',
       }),
     }),
   });
 
 const DeleteWorkspaceInput = builder.inputType('DeleteWorkspaceInput', {
-  description: 'A workspace that is gone.',
+  description: 'The workspace to delete.',
   fields: (t) => ({
-    userId: t.id({ required: true, description: 'Whose workspace.' }),
-    id: t.id({ required: true, description: 'Which one, a UUID.', validate: uuidRule }),
+    userId: t.id({ required: true, description: "The user's ID." }),
+    id: t.id({ required: true, description: "The workspace's ID, a UUID.", validate: uuidRule }),
     deletedAt: t.field({
       type: 'DateTime',
       required: true,
-      description: 'When the workspace was deleted; at most five minutes in the future.',
+      description: 'Timestamp of the deletion. At most five minutes in the future.',
       validate: notAheadRule,
     }),
   }),
 });
 
 const DeleteWorkspacePayload = builder.objectRef<{ deleted: boolean }>('DeleteWorkspacePayload').implement({
-  description: 'What became of a deletion.',
+  description: 'Result of deleting a workspace.',
   fields: (t) => ({
     deleted: t.exposeBoolean('deleted', {
-      description: 'False where none was stored, or its state is newer than the deletion.',
+      description: '`false` if the workspace does not exist or was updated after `deletedAt`.',
     }),
   }),
 });
@@ -98,8 +124,9 @@ builder.mutationFields((t) => ({
     access: platform('platform:write'),
     type: PutWorkspacesPayload,
     nullable: true,
-    description: 'Stores the states that are newer than what is known, all or none.',
-    args: { input: t.arg({ type: PutWorkspacesInput, required: true, description: 'The states.' }) },
+    description:
+      "Stores states of a user's workspaces in one transaction. A state is ignored if its `updatedAt` is not newer than the stored one.",
+    args: { input: t.arg({ type: PutWorkspacesInput, required: true, description: 'The states to store.' }) },
     resolve: async (_root, { input }, context) => {
       const states = input.workspaces.map(toState);
       const twice = repeated(states);
@@ -111,8 +138,11 @@ builder.mutationFields((t) => ({
     access: platform('platform:write'),
     type: DeleteWorkspacePayload,
     nullable: true,
-    description: 'Removes a workspace; states from before `deletedAt` that come later do not bring it back.',
-    args: { input: t.arg({ type: DeleteWorkspaceInput, required: true, description: 'Which one.' }) },
+    description:
+      'Deletes a workspace. States that arrive later are ignored unless they are newer than `deletedAt`.',
+    args: {
+      input: t.arg({ type: DeleteWorkspaceInput, required: true, description: 'The workspace to delete.' }),
+    },
     resolve: async (_root, { input: { userId, id, deletedAt } }, context) => ({
       deleted: await deleteWorkspace(context, userId, id.toLowerCase(), deletedAt),
     }),
@@ -141,6 +171,6 @@ function repeated(states: readonly WorkspaceState[]): ValidationIssue[] {
       return [];
     }
     const path = ['input', 'workspaces', index, 'id'];
-    return [{ path, message: 'is given twice', value: id }];
+    return [{ path, message: 'must not be repeated', value: id }];
   });
 }

@@ -21,70 +21,88 @@ import { countWorkspaces, listWorkspaces, type SelectedWorkspace } from './works
 
 /** The statuses of a workspace. */
 export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
-  description: 'How a workspace stands.',
+  description: 'The status of a workspace.',
   values: toEnumValues(workspaceStatuses, {
-    creating: 'Being made.',
-    starting: 'Being started.',
-    running: 'Running.',
-    stopping: 'Being stopped.',
-    stopped: 'Stopped.',
-    error: 'Failed; `errorMessage` may say why.',
+    creating: 'The workspace is being created.',
+    starting: 'The workspace is starting.',
+    running: 'The workspace is running.',
+    stopping: 'The workspace is stopping.',
+    stopped: 'The workspace is stopped.',
+    error: 'The workspace failed. `errorMessage` has the details, if known.',
   }),
 });
 
 const Hardware = createRecordRef<Workspace, SelectedWorkspace>('Hardware').implement({
-  description: 'What a workspace runs on.',
+  description: 'The hardware that a workspace runs on.',
   fields: (t) => ({
-    cpuKind: t.exposeString('cpuKind', { description: 'Kind of processor.' }),
-    cpus: t.exposeInt('cpus', { description: 'Number of processors.' }),
-    memoryMb: t.exposeInt('memoryMb', { description: 'Memory in megabytes.' }),
-    volumeSizeGb: t.exposeInt('volumeSizeGb', { description: 'Disk in gigabytes.' }),
+    cpuKind: t.exposeString('cpuKind', { description: 'The kind of processor.' }),
+    cpus: t.exposeInt('cpus', { description: 'The number of processors.' }),
+    memoryMb: t.exposeInt('memoryMb', { description: 'The size of the memory in megabytes.' }),
+    volumeSizeGb: t.exposeInt('volumeSizeGb', { description: 'The size of the volume in gigabytes.' }),
     gpuKind: t.exposeString('gpuKind', {
       nullable: true,
-      description: 'Kind of graphics processor; null without one.',
+      description: 'The kind of graphics processor. `null` if there is none.',
     }),
   }),
 });
 
 /** A workspace. */
 export const WorkspaceType = createRecordRef<Workspace, SelectedWorkspace>('Workspace').implement({
-  description: 'A workspace of a user.',
+  description: 'A development workspace of a user.',
   fields: (t) => ({
-    id: t.exposeID('id', { description: "A UUID, unique among the user's workspaces." }),
-    userId: t.exposeID('userId', { description: 'The user who owns the workspace.' }),
-    projectId: t.exposeID('projectId', { description: 'The project it belongs to.' }),
-    status: t.expose('status', { type: WorkspaceStatusEnum, description: 'How it stands.' }),
+    id: t.exposeID('id', {
+      description: "The workspace's ID: a UUID, unique among the user's workspaces but not across users.",
+    }),
+    userId: t.exposeID('userId', { description: 'The ID of the user who owns the workspace.' }),
+    projectId: t.exposeID('projectId', {
+      description: 'The ID of the project that the workspace belongs to.',
+    }),
+    status: t.expose('status', { type: WorkspaceStatusEnum, description: "The workspace's status." }),
     hardware: t.field({
       type: Hardware,
-      description: 'What it runs on.',
+      description: 'The hardware that the workspace runs on.',
       ...resolveRecord,
     }),
-    keepActive: t.exposeBoolean('keepActive', { description: 'Whether it stays running when idle.' }),
-    machineId: t.exposeString('machineId', { nullable: true, description: 'Present when provisioned.' }),
+    keepActive: t.exposeBoolean('keepActive', {
+      description: 'Whether the workspace stays running when idle.',
+    }),
+    machineId: t.exposeString('machineId', {
+      nullable: true,
+      description: 'The ID of the machine that the workspace runs on. `null` until it is provisioned.',
+    }),
     privateIp: t.exposeString('privateIp', {
       nullable: true,
-      description: 'Address inside the internal network.',
+      description: "The workspace's address in the internal network. `null` if it has none.",
     }),
-    gitRef: t.exposeString('gitRef', { nullable: true, description: 'The current git reference.' }),
+    gitRef: t.exposeString('gitRef', {
+      nullable: true,
+      description: 'The current git reference in the workspace. `null` if unknown.',
+    }),
     previewToken: t.expose('previewToken', {
       type: 'Secret',
       nullable: true,
-      description: 'The token for preview URLs.',
+      description: "The token for the workspace's preview URLs. `null` if there is none.",
     }),
     errorMessage: t.string({
       nullable: true,
-      description: 'Details while the status is `ERROR`.',
+      description: 'The details of the error, if known. `null` unless the status is `ERROR`.',
       ...resolveFrom<Workspace>()(['status', 'errorMessage'], ({ status, errorMessage }) =>
         status === 'error' ? errorMessage : null,
       ),
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When it last changed.' }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'Timestamp of creation, as reported by the platform. Lists are sorted by it.',
+    }),
+    updatedAt: t.expose('updatedAt', {
+      type: 'DateTime',
+      description: 'Timestamp of the last change, as reported by the platform.',
+    }),
   }),
 });
 
 const WorkspaceEdge = createRecordRef<Workspace, SelectedWorkspace>('WorkspaceEdge').implement({
-  description: 'A workspace in a list.',
+  description: 'A workspace in a list, with its cursor.',
   fields: (t) => ({
     node: t.field({
       type: WorkspaceType,
@@ -102,14 +120,14 @@ builder.queryField('workspaces', (t) =>
     access: accountRead,
     type: WorkspaceConnection,
     nullable: true,
-    description: "A user's workspaces over all projects, newest first.",
+    description: "Returns a user's workspaces in all projects, newest first.",
     args: {
       ...pageArguments(),
       userId: t.arg.id(userArgument),
-      projectId: t.arg.id({ description: 'Only this project.' }),
+      projectId: t.arg.id({ description: 'Filter by project. Defaults to all projects.' }),
       status: t.arg({
         type: [WorkspaceStatusEnum],
-        description: 'Only these statuses.',
+        description: 'Filter by status. Defaults to all statuses.',
         validate: maxItems(100),
       }),
     },
@@ -134,7 +152,7 @@ const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').i
     workspace: t.expose('workspace', {
       type: WorkspaceType,
       nullable: true,
-      description: 'The current state; null if the workspace was deleted.',
+      description: 'The workspace in its current state. `null` if it was deleted.',
       extensions: readsBelow,
     }),
   }),
@@ -145,7 +163,7 @@ builder.subscriptionField('workspaceEvents', (t) =>
     access: accountRead,
     type: WorkspaceEventType,
     description:
-      "All of a user's workspaces in their current state, then each change. It ends when the token expires.",
+      "Delivers all of a user's workspaces in their current state, then each change. The stream ends when the token expires.",
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context, info) => {
       const { em, viewer } = context;

@@ -15,9 +15,9 @@ export interface paths {
         put?: never;
         /**
          * Dismiss a notification
-         * @description Whatever its status was, it is `dismissed` afterwards. Once more changes nothing, not even `updated_at`. No body is read. The ids `.` and `..` cannot be written in an address: dismiss those by GraphQL.
+         * @description Dismisses a notification, whatever its status. Dismissing it again changes nothing, not even `updated_at`. The request body is ignored. The IDs `.` and `..` cannot be used in a path; dismiss those notifications with GraphQL.
          *
-         *     Requires the scope `account:write`. Counts against the limit of writes.
+         *     Requires the scope `account:write`. Counts against the rate limit for writes.
          */
         post: operations["dismissNotification"];
         delete?: never;
@@ -35,11 +35,11 @@ export interface paths {
         };
         /**
          * List notifications
-         * @description Newest first by `created_at`, then by `id`.
+         * @description Returns the caller's notifications, newest first by `created_at`, then by `id`.
          *
-         *     Requires the scope `account:read`. Counts against the limit of reads.
+         *     Requires the scope `account:read`. Counts against the rate limit for reads.
          *
-         *     An extension: the specification of the service does not have it.
+         *     This operation is an extension of the specification.
          */
         get: operations["notifications"];
         put?: never;
@@ -59,18 +59,18 @@ export interface paths {
         };
         /**
          * List notification preferences
-         * @description Reading stores nothing: until a kind is stored all its channels are on, and it has no times.
+         * @description Returns the caller's preferences for all kinds. All channels of a kind are enabled until its preference is stored.
          *
-         *     Requires the scope `account:read`. Requires membership in an organization. Counts against the limit of reads.
+         *     Requires the scope `account:read`. Requires membership in an organization. Counts against the rate limit for reads.
          *
-         *     An extension: the specification of the service does not have it.
+         *     This operation is an extension of the specification.
          */
         get: operations["notificationPreferences"];
         /**
          * Update notification preferences
-         * @description Items are applied in order, later ones override earlier ones. Afterwards all four kinds are stored, with an empty list too; kinds that nothing is said of keep what they had. `updated_at` moves only when a channel changes. Preferences decide channels, never whether a notification stands in the inbox.
+         * @description Updates the caller's notification preferences. Kinds that the body does not name keep their channels. The preferences of all four kinds are stored, even if the list is empty. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
          *
-         *     Requires the scope `account:write`. Requires membership in an organization. Counts against the limit of writes.
+         *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          */
         put: operations["updateNotificationPreferences"];
         post?: never;
@@ -90,9 +90,9 @@ export interface paths {
         get?: never;
         /**
          * Store editor subscription auth
-         * @description Stores a pair of tokens, encrypted, in place of the one before, and clears `needs_reauth`. What is wrong with a token is told without it: `value` is `[redacted]`.
+         * @description Stores an encrypted token pair, replacing the previous one, and clears `needs_reauth`. In errors, the `value` of a token is `[redacted]`.
          *
-         *     Requires the scope `account:write`. Requires membership in an organization. Counts against the limit of writes.
+         *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          */
         put: operations["storeEditorSubscription"];
         post?: never;
@@ -111,20 +111,20 @@ export interface paths {
         };
         /**
          * Get editor auth status
-         * @description Tells how the editor is connected, and whether the user must connect it again.
+         * @description Returns the status of the caller's editor connection.
          *
-         *     Requires the scope `account:read`. Requires membership in an organization. Counts against the limit of reads.
+         *     Requires the scope `account:read`. Requires membership in an organization. Counts against the rate limit for reads.
          */
         get: operations["editorAuth"];
         put?: never;
         post?: never;
         /**
          * Delete editor auth
-         * @description Wipes the stored pair. It is no error that nothing is stored.
+         * @description Deletes the stored token pair. Succeeds if none is stored.
          *
-         *     Requires the scope `account:write`. Requires membership in an organization. Counts against the limit of writes.
+         *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          *
-         *     An extension: the specification of the service does not have it.
+         *     This operation is an extension of the specification.
          */
         delete: operations["deleteEditorAuth"];
         options?: never;
@@ -141,9 +141,9 @@ export interface paths {
         };
         /**
          * List all workspaces
-         * @description Those of the caller, over all projects unless filtered, newest first by `created_at`, then by `id`. The `ETag` is that of the whole list, so it also changes with workspaces that a filter leaves out. The specification shows the operation without its path; this one is a decision of the gateway.
+         * @description Returns the caller's workspaces in all projects, newest first by `created_at`, then by `id`. The specification leaves the path of this operation open.
          *
-         *     Requires the scope `account:read`. Counts against the limit of reads.
+         *     Requires the scope `account:read`. Counts against the rate limit for reads.
          */
         get: operations["workspaces"];
         put?: never;
@@ -160,71 +160,71 @@ export interface components {
     schemas: {
         /** @description The reply of "Dismiss a notification". */
         DismissNotificationReply: {
-            /** @description The notification, dismissed. */
+            /** @description The dismissed notification. */
             notification: components["schemas"]["Notification"];
         };
-        /** @description A task asks for the approval of its plan. */
+        /** @description The notification of a task that asks the user to approve a plan. */
         PlanRequestedNotification: {
-            /** @description Opaque, unique within a user, and the same in GraphQL. */
+            /** @description The notification's ID, unique among the user's notifications but not across users. */
             id: string;
             /**
-             * @description Selects the payload. (enum property replaced by openapi-typescript)
+             * @description The notification's kind. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             kind: "plan_requested";
             status: components["schemas"]["NotificationStatus"];
             task: components["schemas"]["NotificationTask"];
-            /** @description One line for a list. */
+            /** @description The title, one line of text. */
             title: string;
             payload: components["schemas"]["PlanRequestedPayload"];
-            /** @description When it happened. */
+            /** @description Timestamp of the event in the task. */
             occurred_at: components["schemas"]["Timestamp"];
-            /** @description When it was published; lists are newest first by it. */
+            /** @description Timestamp of publication. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
-            /** @description When it last changed. */
+            /** @description Timestamp of the last change. */
             updated_at: components["schemas"]["Timestamp"];
-            /** @description When the user put it away; null until then. */
+            /** @description Timestamp of the dismissal. `null` if the notification was not dismissed. */
             dismissed_at: components["schemas"]["Timestamp"] | null;
-            /** @description When the platform settled it; it stays when it is dismissed. */
+            /** @description Timestamp of the resolution. `null` if the notification was never resolved. */
             resolved_at: components["schemas"]["Timestamp"] | null;
-            /** @description The pull request that came of the task. */
+            /** @description The URL of the task's pull request. `null` if there is none. */
             pr_url: string | null;
-            /** @description A few words of what it says. */
+            /** @description A preview of the text. `null` if there is none. */
             preview_text: string | null;
-            /** @description What the project is called; left out while unknown. */
+            /** @description The project's name. Omitted if unknown. */
             project_name?: string;
-            /** @description Where the project's repository lies. */
+            /** @description The URL of the project's repository. `null` if unknown. */
             project_repo_url: string | null;
         };
         /**
-         * @description `active`: it waits for the user. `resolved`: the platform settled it, because the task went on, is gone or has something newer to say. `dismissed`: the user put it away.
+         * @description The status of a notification. `active`: the notification needs the user's attention. `resolved`: the platform resolved the notification, because it was answered, the task resumed or was deleted, or a later notification replaced it. `dismissed`: the user dismissed the notification.
          * @enum {string}
          */
         NotificationStatus: "active" | "resolved" | "dismissed";
         /** @description The task that a notification is about. */
         NotificationTask: {
-            /** @description The task. */
+            /** @description The task's ID. */
             id: string;
-            /** @description The project that the task belongs to. */
+            /** @description The ID of the project that the task belongs to. */
             project_id: string;
-            /** @description What the task is called; left out where it has no name. */
+            /** @description The task's name. Omitted if unknown. */
             name?: string;
-            /** @description The workspace that the task runs in, if any. */
+            /** @description The ID of the workspace that the task runs in. `null` if unknown. */
             workspace_id: string | null;
         };
-        /** @description A plan that waits for approval. */
+        /** @description A plan that the user is asked to approve. */
         PlanRequestedPayload: {
-            /** @description The call of the tool that waits for the approval. */
+            /** @description The ID of the tool call that asks the user. */
             tool_id: string;
-            /** @description The plan in short, as in `input`. */
+            /** @description A summary of the plan, from `input`. */
             summary: string;
-            /** @description The plan, as in `input`. */
+            /** @description The full plan, from `input`. */
             plan: string;
-            /** @description The agent's own JSON, as it came, additional properties included. */
+            /** @description The tool call's complete input, including additional properties. */
             input: {
-                /** @description The plan in short. */
+                /** @description A summary of the plan. */
                 summary: string;
-                /** @description The plan. */
+                /** @description The full plan. */
                 plan: string;
             } & {
                 [key: string]: unknown;
@@ -232,157 +232,157 @@ export interface components {
         };
         /**
          * Format: date-time
-         * @description RFC 3339, in UTC with milliseconds: `2026-05-04T09:12:31.000Z`.
+         * @description An RFC 3339 timestamp in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
          */
         Timestamp: string;
-        /** @description A task asks questions. */
+        /** @description The notification of a task that asks the user questions. */
         QuestionRequestedNotification: {
-            /** @description Opaque, unique within a user, and the same in GraphQL. */
+            /** @description The notification's ID, unique among the user's notifications but not across users. */
             id: string;
             /**
-             * @description Selects the payload. (enum property replaced by openapi-typescript)
+             * @description The notification's kind. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             kind: "question_requested";
             status: components["schemas"]["NotificationStatus"];
             task: components["schemas"]["NotificationTask"];
-            /** @description One line for a list. */
+            /** @description The title, one line of text. */
             title: string;
             payload: components["schemas"]["QuestionRequestedPayload"];
-            /** @description When it happened. */
+            /** @description Timestamp of the event in the task. */
             occurred_at: components["schemas"]["Timestamp"];
-            /** @description When it was published; lists are newest first by it. */
+            /** @description Timestamp of publication. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
-            /** @description When it last changed. */
+            /** @description Timestamp of the last change. */
             updated_at: components["schemas"]["Timestamp"];
-            /** @description When the user put it away; null until then. */
+            /** @description Timestamp of the dismissal. `null` if the notification was not dismissed. */
             dismissed_at: components["schemas"]["Timestamp"] | null;
-            /** @description When the platform settled it; it stays when it is dismissed. */
+            /** @description Timestamp of the resolution. `null` if the notification was never resolved. */
             resolved_at: components["schemas"]["Timestamp"] | null;
-            /** @description The pull request that came of the task. */
+            /** @description The URL of the task's pull request. `null` if there is none. */
             pr_url: string | null;
-            /** @description A few words of what it says. */
+            /** @description A preview of the text. `null` if there is none. */
             preview_text: string | null;
-            /** @description What the project is called; left out while unknown. */
+            /** @description The project's name. Omitted if unknown. */
             project_name?: string;
-            /** @description Where the project's repository lies. */
+            /** @description The URL of the project's repository. `null` if unknown. */
             project_repo_url: string | null;
         };
-        /** @description Questions that wait for answers. */
+        /** @description Questions that the user is asked to answer. */
         QuestionRequestedPayload: {
-            /** @description The call of the tool that waits for the answers. */
+            /** @description The ID of the tool call that asks the user. */
             tool_id: string;
-            /** @description The agent's own JSON, as it came, additional properties included. */
+            /** @description The tool call's complete input, including additional properties. */
             input: {
-                /** @description What is asked. */
+                /** @description The questions. */
                 questions: components["schemas"]["AskUserQuestion"][];
             } & {
                 [key: string]: unknown;
             };
         };
-        /** @description A question to the user. */
+        /** @description A question for the user. */
         AskUserQuestion: {
-            /** @description The question itself. */
+            /** @description The text of the question. */
             question: string;
             /** @description The answers to choose from. */
             options: components["schemas"]["AskUserQuestionOption"][];
-            /** @description A word or two that stand above it. */
+            /** @description A short heading. */
             header?: string;
-            /** @description What the agent calls the question. */
+            /** @description The question's ID, which need not be unique. */
             id?: string;
-            /** @description Whether several answers may be chosen. */
+            /** @description Whether the user can choose several answers. */
             multiSelect?: boolean | null;
         };
-        /** @description One of the answers to choose from. */
+        /** @description An answer that the user can choose. */
         AskUserQuestionOption: {
-            /** @description What the user reads and chooses. */
+            /** @description The text of the answer. */
             label: string;
-            /** @description What choosing it means. */
+            /** @description An explanation of the answer. */
             description?: string;
-            /** @description What it would look like. */
+            /** @description A preview of the outcome of the answer. */
             preview?: string;
         };
-        /** @description A task failed. */
+        /** @description The notification of a task that failed. */
         TaskFailedNotification: {
-            /** @description Opaque, unique within a user, and the same in GraphQL. */
+            /** @description The notification's ID, unique among the user's notifications but not across users. */
             id: string;
             /**
-             * @description Selects the payload. (enum property replaced by openapi-typescript)
+             * @description The notification's kind. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             kind: "task_failed";
             status: components["schemas"]["NotificationStatus"];
             task: components["schemas"]["NotificationTask"];
-            /** @description One line for a list. */
+            /** @description The title, one line of text. */
             title: string;
             payload: components["schemas"]["TaskResultPayload"];
-            /** @description When it happened. */
+            /** @description Timestamp of the event in the task. */
             occurred_at: components["schemas"]["Timestamp"];
-            /** @description When it was published; lists are newest first by it. */
+            /** @description Timestamp of publication. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
-            /** @description When it last changed. */
+            /** @description Timestamp of the last change. */
             updated_at: components["schemas"]["Timestamp"];
-            /** @description When the user put it away; null until then. */
+            /** @description Timestamp of the dismissal. `null` if the notification was not dismissed. */
             dismissed_at: components["schemas"]["Timestamp"] | null;
-            /** @description When the platform settled it; it stays when it is dismissed. */
+            /** @description Timestamp of the resolution. `null` if the notification was never resolved. */
             resolved_at: components["schemas"]["Timestamp"] | null;
-            /** @description The pull request that came of the task. */
+            /** @description The URL of the task's pull request. `null` if there is none. */
             pr_url: string | null;
-            /** @description A few words of what it says. */
+            /** @description A preview of the text. `null` if there is none. */
             preview_text: string | null;
-            /** @description What the project is called; left out while unknown. */
+            /** @description The project's name. Omitted if unknown. */
             project_name?: string;
-            /** @description Where the project's repository lies. */
+            /** @description The URL of the project's repository. `null` if unknown. */
             project_repo_url: string | null;
         };
-        /** @description What came of a task. */
+        /** @description The result of a task that failed or produced a response. */
         TaskResultPayload: {
             /**
-             * @description How the task stands.
+             * @description The status of the task. `awaiting_input`: the task is waiting for input from the user. `errored`: the task stopped with an error.
              * @enum {string}
              */
             task_status: "awaiting_input" | "errored";
-            /** @description What the task says. */
+            /** @description The response or the error message. Omitted if there is none. */
             message?: string;
-            /** @description What the message is called. */
+            /** @description A label for the message. Omitted if there is none. */
             message_label?: string;
-            /** @description When it was said, as the platform wrote it. */
+            /** @description Timestamp of the message, in the task's own format. `null` if there is none. */
             message_timestamp: string | null;
         };
-        /** @description A task responded. */
+        /** @description The notification of a task that produced a response. */
         TaskResponseReadyNotification: {
-            /** @description Opaque, unique within a user, and the same in GraphQL. */
+            /** @description The notification's ID, unique among the user's notifications but not across users. */
             id: string;
             /**
-             * @description Selects the payload. (enum property replaced by openapi-typescript)
+             * @description The notification's kind. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             kind: "task_response_ready";
             status: components["schemas"]["NotificationStatus"];
             task: components["schemas"]["NotificationTask"];
-            /** @description One line for a list. */
+            /** @description The title, one line of text. */
             title: string;
             payload: components["schemas"]["TaskResultPayload"];
-            /** @description When it happened. */
+            /** @description Timestamp of the event in the task. */
             occurred_at: components["schemas"]["Timestamp"];
-            /** @description When it was published; lists are newest first by it. */
+            /** @description Timestamp of publication. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
-            /** @description When it last changed. */
+            /** @description Timestamp of the last change. */
             updated_at: components["schemas"]["Timestamp"];
-            /** @description When the user put it away; null until then. */
+            /** @description Timestamp of the dismissal. `null` if the notification was not dismissed. */
             dismissed_at: components["schemas"]["Timestamp"] | null;
-            /** @description When the platform settled it; it stays when it is dismissed. */
+            /** @description Timestamp of the resolution. `null` if the notification was never resolved. */
             resolved_at: components["schemas"]["Timestamp"] | null;
-            /** @description The pull request that came of the task. */
+            /** @description The URL of the task's pull request. `null` if there is none. */
             pr_url: string | null;
-            /** @description A few words of what it says. */
+            /** @description A preview of the text. `null` if there is none. */
             preview_text: string | null;
-            /** @description What the project is called; left out while unknown. */
+            /** @description The project's name. Omitted if unknown. */
             project_name?: string;
-            /** @description Where the project's repository lies. */
+            /** @description The URL of the project's repository. `null` if unknown. */
             project_repo_url: string | null;
         };
-        /** @description One of four variants, told apart by `kind`. */
+        /** @description A notification. Its kind determines its type. */
         Notification: components["schemas"]["PlanRequestedNotification"] | components["schemas"]["QuestionRequestedNotification"] | components["schemas"]["TaskFailedNotification"] | components["schemas"]["TaskResponseReadyNotification"];
         /** @description The reply of "List notifications". */
         NotificationsReply: {
@@ -390,96 +390,96 @@ export interface components {
             notifications: components["schemas"]["Notification"][];
         };
         /**
-         * @description What happened to the task; it selects the payload.
+         * @description The kind of a notification. It determines the type of the payload.
          * @enum {string}
          */
         NotificationKind: "plan_requested" | "question_requested" | "task_failed" | "task_response_ready";
-        /** @description Changes of preferences. */
+        /** @description Changes of notification preferences. */
         NotificationPreferencesUpdate: {
-            /** @description The changes, at most 100. */
+            /** @description The changes, at most 100. They are applied in order, so later ones override earlier ones. */
             preferences: components["schemas"]["NotificationPreferenceChange"][];
         };
-        /** @description Channels for one kind, or for all. */
+        /** @description The channels for one kind of notification, or for all kinds. */
         NotificationPreferenceChange: {
-            /** @description The kind that it is for; every kind unless told. */
+            /** @description The kind of notification. Defaults to all kinds. */
             notification_kind?: components["schemas"]["NotificationKind"];
-            /** @description The email channel. */
+            /** @description Whether email is enabled. */
             email_enabled: boolean;
-            /** @description The push channel. */
+            /** @description Whether push messages are enabled. */
             push_enabled: boolean;
-            /** @description The chat direct-message channel. */
+            /** @description Whether direct messages in the chat are enabled. */
             chat_dm_enabled: boolean;
         };
         /** @description The reply of "Update notification preferences". */
         UpdateNotificationPreferencesReply: {
-            /** @description The preferences of all four kinds, as they are now. */
+            /** @description The preferences for all kinds. */
             preferences: components["schemas"]["NotificationPreference"][];
         };
-        /** @description The channels of one kind of notification. */
+        /** @description The channels over which a user receives notifications of one kind. They do not affect the inbox. */
         NotificationPreference: {
             notification_kind: components["schemas"]["NotificationKind"];
-            /** @description The email channel. */
+            /** @description Whether email is enabled. */
             email_enabled: boolean;
-            /** @description The push channel. */
+            /** @description Whether push messages are enabled. */
             push_enabled: boolean;
-            /** @description The chat direct-message channel. */
+            /** @description Whether direct messages in the chat are enabled. */
             chat_dm_enabled: boolean;
-            /** @description Whose preference it is. */
+            /** @description The ID of the user who owns the preference. */
             user_id: string;
-            /** @description When it was first stored. */
+            /** @description Timestamp of creation. */
             created_at: components["schemas"]["Timestamp"];
-            /** @description When a channel last changed. */
+            /** @description Timestamp of the last change of a channel. */
             updated_at: components["schemas"]["Timestamp"];
         };
         /** @description The reply of "List notification preferences". */
         NotificationPreferencesReply: {
-            /** @description The preferences of all four kinds. */
+            /** @description The preferences for all kinds. */
             preferences: components["schemas"]["EffectiveNotificationPreference"][];
         };
-        /** @description The channels of one kind of notification. Until they are stored all are on, without times. */
+        /** @description The channels over which a user receives notifications of one kind. All are enabled until the preference is stored. */
         EffectiveNotificationPreference: {
             notification_kind: components["schemas"]["NotificationKind"];
-            /** @description The email channel. */
+            /** @description Whether email is enabled. */
             email_enabled: boolean;
-            /** @description The push channel. */
+            /** @description Whether push messages are enabled. */
             push_enabled: boolean;
-            /** @description The chat direct-message channel. */
+            /** @description Whether direct messages in the chat are enabled. */
             chat_dm_enabled: boolean;
-            /** @description Whose preference it is. */
+            /** @description The ID of the user who owns the preference. */
             user_id: string;
-            /** @description When it was first stored; left out while the default applies. */
+            /** @description Timestamp of creation. Omitted if the preference was never stored. */
             created_at?: components["schemas"]["Timestamp"];
-            /** @description When a channel last changed; left out while the default applies. */
+            /** @description Timestamp of the last change of a channel. Omitted if the preference was never stored. */
             updated_at?: components["schemas"]["Timestamp"];
         };
-        /** @description The pair of tokens of an editor's subscription. */
+        /** @description The token pair of an editor's subscription. */
         EditorSubscription: {
             /**
              * Format: password
-             * @description The access token. Never returned and never logged.
+             * @description The access token. It is never returned or logged.
              */
             accessToken: string;
             /**
              * Format: password
-             * @description The refresh token. Never returned and never logged.
+             * @description The refresh token. It is never returned or logged.
              */
             refreshToken: string;
         };
-        /** @description The state of the credential, never the credential itself. `reauth_reason` is there only while `needs_reauth` is true. */
+        /** @description The status of a user's editor connection. It never includes the token pair. */
         EditorAuthStatus: {
             auth: components["schemas"]["EditorAuthMethod"];
             /** @description Whether the user must connect the editor again. */
             needs_reauth: boolean;
             /**
-             * @description Why the user must connect again. `token_expired`: the pair ran out. `token_revoked`: the provider took it back. `refresh_failed`: the provider gave no new pair. `credential_unreadable`: the key that the pair lies under is not configured.
+             * @description The reason why the user must connect the editor again. `token_expired`: the token pair expired. `token_revoked`: the provider revoked the token pair. `refresh_failed`: the provider issued no new token pair. `credential_unreadable`: the key that encrypted the token pair is not configured. Omitted unless `needs_reauth` is `true`.
              * @enum {string}
              */
             reauth_reason?: "token_expired" | "token_revoked" | "refresh_failed" | "credential_unreadable";
         };
-        /** @description How the editor is connected. */
+        /** @description The method by which an editor is connected. */
         EditorAuthMethod: {
             /**
-             * @description `none`: nothing is stored. `subscription`: the pair of tokens of a subscription.
+             * @description The type of the method. `none`: no token pair is stored. `subscription`: the token pair of a subscription is stored.
              * @enum {string}
              */
             type: "none" | "subscription";
@@ -489,81 +489,81 @@ export interface components {
             /** @description The workspaces. */
             workspaces: components["schemas"]["Workspace"][];
         };
-        /** @description A workspace. `error_message` is there, maybe null, only while the status is `error`. */
+        /** @description A development workspace of a user. `error_message` is present only while the status is `error`. */
         Workspace: components["schemas"]["HealthyWorkspace"] | components["schemas"]["FailedWorkspace"];
-        /** @description A workspace without an error. */
+        /** @description A workspace that has not failed. */
         HealthyWorkspace: {
             /**
              * Format: uuid
-             * @description The workspace.
+             * @description The workspace's ID: a UUID, unique among the user's workspaces but not across users.
              */
             id: string;
-            /** @description The project that it belongs to. */
+            /** @description The ID of the project that the workspace belongs to. */
             project_id: string;
             /**
-             * @description How the workspace stands. (enum property replaced by openapi-typescript)
+             * @description The workspace's status. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             status: "creating" | "starting" | "running" | "stopping" | "stopped";
             hardware: components["schemas"]["WorkspaceHardware"];
-            /** @description Whether it stays running when idle. */
+            /** @description Whether the workspace stays running when idle. */
             keep_active: boolean;
-            /** @description Its machine; left out until it is provisioned. */
+            /** @description The ID of the machine that the workspace runs on. Omitted until it is provisioned. */
             machine_id?: string;
-            /** @description Its address inside the internal network. */
+            /** @description The workspace's address in the internal network. Omitted if it has none. */
             private_ip?: string;
-            /** @description The git reference that it is on. */
+            /** @description The current git reference in the workspace. Omitted if unknown. */
             git_ref?: string;
-            /** @description A token for its preview URLs. Treat it as a secret. */
+            /** @description The token for the workspace's preview URLs, a secret. Omitted if there is none. */
             preview_token?: string;
-            /** @description When the workspace was made, as the platform tells it. */
+            /** @description Timestamp of creation, as reported by the platform. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
-            /** @description When the workspace last changed, as the platform tells it. */
+            /** @description Timestamp of the last change, as reported by the platform. */
             updated_at: components["schemas"]["Timestamp"];
         };
-        /** @description What a workspace runs on. */
+        /** @description The hardware that a workspace runs on. */
         WorkspaceHardware: {
-            /** @description The kind of its processors. */
+            /** @description The kind of processor. */
             cpu_kind: string;
-            /** @description How many processors it has. */
+            /** @description The number of processors. */
             cpus: number;
-            /** @description Its memory in MB. */
+            /** @description The size of the memory in megabytes. */
             memory_mb: number;
-            /** @description The size of its volume in GB. */
+            /** @description The size of the volume in gigabytes. */
             volume_size_gb: number;
-            /** @description The kind of its graphics processor, if it has one. */
+            /** @description The kind of graphics processor. `null` if there is none. */
             gpu_kind: string | null;
         };
-        /** @description A workspace with an error. */
+        /** @description A workspace that failed. */
         FailedWorkspace: {
             /**
              * Format: uuid
-             * @description The workspace.
+             * @description The workspace's ID: a UUID, unique among the user's workspaces but not across users.
              */
             id: string;
-            /** @description The project that it belongs to. */
+            /** @description The ID of the project that the workspace belongs to. */
             project_id: string;
             /**
-             * @description Something went wrong. (enum property replaced by openapi-typescript)
+             * @description The workspace's status. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             status: "error";
             hardware: components["schemas"]["WorkspaceHardware"];
-            /** @description Whether it stays running when idle. */
+            /** @description Whether the workspace stays running when idle. */
             keep_active: boolean;
-            /** @description Its machine; left out until it is provisioned. */
+            /** @description The ID of the machine that the workspace runs on. Omitted until it is provisioned. */
             machine_id?: string;
-            /** @description Its address inside the internal network. */
+            /** @description The workspace's address in the internal network. Omitted if it has none. */
             private_ip?: string;
-            /** @description The git reference that it is on. */
+            /** @description The current git reference in the workspace. Omitted if unknown. */
             git_ref?: string;
-            /** @description A token for its preview URLs. Treat it as a secret. */
+            /** @description The token for the workspace's preview URLs, a secret. Omitted if there is none. */
             preview_token?: string;
-            /** @description When the workspace was made, as the platform tells it. */
+            /** @description Timestamp of creation, as reported by the platform. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
-            /** @description When the workspace last changed, as the platform tells it. */
+            /** @description Timestamp of the last change, as reported by the platform. */
             updated_at: components["schemas"]["Timestamp"];
-            /** @description What went wrong, if it is known. */
+            /** @description The details of the error. `null` if unknown. */
             error_message: string | null;
         };
         /**
@@ -571,114 +571,114 @@ export interface components {
          * @enum {string}
          */
         WorkspaceStatus: "creating" | "starting" | "running" | "stopping" | "stopped" | "error";
-        /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+        /** @description The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
         BadRequest: {
-            /** @description What is wrong, in words. */
+            /** @description The error message, for people. */
             error: string;
             /**
-             * @description The machine-readable code.
+             * @description The error code, for programs.
              * @constant
              */
             code: "bad_request";
-            /** @description All errors of the first check that fails, at most 100. */
+            /** @description The errors that the failed check found, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
-        /** @description One broken rule. */
+        /** @description A validation error. */
         ErrorItem: {
-            /** @description Where: `body.preferences[0].email_enabled`, `path.id`, `query.limit`. */
+            /** @description The place in the request, such as `body.preferences[0].email_enabled`, `path.id` or `query.limit`. */
             location: string;
-            /** @description Which rule is broken: `must be a boolean`. */
+            /** @description The rule that the value breaks, such as `must be a boolean`. */
             message: string;
-            /** @description What was sent; null where nothing was, `[redacted]` for a credential and what contains one. */
+            /** @description The value that was sent. `null` if nothing was sent, `[redacted]` for a credential or an object that contains one. */
             value: unknown;
         };
-        /** @description No token, or one that does not hold. The body does not say which check failed. */
+        /** @description The token is missing or invalid. The body does not say which check failed. */
         Unauthenticated: {
-            /** @description What is wrong, in words. */
+            /** @description The error message, for people. */
             error: string;
             /**
-             * @description The machine-readable code.
+             * @description The error code, for programs.
              * @constant
              */
             code: "unauthenticated";
-            /** @description All errors of the first check that fails, at most 100. */
+            /** @description The errors that the failed check found, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
-        /** @description The token lacks the scope. */
+        /** @description The token lacks the required scope. */
         Forbidden: {
-            /** @description What is wrong, in words. */
+            /** @description The error message, for people. */
             error: string;
             /**
-             * @description The machine-readable code. (enum property replaced by openapi-typescript)
+             * @description The error code, for programs. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             code: "forbidden";
-            /** @description All errors of the first check that fails, at most 100. */
+            /** @description The errors that the failed check found, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
-        /** @description The token's user belongs to no organization; this body has no `errors`. */
+        /** @description The token names no organization. This body has no `errors`. */
         OrgMembershipRequired: {
-            /** @description What is wrong, in words. */
+            /** @description The error message, for people. */
             error: string;
             /**
-             * @description The machine-readable code. (enum property replaced by openapi-typescript)
+             * @description The error code, for programs. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             code: "org_membership_required";
         };
-        /** @description The token lacks the scope, or its user belongs to no organization. */
+        /** @description The token lacks the required scope, or it names no organization. */
         ForbiddenOrOrgMembershipRequired: components["schemas"]["Forbidden"] | components["schemas"]["OrgMembershipRequired"];
-        /** @description There is no such record, or it is someone else's: the same body for both. */
+        /** @description The record does not exist or belongs to another user. The body is the same for both. */
         NotFound: {
-            /** @description What is wrong, in words. */
+            /** @description The error message, for people. */
             error: string;
             /**
-             * @description The machine-readable code.
+             * @description The error code, for programs.
              * @constant
              */
             code: "not_found";
-            /** @description All errors of the first check that fails, at most 100. */
+            /** @description The errors that the failed check found, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
-        /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
+        /** @description The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
         ValidationFailed: {
-            /** @description What is wrong, in words. */
+            /** @description The error message, for people. */
             error: string;
             /**
-             * @description The machine-readable code.
+             * @description The error code, for programs.
              * @constant
              */
             code: "validation_failed";
-            /** @description All errors of the first check that fails, at most 100. */
+            /** @description The errors that the failed check found, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
-        /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+        /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
         RateLimited: {
-            /** @description What is wrong, in words. */
+            /** @description The error message, for people. */
             error: string;
             /**
-             * @description The machine-readable code.
+             * @description The error code, for programs.
              * @constant
              */
             code: "rate_limited";
-            /** @description All errors of the first check that fails, at most 100. */
+            /** @description The errors that the failed check found, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
-        /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+        /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
         InternalError: {
-            /** @description What is wrong, in words. */
+            /** @description The error message, for people. */
             error: string;
             /**
-             * @description The machine-readable code.
+             * @description The error code, for programs.
              * @constant
              */
             code: "internal_error";
-            /** @description All errors of the first check that fails, at most 100. */
+            /** @description The errors that the failed check found, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
     };
     responses: {
-        /** @description The list is the one that `If-None-Match` names. There is no body. It counts as a read all the same. */
+        /** @description The list has not changed since the `ETag` in `If-None-Match`. There is no body. The request counts as a read. */
         NotModified: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -693,30 +693,30 @@ export interface components {
         };
     };
     parameters: {
-        /** @description How many items at most; without it all. */
+        /** @description The maximum number of records to return. Defaults to all. */
         Limit: number;
-        /** @description How many items to leave out at the start. */
+        /** @description The number of records to skip. */
         Offset: number;
-        /** @description The `ETag` of a list that the caller has: where it is still that one, the reply is a 304. */
+        /** @description The `ETag` of the list that the client has. If it is still current, the reply is a 304. */
         IfNoneMatch: string;
     };
     requestBodies: never;
     headers: {
-        /** @description Names the request in the log. One that the request brings in this header is taken over, if it is 1 to 128 letters, digits, `.`, `_` and `-`. */
+        /** @description The request's ID, which the log contains. Clients can set it in a request header of the same name, with 1 to 128 letters, digits, `.`, `_` and `-`. Otherwise the gateway generates it. */
         "X-Request-Id": string;
-        /** @description Requests a minute that the user has for this kind of operation. Absent where the operator set no limit, as the other two. */
+        /** @description The maximum number of requests per minute for this kind of operation. The `RateLimit-*` headers are absent if the operator turned the limit off. */
         "RateLimit-Limit": number;
-        /** @description How many of them are left. */
+        /** @description The number of requests left. */
         "RateLimit-Remaining": number;
-        /** @description Seconds until all of them are there again. */
+        /** @description The number of seconds until the limit starts over. */
         "RateLimit-Reset": number;
-        /** @description Seconds to wait before trying again. */
+        /** @description The number of seconds to wait before retrying. */
         "Retry-After": number;
-        /** @description The challenge of RFC 6750, section 3: `error="invalid_token"` where a token was sent, `error="insufficient_scope"` where it lacks the scope. Absent with `org_membership_required`. */
+        /** @description The challenge of RFC 6750, section 3. It has `error="invalid_token"` if a token was sent, and `error="insufficient_scope"` if the token lacks the scope. Absent with `org_membership_required`. */
         "WWW-Authenticate": string;
-        /** @description Changes whenever the list does. Send it in `If-None-Match` to read the list again. */
+        /** @description The entity tag of the whole list, regardless of filters. It changes whenever a record of the list changes. */
         ETag: string;
-        /** @description The list is private, and must be asked for again with its `ETag`. */
+        /** @description Only the client itself may cache the list, and must revalidate it with its `ETag`. */
         "Cache-Control": "private, no-cache";
     };
     pathItems: never;
@@ -728,14 +728,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The notification. */
+                /** @description The notification's ID. */
                 id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description The notification, dismissed. */
+            /** @description The dismissed notification. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -748,7 +748,7 @@ export interface operations {
                     "application/json": components["schemas"]["DismissNotificationReply"];
                 };
             };
-            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -761,7 +761,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -772,7 +772,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the scope. */
+            /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -786,7 +786,7 @@ export interface operations {
                     "application/json": components["schemas"]["Forbidden"];
                 };
             };
-            /** @description There is no such record, or it is someone else's: the same body for both. */
+            /** @description `not_found`: The record does not exist or belongs to another user. The body is the same for both. */
             404: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -799,7 +799,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotFound"];
                 };
             };
-            /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -812,7 +812,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationFailed"];
                 };
             };
-            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -826,7 +826,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -844,17 +844,17 @@ export interface operations {
     notifications: {
         parameters: {
             query?: {
-                /** @description Only those of this status; may be repeated. */
+                /** @description Filter by status. Can be repeated. Defaults to all statuses. */
                 status?: components["schemas"]["NotificationStatus"][];
-                /** @description Only those of this kind; may be repeated. */
+                /** @description Filter by kind. Can be repeated. Defaults to all kinds. */
                 kind?: components["schemas"]["NotificationKind"][];
-                /** @description How many items at most; without it all. */
+                /** @description The maximum number of records to return. Defaults to all. */
                 limit?: components["parameters"]["Limit"];
-                /** @description How many items to leave out at the start. */
+                /** @description The number of records to skip. */
                 offset?: components["parameters"]["Offset"];
             };
             header?: {
-                /** @description The `ETag` of a list that the caller has: where it is still that one, the reply is a 304. */
+                /** @description The `ETag` of the list that the client has. If it is still current, the reply is a 304. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -878,7 +878,7 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -891,7 +891,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -902,7 +902,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the scope. */
+            /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -916,7 +916,7 @@ export interface operations {
                     "application/json": components["schemas"]["Forbidden"];
                 };
             };
-            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -930,7 +930,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -954,7 +954,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The preferences of all four kinds. */
+            /** @description The preferences for all kinds. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -967,7 +967,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotificationPreferencesReply"];
                 };
             };
-            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -980,7 +980,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -991,7 +991,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1005,7 +1005,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1019,7 +1019,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1047,7 +1047,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The preferences of all four kinds, as they are now. */
+            /** @description The preferences for all kinds. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1060,7 +1060,7 @@ export interface operations {
                     "application/json": components["schemas"]["UpdateNotificationPreferencesReply"];
                 };
             };
-            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1073,7 +1073,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1084,7 +1084,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1098,7 +1098,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1111,7 +1111,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationFailed"];
                 };
             };
-            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1125,7 +1125,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1153,7 +1153,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The status, as it is now. */
+            /** @description The new status of the editor connection. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1166,7 +1166,7 @@ export interface operations {
                     "application/json": components["schemas"]["EditorAuthStatus"];
                 };
             };
-            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1179,7 +1179,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1190,7 +1190,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1204,7 +1204,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description The body or a path parameter breaks a rule. All errors are listed, up to 100, each with its location. */
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1217,7 +1217,7 @@ export interface operations {
                     "application/json": components["schemas"]["ValidationFailed"];
                 };
             };
-            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1231,7 +1231,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1255,7 +1255,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The status. */
+            /** @description The status of the editor connection. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1268,7 +1268,7 @@ export interface operations {
                     "application/json": components["schemas"]["EditorAuthStatus"];
                 };
             };
-            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1281,7 +1281,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1292,7 +1292,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1306,7 +1306,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1320,7 +1320,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1344,7 +1344,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Nothing is stored any more. */
+            /** @description The token pair was deleted, or none was stored. */
             204: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1355,7 +1355,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1368,7 +1368,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1379,7 +1379,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the scope. The token's user belongs to no organization; this body has no `errors`. */
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1393,7 +1393,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1407,7 +1407,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1425,17 +1425,17 @@ export interface operations {
     workspaces: {
         parameters: {
             query?: {
-                /** @description Only workspaces of this project. */
+                /** @description Filter by project. Defaults to all projects. */
                 project_id?: string;
-                /** @description Only workspaces with this status; may be repeated. */
+                /** @description Filter by status. Can be repeated. Defaults to all statuses. */
                 status?: components["schemas"]["WorkspaceStatus"][];
-                /** @description How many items at most; without it all. */
+                /** @description The maximum number of records to return. Defaults to all. */
                 limit?: components["parameters"]["Limit"];
-                /** @description How many items to leave out at the start. */
+                /** @description The number of records to skip. */
                 offset?: components["parameters"]["Offset"];
             };
             header?: {
-                /** @description The `ETag` of a list that the caller has: where it is still that one, the reply is a 304. */
+                /** @description The `ETag` of the list that the client has. If it is still current, the reply is a 304. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -1459,7 +1459,7 @@ export interface operations {
                 };
             };
             304: components["responses"]["NotModified"];
-            /** @description The request cannot be read: a body that is not JSON, not UTF-8, empty, over 1 MiB or without `Content-Type: application/json`; an invalid query parameter; an address that cannot be decoded; malformed HTTP. */
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1472,7 +1472,7 @@ export interface operations {
                     "application/json": components["schemas"]["BadRequest"];
                 };
             };
-            /** @description No token, or one that does not hold. The body does not say which check failed. */
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1483,7 +1483,7 @@ export interface operations {
                     "application/json": components["schemas"]["Unauthenticated"];
                 };
             };
-            /** @description The token lacks the scope. */
+            /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1497,7 +1497,7 @@ export interface operations {
                     "application/json": components["schemas"]["Forbidden"];
                 };
             };
-            /** @description Too many requests of this user. Wait for the seconds of `Retry-After`. */
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1511,7 +1511,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description Anything else. The log has the reason under the `X-Request-Id`. */
+            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

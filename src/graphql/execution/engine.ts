@@ -120,10 +120,13 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
 /** @throws {GraphQLError} with the status that GraphQL over HTTP prescribes */
 function requireAllowed({ node }: Operation, allowed: AllowedOperations): void {
   if (node.operation === OperationTypeNode.MUTATION && !allowed.mutation) {
-    throw createRequestError('A mutation needs a POST request.', { status: 405, headers: { Allow: 'POST' } });
+    throw createRequestError('A mutation requires a POST request.', {
+      status: 405,
+      headers: { Allow: 'POST' },
+    });
   }
   if (node.operation === OperationTypeNode.SUBSCRIPTION && !allowed.subscription) {
-    throw createRequestError('A subscription needs a request that accepts text/event-stream.', {
+    throw createRequestError('A subscription requires a request that accepts text/event-stream.', {
       status: 406,
     });
   }

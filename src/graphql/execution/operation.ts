@@ -44,8 +44,7 @@ export function createOperations(schema: GraphQLSchema, document: DocumentNode):
   };
 }
 
-const NO_OPERATION =
-  'The document has no operation of that name, or several operations and `operationName` names none of them.';
+const NO_OPERATION = 'The document must have exactly one operation, or one with the name in `operationName`.';
 
 /**
  * Returns the access of the root fields that a viewer may select, and an error for each of the others. Without `args`,

@@ -162,7 +162,7 @@ function* faultsOfFields(
   }
   const given = Object.values(value);
   if (isOneOf && (given.length !== 1 || given[0] === null)) {
-    yield { path, message: 'must have exactly one field, and that not null', value };
+    yield { path, message: 'must have exactly one field, which must not be null', value };
   }
 }
 
@@ -173,7 +173,7 @@ function leafRule(type: Exclude<GraphQLInputType, { ofType: unknown }>): string 
 }
 
 const LEAF_RULES: Readonly<Record<string, string>> = {
-  Int: 'must be a whole number of at most 32 bits',
+  Int: 'must be a 32-bit whole number',
   Boolean: 'must be a boolean',
   DateTime: TIME_RULE,
 };

@@ -6,24 +6,28 @@ import { NotificationKindEnum } from '../notification-enums.graphql.ts';
 import { type EffectivePreference, listPreferences, updatePreferences } from './preferences.ts';
 
 const NotificationPreference = builder.objectRef<EffectivePreference>('NotificationPreference').implement({
-  description: 'The channels that notifications of one kind may take. They stand in the inbox in any case.',
+  description:
+    'The channels over which a user receives notifications of one kind. They do not affect the inbox.',
   fields: (t) => ({
-    notificationKind: t.expose('notificationKind', { type: NotificationKindEnum, description: 'The kind.' }),
-    emailEnabled: t.exposeBoolean('emailEnabled', { description: 'Whether electronic mail is on.' }),
-    pushEnabled: t.exposeBoolean('pushEnabled', { description: 'Whether push messages are on.' }),
-    chatDmEnabled: t.exposeBoolean('chatDmEnabled', {
-      description: 'Whether direct messages in the chat are on.',
+    notificationKind: t.expose('notificationKind', {
+      type: NotificationKindEnum,
+      description: 'The kind of notification.',
     }),
-    userId: t.exposeID('userId', { description: 'The user who owns the preference.' }),
+    emailEnabled: t.exposeBoolean('emailEnabled', { description: 'Whether email is enabled.' }),
+    pushEnabled: t.exposeBoolean('pushEnabled', { description: 'Whether push messages are enabled.' }),
+    chatDmEnabled: t.exposeBoolean('chatDmEnabled', {
+      description: 'Whether direct messages in the chat are enabled.',
+    }),
+    userId: t.exposeID('userId', { description: 'The ID of the user who owns the preference.' }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When it was first stored; null while the default applies.',
+      description: 'Timestamp of creation. `null` if the preference was never stored.',
     }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When a channel last changed; null while the default applies.',
+      description: 'Timestamp of the last change of a channel. `null` if the preference was never stored.',
     }),
   }),
 });
@@ -33,32 +37,37 @@ builder.queryField('notificationPreferences', (t) =>
     access: memberRead,
     type: [NotificationPreference],
     nullable: true,
-    description: 'The preferences for every kind. Kinds that were never stored have all channels on.',
+    description:
+      "Returns a user's preferences for all kinds. All channels of a kind are enabled until its preference is stored.",
     args: { userId: t.arg.id(userArgument) },
     resolve: (_root, { userId }, { em, viewer }) => listPreferences(em, userId ?? viewer.userId),
   }),
 );
 
 const NotificationPreferenceInput = builder.inputType('NotificationPreferenceInput', {
-  description: 'Channels for one kind, or for all.',
+  description: 'The channels for one kind of notification, or for all kinds.',
   fields: (t) => ({
     notificationKind: t.field({
       type: NotificationKindEnum,
-      description: 'The kind; every kind unless told.',
+      description: 'The kind of notification. Defaults to all kinds.',
     }),
-    emailEnabled: t.boolean({ required: true, description: 'Whether electronic mail is on.' }),
-    pushEnabled: t.boolean({ required: true, description: 'Whether push messages are on.' }),
-    chatDmEnabled: t.boolean({ required: true, description: 'Whether direct messages in the chat are on.' }),
+    emailEnabled: t.boolean({ required: true, description: 'Whether email is enabled.' }),
+    pushEnabled: t.boolean({ required: true, description: 'Whether push messages are enabled.' }),
+    chatDmEnabled: t.boolean({
+      required: true,
+      description: 'Whether direct messages in the chat are enabled.',
+    }),
   }),
 });
 
 const UpdateNotificationPreferencesInput = builder.inputType('UpdateNotificationPreferencesInput', {
-  description: 'Changes, applied in order.',
+  description: 'Changes of notification preferences.',
   fields: (t) => ({
     preferences: t.field({
       type: [NotificationPreferenceInput],
       required: true,
-      description: 'Up to 100 items; later ones override earlier ones.',
+      description:
+        'The changes, at most 100. They are applied in order, so later ones override earlier ones.',
       validate: maxItems(100),
     }),
   }),
@@ -67,9 +76,12 @@ const UpdateNotificationPreferencesInput = builder.inputType('UpdateNotification
 const UpdateNotificationPreferencesPayload = builder
   .objectRef<{ preferences: EffectivePreference[] }>('UpdateNotificationPreferencesPayload')
   .implement({
-    description: 'The preferences for every kind after the change.',
+    description: 'Result of updating notification preferences.',
     fields: (t) => ({
-      preferences: t.expose('preferences', { type: [NotificationPreference], description: 'All of them.' }),
+      preferences: t.expose('preferences', {
+        type: [NotificationPreference],
+        description: 'The preferences for all kinds.',
+      }),
     }),
   });
 
@@ -78,9 +90,14 @@ builder.mutationField('updateNotificationPreferences', (t) =>
     access: memberWrite,
     type: UpdateNotificationPreferencesPayload,
     nullable: true,
-    description: 'Sets channels. Kinds that nothing is said of keep what they had.',
+    description:
+      "Updates the caller's notification preferences. Kinds that the input does not name keep their channels.",
     args: {
-      input: t.arg({ type: UpdateNotificationPreferencesInput, required: true, description: 'The changes.' }),
+      input: t.arg({
+        type: UpdateNotificationPreferencesInput,
+        required: true,
+        description: 'The changes to apply.',
+      }),
     },
     resolve: async (_root, { input }, { em, viewer, now }) => ({
       preferences: await updatePreferences(em, viewer.userId, input.preferences, now),

@@ -1,6 +1,6 @@
 import type { createAnnouncer as original } from '../../src/live/announcer.ts';
 
-/** Wakes the gateway's own subscribers, and tells no other gateway. */
+/** Creates an announcer that notifies the gateway's own subscribers and no other gateway. */
 export const createAnnouncer: typeof original = (_place, hub) => ({
   announce(changes) {
     for (const change of 'user' in changes ? [changes] : changes) hub.announce(change);

@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 /** Publishes a notification to a user through a contender, which then ends and announces what it has to. */
-async function publishBy(name: 'gateway' | 'quiet', userId: string): Promise<void> {
+async function publishBy(name: 'gateway' | 'no-announcements', userId: string): Promise<void> {
   const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
   const server = await startContender(name, { databaseUrl: database.url, issuer });
   const [request] = publish.byGraphql({ userId, token, notificationIds: [] });
@@ -37,8 +37,8 @@ async function publishBy(name: 'gateway' | 'quiet', userId: string): Promise<voi
   await server.stop();
 }
 
-test('the quiet contender announces nothing, and the gateway does', async () => {
-  await publishBy('quiet', 'alice');
+test('the contender without announcements makes none, and the gateway does', async () => {
+  await publishBy('no-announcements', 'alice');
   await publishBy('gateway', 'bob');
 
   await eventually(() => expect(announced).toContain('bob'));

@@ -2,35 +2,35 @@ import type pg from 'pg';
 import type { Caller } from './callers.ts';
 
 /*
- * What changes have stored, to be equal, and how records are brought to where every run begins. Times of now and random
- * values are compared by what they must be equal to.
+ * Reads what changes have stored, to compare contenders, and resets it between runs. Current times and random values are
+ * replaced by checks of them.
  */
 
 const PUBLISHED = "user_id like 'recipient-%'";
 const PUT = "user_id like 'owner-%'";
 const MEMBERS = "user_id like 'member-%'";
 
-/** Removes everything that was published, as if nobody had. */
-export async function unpublish(client: pg.Client): Promise<void> {
+/** Deletes all published notifications. */
+export async function deletePublished(client: pg.Client): Promise<void> {
   await client.query(`delete from notification where ${PUBLISHED}`);
-  await tidyUp(client, 'notification');
+  await vacuum(client, 'notification');
 }
 
-/** Removes all workspaces that were put. */
-export async function removeWorkspaces(client: pg.Client): Promise<void> {
+/** Deletes all workspaces that the platform has stored. */
+export async function deleteWorkspaces(client: pg.Client): Promise<void> {
   await client.query(`delete from workspace where ${PUT}`);
-  await tidyUp(client, 'workspace');
+  await vacuum(client, 'workspace');
 }
 
-/** Removes the preferences and credentials of the members. */
-export async function forgetMembers(client: pg.Client): Promise<void> {
+/** Deletes the preferences and credentials of the members. */
+export async function resetMembers(client: pg.Client): Promise<void> {
   await client.query(`delete from notification_preference where ${MEMBERS}`);
   await client.query(`delete from editor_credential where ${MEMBERS}`);
-  await tidyUp(client, 'notification_preference, editor_credential');
+  await vacuum(client, 'notification_preference, editor_credential');
 }
 
-/** What was published to a recipient, or in its batches. */
-export async function effectOfPublishing(client: pg.Client, { userId }: Caller): Promise<unknown> {
+/** Reads the notifications published to a recipient and to the users of its batches. */
+export async function readPublished(client: pg.Client, { userId }: Caller): Promise<unknown> {
   const { rows } = await client.query(
     `select n.user_id, n.id, kind, status, resolved_by, task_id, task_name, project_id, project_name, project_repo_url,
        workspace_id, title, preview_text, pr_url, payload, occurred_at, dismissed_at, resolved_at,
@@ -44,8 +44,8 @@ export async function effectOfPublishing(client: pg.Client, { userId }: Caller):
 }
 
 /**
- * Holds a run to so many active notifications of each recipient.
- * @throws {Error} if others are stored
+ * Creates a check that each recipient has this many active notifications.
+ * @throws {Error} if the number differs
  */
 export const expectPublished =
   (each: number) =>
@@ -53,14 +53,14 @@ export const expectPublished =
     const { rows } = await client.query<{ count: number }>(
       `select count(*)::int as count from notification where ${PUBLISHED} and status = 'active'`,
     );
-    const wanted = recipients.length * each;
-    if (rows[0]?.count !== wanted) {
-      throw new Error(`${rows[0]?.count} notifications are active, not ${wanted}.`);
+    const expected = recipients.length * each;
+    if (rows[0]?.count !== expected) {
+      throw new Error(`Expected ${expected} active notifications, found ${rows[0]?.count}.`);
     }
   };
 
-/** A member's preferences. */
-export async function effectOfPreferences(client: pg.Client, { userId }: Caller): Promise<unknown> {
+/** Reads the preferences of a member. */
+export async function readPreferences(client: pg.Client, { userId }: Caller): Promise<unknown> {
   const { rows } = await client.query(
     `select notification_kind, email_enabled, push_enabled, chat_dm_enabled,
        updated_at > now() - interval '1 minute' as is_new
@@ -70,8 +70,8 @@ export async function effectOfPreferences(client: pg.Client, { userId }: Caller)
   return rows;
 }
 
-/** A member's credential. Its ciphertext is another every time. */
-export async function effectOfSubscription(client: pg.Client, { userId }: Caller): Promise<unknown> {
+/** Reads the credential of a member, without its random ciphertext. */
+export async function readCredential(client: pg.Client, { userId }: Caller): Promise<unknown> {
   const { rows } = await client.query(
     `select key_id, reauth_reason, length(ciphertext) as length, length(version) as version,
        updated_at > now() - interval '1 minute' as is_new
@@ -81,8 +81,8 @@ export async function effectOfSubscription(client: pg.Client, { userId }: Caller
   return rows;
 }
 
-/** An owner's workspaces. */
-export async function effectOfPutting(client: pg.Client, { userId }: Caller): Promise<unknown> {
+/** Reads the workspaces of an owner. */
+export async function readPutWorkspaces(client: pg.Client, { userId }: Caller): Promise<unknown> {
   const { rows } = await client.query(
     `select w.id, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb, gpu_kind, keep_active, machine_id,
        private_ip, git_ref, preview_token, error_message, created_at, updated_at,
@@ -93,8 +93,8 @@ export async function effectOfPutting(client: pg.Client, { userId }: Caller): Pr
   return rows;
 }
 
-/** What the writes left behind is cleared before the next run, not during it. */
-async function tidyUp(client: pg.Client, tables: string): Promise<void> {
+/** Cleans up between runs, so that PostgreSQL does not do so during one. */
+async function vacuum(client: pg.Client, tables: string): Promise<void> {
   await client.query(`vacuum ${tables}, user_revision`);
   await client.query('checkpoint');
 }

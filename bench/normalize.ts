@@ -1,12 +1,12 @@
 import { z } from 'zod';
 
 /*
- * What of the replies has to be equal before anything is timed. Everything, but for what cannot be: a cursor is opaque
- * and each server's own, so only whether there is one counts; words of enums are in upper case in GraphQL alone.
+ * Normalizes replies, which must be equal before anything is measured. Cursors are reduced to whether there is one, enum
+ * values to lower case, and current times are removed.
  */
 
-/** Takes from a reply what has to be equal. */
-export type Content = (reply: unknown) => unknown;
+/** Normalizes a reply. */
+export type Normalize = (reply: unknown) => unknown;
 
 const Inbox = z.object({
   nodes: z.array(z.looseObject({ payload: z.looseObject({}) })),
@@ -17,29 +17,28 @@ const Dismissed = z.strictObject({
   notification: z.looseObject({ updated_at: z.string(), dismissed_at: z.string() }),
 });
 
-/** The reply as it is. */
-export const whole: Content = (reply) => reply;
+/** Compares the whole reply. */
+export const keepAll: Normalize = (reply) => reply;
 
-/** The page of an inbox. */
-export const plainInbox: Content = (reply) => {
+/** Normalizes a page of notifications. */
+export const normalizeInbox: Normalize = (reply) => {
   const { nodes, pageInfo } = Inbox.parse(reply);
   return { nodes, pageInfo: { ...pageInfo, endCursor: pageInfo.endCursor !== null } };
 };
 
-/** The page of an inbox in a GraphQL reply, its words of enums in lower case. */
-export const graphqlInbox: Content = (reply) => {
+/** Normalizes a page of notifications in a GraphQL reply. */
+export const normalizeGraphqlInbox: Normalize = (reply) => {
   const { nodes, pageInfo } = GraphqlInbox.parse(reply).data.notifications;
   const lowered = nodes.map(({ payload, ...node }) => ({ ...lower(node), payload: lower(payload) }));
-  return plainInbox({ nodes: lowered, pageInfo });
+  return normalizeInbox({ nodes: lowered, pageInfo });
 };
 
-/** A dismissed notification without the two times of now. */
-export const dismissedNow: Content = (reply) => {
+/** Normalizes a dismissed notification. */
+export const normalizeDismissal: Normalize = (reply) => {
   const { updated_at, dismissed_at, ...notification } = Dismissed.parse(reply).notification;
   return { ...notification, areEqual: updated_at === dismissed_at };
 };
 
-/** What publishing answers, without the time of now; in GraphQL it is a root field's. */
 const Publication = z.strictObject({
   created: z.boolean(),
   channels: z.array(z.string()),
@@ -52,35 +51,35 @@ const withoutTime = ({ notification: { id, status }, ...rest }: Publication) => 
   notification: { id, status },
 });
 
-/** A publication in a plain reply. */
-export const publication: Content = (reply) => withoutTime(Publication.parse(reply));
+/** Normalizes the reply to publishing one notification. */
+export const normalizePublication: Normalize = (reply) => withoutTime(Publication.parse(reply));
 
-/** Publications in a plain reply. */
-export const publications: Content = (reply) =>
+/** Normalizes the reply to publishing several notifications. */
+export const normalizePublications: Normalize = (reply) =>
   z
     .strictObject({ results: z.array(Publication) })
     .parse(reply)
     .results.map(withoutTime);
 
-/** What a root field answered, as another content takes it from a plain reply. */
-export const ofRootField =
-  (name: string, content: Content): Content =>
+/** Normalizes the result of a root field in a GraphQL reply. */
+export const unwrapRootField =
+  (name: string, normalize: Normalize): Normalize =>
   (reply) =>
-    content(z.strictObject({ data: z.record(z.literal(name), z.unknown()) }).parse(reply).data[name]);
+    normalize(z.strictObject({ data: z.record(z.literal(name), z.unknown()) }).parse(reply).data[name]);
 
 const Preferences = z.strictObject({
   preferences: z.array(z.looseObject({ created_at: z.string(), updated_at: z.string() })),
 });
 
-/** Preferences without their times. */
-export const preferences: Content = (reply) =>
+/** Normalizes preferences. */
+export const normalizePreferences: Normalize = (reply) =>
   Preferences.parse(reply).preferences.map(({ created_at, updated_at, ...preference }) => preference);
 
-const ENUMS = ['kind', 'status', 'taskStatus'];
+const ENUM_FIELDS = ['kind', 'status', 'taskStatus'];
 
 function lower(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const entries = Object.entries(record);
   return Object.fromEntries(
-    entries.map(([name, value]) => [name, ENUMS.includes(name) ? String(value).toLowerCase() : value]),
+    entries.map(([name, value]) => [name, ENUM_FIELDS.includes(name) ? String(value).toLowerCase() : value]),
   );
 }

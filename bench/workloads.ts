@@ -1,9 +1,9 @@
 import type { Caller } from './callers.ts';
-import { changeWorks } from './change-works.ts';
-import { dismissedNow, graphqlInbox, plainInbox, whole } from './content.ts';
-import { dismissAll, effectOfDismissal, expectDismissed, restoreAll } from './dismissals.ts';
+import { changeWorkloads } from './change-workloads.ts';
+import { dismissAll, expectDismissed, readDismissal, restoreAll } from './dismissals.ts';
 import type { LoadRequest } from './load-process.ts';
-import type { Work } from './work.ts';
+import { keepAll, normalizeDismissal, normalizeGraphqlInbox, normalizeInbox } from './normalize.ts';
+import type { Workload } from './workload.ts';
 
 const INBOX = `query Inbox($first: Int!, $after: String) {
   notifications(first: $first, after: $after) {
@@ -22,8 +22,8 @@ const INBOX = `query Inbox($first: Int!, $after: String) {
   }
 }`;
 
-/** Fewer than the pools have connections: what many of them cost together is measured by itself. */
-const LARGE_CALLERS = 4;
+/** Fewer than the connections of a pool; bench/waiting-memory.ts measures more. */
+const LARGE_LIST_CONNECTIONS = 4;
 
 const authorized = ({ token }: Caller) => ({ Authorization: `Bearer ${token}`, Accept: 'application/json' });
 
@@ -31,8 +31,8 @@ const get =
   (path: string) =>
   (caller: Caller): LoadRequest[] => [{ method: 'GET', path, headers: authorized(caller) }];
 
-/** The inbox as a web app asks for it, from the start or behind a cursor. */
-export const askForInbox =
+/** Requests 20 notifications as a web app does, from the start or after a cursor. */
+export const requestInbox =
   (after: string | null = null) =>
   (caller: Caller): LoadRequest[] => [
     {
@@ -50,67 +50,67 @@ const dismissEach = (caller: Caller): LoadRequest[] =>
     headers: authorized(caller),
   }));
 
-/** All workspaces of a caller. */
-export const askForWorkspaces = get('/user/workspaces');
+/** Requests all workspaces. */
+export const requestWorkspaces = get('/user/workspaces');
 
-const inbox = { requests: askForInbox(), content: graphqlInbox };
-const workspaces = { requests: askForWorkspaces, content: whole };
-const editorAuth = { requests: get('/editor/auth'), content: whole };
-const dismissal = { requests: dismissEach, content: dismissedNow };
-const dismissedBefore = { requests: dismissEach, content: whole };
+const inbox = { requests: requestInbox(), normalize: normalizeGraphqlInbox };
+const workspaces = { requests: requestWorkspaces, normalize: keepAll };
+const editorAuth = { requests: get('/editor/auth'), normalize: keepAll };
+const dismissal = { requests: dismissEach, normalize: normalizeDismissal };
+const dismissedBefore = { requests: dismissEach, normalize: keepAll };
 
-/** Everything that contenders do, by the name that `--only` takes. */
-export const works: Readonly<Record<string, Work>> = {
+/** All workloads, by name for `--only`. */
+export const workloads: Readonly<Record<string, Workload>> = {
   notifications: {
     title: '20 notifications by GraphQL',
     callers: ({ readers }) => readers,
     connections: 32,
-    ends: 'by time',
-    ways: {
+    mode: 'timed',
+    implementations: {
       gateway: inbox,
       mercurius: { ...inbox, targets: { rate: 1.25 } },
       apollo: { ...inbox, targets: { rate: 4 } },
-      'node-http': { requests: get('/inbox?first=20'), content: plainInbox, targets: { rate: 0.9 } },
+      'node-http': { requests: get('/inbox?first=20'), normalize: normalizeInbox, targets: { rate: 0.9 } },
     },
   },
   workspaces: {
     title: 'GET /user/workspaces, 100 of them',
     callers: ({ readers }) => readers,
     connections: 32,
-    ends: 'by time',
-    ways: { gateway: workspaces, fastify: { ...workspaces, targets: { rate: 1 } } },
+    mode: 'timed',
+    implementations: { gateway: workspaces, fastify: { ...workspaces, targets: { rate: 1 } } },
   },
   'editor-auth': {
     title: 'GET /editor/auth',
     callers: ({ readers }) => readers,
     connections: 32,
-    ends: 'by time',
-    ways: { gateway: editorAuth, 'node-http': { ...editorAuth, targets: { rate: 0.7 } } },
+    mode: 'timed',
+    implementations: { gateway: editorAuth, 'node-http': { ...editorAuth, targets: { rate: 0.7 } } },
   },
   dismiss: {
     title: 'POST /user/notifications/{id}/dismiss, of active ones',
     callers: ({ writers }) => writers,
     connections: 32,
-    ends: 'when all is asked',
-    ways: { gateway: dismissal, 'node-http': { ...dismissal, targets: { rate: 0.8 } } },
+    mode: 'once',
+    implementations: { gateway: dismissal, 'node-http': { ...dismissal, targets: { rate: 0.8 } } },
     prepare: restoreAll,
-    effect: effectOfDismissal,
+    readEffect: readDismissal,
     verify: expectDismissed,
   },
   'dismiss-again': {
     title: 'POST /user/notifications/{id}/dismiss, of dismissed ones',
     callers: ({ writers }) => writers,
     connections: 32,
-    ends: 'by time',
-    ways: { gateway: dismissedBefore, 'node-http': dismissedBefore },
+    mode: 'timed',
+    implementations: { gateway: dismissedBefore, 'node-http': dismissedBefore },
     prepare: dismissAll,
   },
   'large-list': {
     title: 'GET /user/workspaces, 10,000 of them',
     callers: ({ collectors }) => collectors,
-    connections: LARGE_CALLERS,
-    ends: 'when all is asked',
-    ways: { gateway: workspaces, 'node-http': { ...workspaces, targets: { rate: 0.7 } } },
+    connections: LARGE_LIST_CONNECTIONS,
+    mode: 'once',
+    implementations: { gateway: workspaces, 'node-http': { ...workspaces, targets: { rate: 0.7 } } },
   },
-  ...changeWorks,
+  ...changeWorkloads,
 };

@@ -1,9 +1,9 @@
 /** Writes a line to standard output. */
-export function say(line: string): void {
+export function printLine(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
 /** Writes a line of progress to standard error. */
-export function tell(line: string): void {
+export function reportProgress(line: string): void {
   process.stderr.write(`${line}\n`);
 }
