@@ -1,4 +1,4 @@
-import { accountRead, accountWrite } from '../auth/access.ts';
+import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
 import { createRecordRef } from '../graphql/record-refs.ts';
@@ -12,7 +12,6 @@ import { NotificationUnion } from './notification.graphql.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
 import {
   countNotifications,
-  dismissNotification,
   findNotification,
   listNotifications,
   type SelectedNotification,
@@ -87,41 +86,5 @@ builder.queryFields((t) => ({
       userId: t.arg.id(userArgument),
     },
     resolve: (_root, { id, userId }, { em, viewer }) => findNotification(em, userId ?? viewer.userId, id),
-  }),
-}));
-
-const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
-  description: 'The notification to dismiss.',
-  fields: (t) => ({ id: t.id({ required: true, description: "The notification's ID." }) }),
-});
-
-const DismissNotificationPayload = builder
-  .objectRef<{ notification: Notification }>('DismissNotificationPayload')
-  .implement({
-    description: 'Result of dismissing a notification.',
-    fields: (t) => ({
-      notification: t.expose('notification', {
-        type: NotificationUnion,
-        description: 'The dismissed notification.',
-      }),
-    }),
-  });
-
-builder.mutationFields((t) => ({
-  dismissNotification: t.field({
-    access: accountWrite,
-    type: DismissNotificationPayload,
-    nullable: true,
-    description: 'Dismisses a notification, whatever its status. Dismissing it again changes nothing.',
-    args: {
-      input: t.arg({
-        type: DismissNotificationInput,
-        required: true,
-        description: 'The notification to dismiss.',
-      }),
-    },
-    resolve: async (_root, { input }, context) => ({
-      notification: await dismissNotification(context, context.viewer.userId, input.id, context.now),
-    }),
   }),
 }));
