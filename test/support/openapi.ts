@@ -54,7 +54,7 @@ export function validatorAt(...place: readonly string[]): ValidateFunction {
 
 /** Validates bodies of an operation's response. */
 export function bodyValidator(path: string, method: string, status: number): ValidateFunction {
-  const name = componentName(openApi.paths[path]?.[method]?.responses[status]);
+  const name = formatComponentName(openApi.paths[path]?.[method]?.responses[status]);
   const place =
     name === undefined
       ? ['paths', path, method, 'responses', String(status)]
@@ -88,7 +88,7 @@ export function holdAgainstDocument(
 export function responseOf(operation: Operation, status: number): Response | undefined {
   const response = operation.responses[status];
   if (response === undefined || !('$ref' in response)) return response;
-  return openApi.components.responses[componentName(response) ?? ''];
+  return openApi.components.responses[formatComponentName(response) ?? ''];
 }
 
 function headerErrors(told: Record<string, Ref>, headers: Headers): string[] {
@@ -109,6 +109,6 @@ function fits(template: string, address: string): boolean {
 }
 
 /** The name of the component that is referred to; undefined where there is no reference. */
-function componentName(thing: object | undefined): string | undefined {
+function formatComponentName(thing: object | undefined): string | undefined {
   return thing !== undefined && '$ref' in thing ? String(thing.$ref).split('/').at(-1) : undefined;
 }
