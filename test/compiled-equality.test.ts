@@ -10,7 +10,7 @@ import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
 import { validateDocument } from '../src/graphql/execution/documents.ts';
 import { compile, interpret, isCompilable } from '../src/graphql/execution/executor.ts';
 import { createOperations, type Operation } from '../src/graphql/execution/operation.ts';
-import { variableIssues } from '../src/graphql/execution/variables.ts';
+import { findVariableIssues } from '../src/graphql/execution/variable-issues.ts';
 import { maskResult } from '../src/graphql/mask-errors.ts';
 import { createHub } from '../src/live/hub.ts';
 import { createLog } from '../src/log.ts';
@@ -93,7 +93,7 @@ test('a compiled operation returns the same as the interpreted one, for queries 
       if (operation === undefined) return;
       counts.valid += 1;
       // Other variables are rejected before the operation runs.
-      if (!variableIssues(operation.variables, variables).next().done) return;
+      if (!findVariableIssues(operation.variables, variables).next().done) return;
       if (!isCompilable(schema, operation)) return;
       const compiled = compile(schema, operation);
       if (compiled === undefined) return;

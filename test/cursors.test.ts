@@ -2,16 +2,16 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Page } from '../src/database/page.ts';
 import { ValidationError } from '../src/errors/gateway-errors.ts';
-import { connect } from '../src/graphql/connection.ts';
+import { readConnection } from '../src/graphql/connection.ts';
 import type { Position } from '../src/values/cursor.ts';
 import { formatPosition } from '../src/values/cursor.ts';
 import { isId, isUuid } from '../src/values/text.ts';
 import { toTime } from '../src/values/time.ts';
 
 /** Returns the page that a list receives for these arguments. */
-async function requestPage(args: Parameters<typeof connect>[0], isOfList = isId): Promise<Page> {
+async function requestPage(args: Parameters<typeof readConnection>[0], isOfList = isId): Promise<Page> {
   let asked: Page = {};
-  await connect<Position>(args, undefined, {
+  await readConnection<Position>(args, undefined, {
     page: async (page) => {
       asked = page;
       return [];

@@ -1,6 +1,7 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
+import { cursorField, defineConnectionType, readConnection } from '../graphql/connection.ts';
+import { definePageArguments } from '../graphql/page-arguments.ts';
 import { createRecordRef } from '../graphql/record-refs.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveRecord } from '../graphql/selected-properties.ts';
@@ -29,7 +30,7 @@ const NotificationEdge = createRecordRef<Notification, SelectedNotification>('No
   }),
 });
 
-const NotificationConnection = connectionType('Notification', {
+const NotificationConnection = defineConnectionType('Notification', {
   node: NotificationUnion,
   edge: NotificationEdge,
 });
@@ -41,7 +42,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: "Returns a user's notifications, newest first.",
     args: {
-      ...pageArguments(),
+      ...definePageArguments(),
       userId: t.arg.id(userArgument),
       status: t.arg({
         type: [NotificationStatusEnum],
@@ -67,7 +68,7 @@ builder.queryFields((t) => ({
     resolve: (_root, { userId, first, after, last, before, ...filter }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
-      return connect({ first, after, last, before }, listing, {
+      return readConnection({ first, after, last, before }, listing, {
         selected,
         page: (page) => listNotifications(em, owner, filter, page, selected),
         totalCount: () => countNotifications(em, owner, filter),

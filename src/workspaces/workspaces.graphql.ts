@@ -1,7 +1,8 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
+import { cursorField, defineConnectionType, readConnection } from '../graphql/connection.ts';
 import { toEnumValues } from '../graphql/enum-values.ts';
+import { definePageArguments } from '../graphql/page-arguments.ts';
 import { createRecordRef } from '../graphql/record-refs.ts';
 import { maxItems } from '../graphql/rules.ts';
 import {
@@ -113,7 +114,7 @@ const WorkspaceEdge = createRecordRef<Workspace, SelectedWorkspace>('WorkspaceEd
   }),
 });
 
-const WorkspaceConnection = connectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
+const WorkspaceConnection = defineConnectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
 
 builder.queryField('workspaces', (t) =>
   t.field({
@@ -122,7 +123,7 @@ builder.queryField('workspaces', (t) =>
     nullable: true,
     description: "Returns a user's workspaces in all projects, newest first.",
     args: {
-      ...pageArguments(),
+      ...definePageArguments(),
       userId: t.arg.id(userArgument),
       projectId: t.arg.id({ description: 'Filter by project. Defaults to all projects.' }),
       status: t.arg({
@@ -134,7 +135,7 @@ builder.queryField('workspaces', (t) =>
     resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
-      return connect(page, listing, {
+      return readConnection(page, listing, {
         selected,
         page: (page) => listWorkspaces(em, owner, { projectId, status }, page, selected),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),

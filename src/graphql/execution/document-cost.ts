@@ -14,7 +14,7 @@ import {
   type SelectionSetNode,
   type ValidationContext,
 } from 'graphql';
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../connection.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../page-arguments.ts';
 import { findField } from '../selected-fields.ts';
 import { documentLimits, limitMessage } from './document-limits.ts';
 

@@ -20,7 +20,8 @@ import { asGatewayError, maskResult, type Reply, type Result } from '../mask-err
 import { createDocumentCache, openTrustedDocument } from './documents.ts';
 import { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';
-import { type VariableValues, variableIssues } from './variables.ts';
+import { findVariableIssues } from './variable-issues.ts';
+import type { VariableValues } from './variables.ts';
 
 /** The parameters of a request (GraphQL over HTTP, section 5.1). */
 export const Parameters = z.strictObject({
@@ -75,7 +76,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
         const { permitted, refusals } = checkPermissions(operation, context.viewer);
         await rateLimiter.charge(context, permitted);
         const given = variables ?? {};
-        const issues = [...variableIssues(operation.variables, given).take(MAX_ERROR_ITEMS)];
+        const issues = [...findVariableIssues(operation.variables, given).take(MAX_ERROR_ITEMS)];
         if (issues.length > 0) {
           // Missing permissions are reported first.
           return report({ errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] }, context);
