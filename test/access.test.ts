@@ -99,7 +99,7 @@ test.each(fields)('the descriptions of %s name the scope and the membership that
   const { opens, member } = access[field] ?? reading;
   const scope = opens.find((grant) => grant !== 'the full account');
   const readsOthers = args?.some(({ name }) => name === 'userId') && scope === read;
-  const other = readsOthers ? `; with \`userId\` of another user, \`${platformRead}\`` : '';
+  const other = readsOthers ? `, or \`${platformRead}\` if \`userId\` names another user` : '';
   const membership = member ? ' Requires membership in an organization.' : '';
 
   expect(description?.split('\n\n').at(-1)).toBe(`Requires the scope \`${scope}\`${other}.${membership}`);

@@ -1,5 +1,6 @@
 import type { Example } from './graphiql-examples.ts';
-import { type PageFiles, renderHtml } from './page.ts';
+import { noticeElement, noticeScript } from './graphiql-notice.ts';
+import { linkStyle, type PageFiles, renderHtml } from './page.ts';
 
 /** The names of the editor's worker scripts, relative to the URL of the boot script. */
 export type WorkerFiles = { editorWorkerService: string; json: string; graphql: string };
@@ -12,6 +13,14 @@ const headersWithoutToken = `{
   // "Authorization": "Bearer <token>"
 }`;
 
+/** Keeps the title whole beside many tabs, which scroll. */
+export const titleStyle = `
+.graphiql-session-header > .graphiql-logo {
+  flex-shrink: 0;
+  white-space: nowrap;
+}
+`;
+
 /**
  * Renders the HTML of GraphiQL.
  * @param token a JWT for the header editor, which needs no escaping: letters, digits, `-`, `_` and `.` (RFC 7515,
@@ -21,11 +30,12 @@ export function renderPage({ script, style, icon, boot }: PageFiles, token: stri
   return renderHtml({
     title: 'GraphiQL',
     icon,
-    style,
+    style: linkStyle(style),
     scripts: [boot, script],
     body: `  <body class="no-focus-outline">
     <noscript>GraphiQL requires JavaScript.</noscript>
     <div id="root"${token === null ? '' : ` data-token="${token}"`}></div>
+    ${noticeElement}
   </body>`,
   });
 }
@@ -50,7 +60,8 @@ const options = ${JSON.stringify(options)};
 const headersWithoutToken = ${JSON.stringify(headersWithoutToken)};
 
 self.MonacoEnvironment = {
-  globalAPI: false,
+  // Makes \`monaco\` global, which sets options of the editors.
+  globalAPI: true,
   getWorkerUrl: (moduleId, label) => new URL(workers[label], base).href,
 };
 
@@ -75,10 +86,15 @@ addEventListener('DOMContentLoaded', () => {
     history.replaceState(null, '', location.pathname);
   }
 
+  // Comments wrap; a token in the header editor does not.
+  monaco.editor.onDidCreateEditor((editor) => {
+    if (editor.getModel()?.getLanguageId() === 'graphql') editor.updateOptions({ wordWrap: 'on' });
+  });
   options.title = renderTitle();
   YogaGraphiQL.renderYogaGraphiQL(root, options);
 });
 
+${noticeScript}
 /** Renders the title with a menu that opens an example in a new tab. */
 function renderTitle() {
   const { createElement } = React;
