@@ -9,12 +9,12 @@ export default defineConfig({
     reporters: ['default', './test/support/closing-line.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    // Files share a worker's modules: importing the gateway takes longer than most files' tests.
+    // Test files share the modules of a worker: importing the gateway takes longer than most files' tests.
     isolate: false,
     sequence: { sequencer: LongestFirst },
-    // The tests wait for processes and sockets more than they compute.
+    // More workers than cores: the tests mostly wait for processes and sockets.
     maxWorkers: 3,
-    // Modules are loaded by Node itself, as in production: vite's own loader would bring in graphql twice.
+    // Node.js loads the modules, as in production. Vite's module runner would load graphql twice.
     experimental: { viteModuleRunner: false },
   },
 });

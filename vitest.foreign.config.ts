@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import main from './vitest.config.ts';
 
-/** Tests that run programs npm does not install: generated clients, an API tester, a browser, systemd, image builds. */
+/** Tests with programs that npm does not install: client generators, Schemathesis, a browser, systemd. */
 export default defineConfig({
   test: { ...main.test, include: ['test/foreign/**/*.test.ts'], exclude: [], fileParallelism: false },
 });

@@ -5,20 +5,20 @@ import type { Load } from './load.ts';
 import type { Options } from './options.ts';
 import type { Postgres } from './postgres.ts';
 
-/** What all parts of the bench work with. */
+/** The dependencies of all benchmarks. */
 export type Bench = {
   options: Options;
   postgres: Postgres;
   issuer: Issuer;
   load: Load;
-  /** The database of the data set, and a connection to it beside all servers. */
+  /** The database of the data set. */
   databaseUrl: string;
   client: pg.Client;
   callers: Callers;
 };
 
-/** Gives a server to some work and stops it afterwards, whatever comes of it. */
-export async function during<Server extends { stop(): Promise<void> }, Result>(
+/** Runs `work` with a server, then stops the server, even after a failure. */
+export async function withServer<Server extends { stop(): Promise<void> }, Result>(
   starting: Promise<Server>,
   work: (server: Server) => Promise<Result>,
 ): Promise<Result> {

@@ -1,20 +1,17 @@
 import type { Caller } from './callers.ts';
 import type { LoadRequest } from './load-process.ts';
 
-/*
- * The requests of everything that changes records, as the gateway and `node:http` take them. Both get the same input;
- * what GraphQL needs besides is in the gateway's.
- */
+/* Requests that change records, as GraphQL for the gateway and as plain HTTP for `node:http`, with the same input. */
 
-/** Notifications that a recipient gets in a run, one by one. */
+/** Notifications published to each recipient in a run, one per request. */
 export const PUBLICATIONS = 150;
-/** Calls of a recipient in a run that publish 100 at once. */
+/** Requests per recipient and run that publish 100 notifications each. */
 export const BATCHES_OF_100 = 6;
-/** Calls of an owner in a run, and the workspaces in each. */
+/** Requests per owner and run, and workspaces in each. */
 const PUTS = 8;
 const WORKSPACES = 500;
 
-/** What publishing asks of a stored notification. */
+/** The fields selected after publishing. */
 const RESULT = 'created channels notification { ... on UserNotification { id status createdAt } }';
 
 const PUBLISH = `mutation Publish($input: PublishNotificationInput!) { publishNotification(input: $input) { ${RESULT} } }`;
@@ -23,7 +20,7 @@ const PUBLISH_MANY = `mutation PublishMany($input: PublishNotificationsInput!) {
 }`;
 const PUT_WORKSPACES = `mutation Put($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { workspaces { id } } }`;
 
-const headersOf = ({ token }: Caller) => ({
+const createHeaders = ({ token }: Caller) => ({
   Authorization: `Bearer ${token}`,
   Accept: 'application/json',
   'Content-Type': 'application/json',
@@ -32,21 +29,21 @@ const headersOf = ({ token }: Caller) => ({
 const graphql = (caller: Caller, query: string, input: object): LoadRequest => ({
   method: 'POST',
   path: '/graphql',
-  headers: headersOf(caller),
+  headers: createHeaders(caller),
   body: JSON.stringify({ query, variables: { input } }),
 });
 
 const plain = (caller: Caller, method: 'POST' | 'PUT', path: string, body: object): LoadRequest => ({
   method,
   path,
-  headers: headersOf(caller),
+  headers: createHeaders(caller),
   body: JSON.stringify(body),
 });
 
-const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
+const range = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-/** A notification of a task of its own. Its time is given: what differs is then the time of arrival alone. */
-export function notificationOf(userId: string, id: string) {
+/** Creates the input of a notification. Each has its own task, so that none replaces another. */
+export function createNotification(userId: string, id: string) {
   return {
     userId,
     id,
@@ -70,25 +67,25 @@ export function notificationOf(userId: string, id: string) {
   };
 }
 
-const inputsOf = ({ userId }: Caller) =>
-  upTo(PUBLICATIONS).map((index) => notificationOf(userId, `${userId}-one-${index}`));
+const createInputs = ({ userId }: Caller) =>
+  range(PUBLICATIONS).map((index) => createNotification(userId, `${userId}-one-${index}`));
 
-/** Every item goes to another user. */
-const batchesOf = ({ userId }: Caller) =>
-  upTo(BATCHES_OF_100).map((call) => ({
-    notifications: upTo(100).map((item) =>
-      notificationOf(`${userId}-${item}`, `${userId}-many-${call}-${item}`),
+/** Creates batches in which every notification has a different user. */
+const createBatches = ({ userId }: Caller) =>
+  range(BATCHES_OF_100).map((call) => ({
+    notifications: range(100).map((item) =>
+      createNotification(`${userId}-${item}`, `${userId}-many-${call}-${item}`),
     ),
   }));
 
-const putsOf = ({ userId }: Caller) =>
-  upTo(PUTS).map((call) => ({
+const createPuts = ({ userId }: Caller) =>
+  range(PUTS).map((call) => ({
     userId,
-    workspaces: upTo(WORKSPACES).map((index) => workspaceAt(index, call)),
+    workspaces: range(WORKSPACES).map((index) => createWorkspace(index, call)),
   }));
 
-/** A state of a workspace; each call's is newer than those before. */
-export function workspaceAt(index: number, call: number) {
+/** Creates the state of a workspace, which is newer than that of the previous call. */
+export function createWorkspace(index: number, call: number) {
   const minute = String(call).padStart(2, '0');
   return {
     id: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
@@ -105,26 +102,27 @@ export function workspaceAt(index: number, call: number) {
   };
 }
 
-/** Publishing one by one. */
+/** Requests that publish one notification each. */
 export const publish = {
-  byGraphql: (caller: Caller) => inputsOf(caller).map((input) => graphql(caller, PUBLISH, input)),
-  byHttp: (caller: Caller) => inputsOf(caller).map((input) => plain(caller, 'POST', '/notification', input)),
-};
-
-/** Publishing 100 at once. */
-export const publishMany = {
-  byGraphql: (caller: Caller) => batchesOf(caller).map((input) => graphql(caller, PUBLISH_MANY, input)),
+  byGraphql: (caller: Caller) => createInputs(caller).map((input) => graphql(caller, PUBLISH, input)),
   byHttp: (caller: Caller) =>
-    batchesOf(caller).map((input) => plain(caller, 'POST', '/notifications', input)),
+    createInputs(caller).map((input) => plain(caller, 'POST', '/notification', input)),
 };
 
-/** Putting 500 workspaces. */
+/** Requests that publish 100 notifications each. */
+export const publishMany = {
+  byGraphql: (caller: Caller) => createBatches(caller).map((input) => graphql(caller, PUBLISH_MANY, input)),
+  byHttp: (caller: Caller) =>
+    createBatches(caller).map((input) => plain(caller, 'POST', '/notifications', input)),
+};
+
+/** Requests that store 500 workspaces each. */
 export const putWorkspaces = {
-  byGraphql: (caller: Caller) => putsOf(caller).map((input) => graphql(caller, PUT_WORKSPACES, input)),
-  byHttp: (caller: Caller) => putsOf(caller).map((input) => plain(caller, 'PUT', '/workspaces', input)),
+  byGraphql: (caller: Caller) => createPuts(caller).map((input) => graphql(caller, PUT_WORKSPACES, input)),
+  byHttp: (caller: Caller) => createPuts(caller).map((input) => plain(caller, 'PUT', '/workspaces', input)),
 };
 
-/** Every request changes all kinds: what it turns off the next turns on. */
+/** Requests that change the preferences of all kinds, off and on in turn. */
 export const changePreferences = (caller: Caller): LoadRequest[] =>
   [false, true].map((isOn) =>
     plain(caller, 'PUT', '/user/notification-preferences', {
@@ -132,7 +130,7 @@ export const changePreferences = (caller: Caller): LoadRequest[] =>
     }),
   );
 
-/** A new pair of tokens of a common length. */
+/** A request that stores tokens of realistic length. */
 export const storeSubscription = (caller: Caller): LoadRequest[] => [
   plain(caller, 'PUT', '/editor/auth/subscription', {
     accessToken: `access-${'a'.repeat(800)}`,

@@ -1,53 +1,53 @@
-import type { Played, Targets } from './rounds.ts';
+import type { MeasuredComparison, Targets } from './rounds.ts';
 import type { Sample } from './sample.ts';
 import { type Interval, median, medianInterval } from './statistics.ts';
 
-/** Whether a target was reached; not surely where it lies within the interval. */
-export type Verdict = 'reached' | 'missed' | 'reached, not surely' | 'missed, not surely';
+/** Whether a target was met; not significant if the target is within the confidence interval. */
+export type Verdict = 'met' | 'missed' | 'met, not significant' | 'missed, not significant';
 
-/** How the entrants of a contest stand. */
-export type Standing = { title: string; entrants: readonly EntrantStanding[] };
+/** The results of all subjects of a comparison. */
+export type ComparisonResult = { title: string; subjects: readonly SubjectResult[] };
 
-/** What one entrant did in all rounds, and the first one held against it. */
-export type EntrantStanding = {
+/** The result of one subject over all rounds, and its ratio to the first subject. */
+export type SubjectResult = {
   title: string;
-  perSecond: { median: number; least: number; most: number };
-  /** Medians of the rounds: milliseconds, and microseconds of processor time a request. */
+  perSecond: { median: number; min: number; max: number };
+  /** Medians of the rounds: latencies in milliseconds, and processor time per request in microseconds. */
   p50: number;
   p99: number;
   cpuMicros: number;
   postgresMicros: number;
-  /** The first entrant's requests a second divided by this one's of the same round. */
+  /** Requests per second of the first subject divided by those of this one in the same round. */
   ratio?: Ratio;
-  /** The same of processor time a request, the server's and PostgreSQL's together. */
+  /** The same ratio of processor time per request, of server and PostgreSQL together. */
   cost?: Ratio;
   samples: readonly Sample[];
 };
 
-/** The median of all rounds, its interval, and whether it is where it should be. */
+/** The median of all rounds, its confidence interval, and whether it meets the target. */
 export type Ratio = Interval & { median: number; target?: number; verdict?: Verdict };
 
-/** Holds the entrants of each contest against each other. */
-export function standingsOf(played: readonly Played[]): Standing[] {
-  return played.map(({ contest, samples }) => {
+/** Compares the first subject of each comparison with the others. */
+export function compareSamples(measured: readonly MeasuredComparison[]): ComparisonResult[] {
+  return measured.map(({ comparison, samples }) => {
     const [first = []] = samples;
-    const entrants = contest.entrants.map(({ title, targets }, index): EntrantStanding => {
-      const own = summaryOf(title, samples[index] ?? []);
-      return index === 0 ? own : { ...own, ...heldAgainst(first, own.samples, targets) };
+    const subjects = comparison.subjects.map(({ title, targets }, index): SubjectResult => {
+      const own = summarize(title, samples[index] ?? []);
+      return index === 0 ? own : { ...own, ...compareWithFirst(first, own.samples, targets) };
     });
-    return { title: contest.title, entrants };
+    return { title: comparison.title, subjects };
   });
 }
 
-const ratesOf = (samples: readonly Sample[]): number[] => samples.map(({ perSecond }) => perSecond);
-const costsOf = (samples: readonly Sample[]): number[] =>
+const listRates = (samples: readonly Sample[]): number[] => samples.map(({ perSecond }) => perSecond);
+const listCosts = (samples: readonly Sample[]): number[] =>
   samples.map(({ cpuMicros, postgresMicros }) => cpuMicros + postgresMicros);
 
-function summaryOf(title: string, samples: readonly Sample[]): EntrantStanding {
-  const rates = ratesOf(samples);
+function summarize(title: string, samples: readonly Sample[]): SubjectResult {
+  const rates = listRates(samples);
   return {
     title,
-    perSecond: { median: median(rates), least: Math.min(...rates), most: Math.max(...rates) },
+    perSecond: { median: median(rates), min: Math.min(...rates), max: Math.max(...rates) },
     p50: median(samples.map(({ p50 }) => p50)),
     p99: median(samples.map(({ p99 }) => p99)),
     cpuMicros: median(samples.map(({ cpuMicros }) => cpuMicros)),
@@ -56,14 +56,14 @@ function summaryOf(title: string, samples: readonly Sample[]): EntrantStanding {
   };
 }
 
-function heldAgainst(first: readonly Sample[], others: readonly Sample[], targets: Targets = {}) {
+function compareWithFirst(first: readonly Sample[], others: readonly Sample[], targets: Targets = {}) {
   return {
-    ratio: ratioOf(ratesOf(first), ratesOf(others), targets.rate, 'at least'),
-    cost: ratioOf(costsOf(first), costsOf(others), targets.cost, 'at most'),
+    ratio: computeRatio(listRates(first), listRates(others), targets.rate, 'at least'),
+    cost: computeRatio(listCosts(first), listCosts(others), targets.cost, 'at most'),
   };
 }
 
-function ratioOf(
+function computeRatio(
   first: readonly number[],
   others: readonly number[],
   target: number | undefined,
@@ -72,18 +72,18 @@ function ratioOf(
   const ratios = others.map((value, round) => (first[round] ?? Number.NaN) / value);
   const ratio = { median: median(ratios), ...medianInterval(ratios) };
   if (target === undefined) return ratio;
-  // What is to be low is judged as its inverse.
-  const [judged, wanted] = bound === 'at least' ? [ratio, target] : [inverse(ratio), 1 / target];
-  return { ...ratio, target, verdict: judge(judged, wanted) };
+  // An upper bound is judged as a lower bound of the inverse.
+  const [judged, minimum] = bound === 'at least' ? [ratio, target] : [invert(ratio), 1 / target];
+  return { ...ratio, target, verdict: judge(judged, minimum) };
 }
 
-type Middle = { median: number; low: number; high: number };
+type Estimate = { median: number; low: number; high: number };
 
-function inverse({ median, low, high }: Middle): Middle {
+function invert({ median, low, high }: Estimate): Estimate {
   return { median: 1 / median, low: 1 / high, high: 1 / low };
 }
 
-function judge({ median, low, high }: Middle, target: number): Verdict {
-  if (median >= target) return low >= target ? 'reached' : 'reached, not surely';
-  return high < target ? 'missed' : 'missed, not surely';
+function judge({ median, low, high }: Estimate, target: number): Verdict {
+  if (median >= target) return low >= target ? 'met' : 'met, not significant';
+  return high < target ? 'missed' : 'missed, not significant';
 }

@@ -4,32 +4,39 @@ import type { Bench } from './bench.ts';
 import { startGateway } from './gateway-process.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
-/** The gateway and those that it is held against; how each is made stands in `peers/`. */
-export const contenders = ['gateway', 'quiet', 'mercurius', 'apollo', 'fastify', 'node-http'] as const;
+/** The gateway and its peers, which are implemented in `peers/`. */
+export const contenders = [
+  'gateway',
+  'no-announcements',
+  'mercurius',
+  'apollo',
+  'fastify',
+  'node-http',
+] as const;
 export type Contender = (typeof contenders)[number];
 
-/** What they are called in the results. */
+/** The titles of contenders in results. */
 export const contenderTitles: Readonly<Record<Contender, string>> = {
   gateway: 'gateway',
-  quiet: 'gateway that announces nothing',
+  'no-announcements': 'gateway without announcements',
   mercurius: 'Fastify + mercurius, JIT + pg',
   apollo: 'Apollo Server + Express + pg',
   fastify: 'Fastify + pg, response schema',
   'node-http': 'node:http + pg, no GraphQL',
 };
 
-/** Connections to PostgreSQL of every contender: the gateway's default. */
+/** The gateway's default, for all contenders. */
 const POOL_SIZE = 10;
-/** No user reaches this many requests a minute; the limiter counts them all the same. */
+/** Requests per minute that no user reaches, so that the limiter counts but never rejects. */
 const HIGH_LIMIT = '100000000';
-/** The name of the key that the data set's credentials are said to be encrypted with. */
+/** The key ID of the credentials in the data set. */
 export const ENCRYPTION_KEY_ID = 'bench';
 
-/** Where a server finds its records and keys. */
-export type Place = Pick<Bench, 'databaseUrl' | 'issuer'>;
+/** The database and token issuer of a server. */
+export type Backend = Pick<Bench, 'databaseUrl' | 'issuer'>;
 
-/** What every contender is told. */
-function settingsOf({ databaseUrl, issuer }: Place): Record<string, string> {
+/** Creates the settings of every contender. */
+function createSettings({ databaseUrl, issuer }: Backend): Record<string, string> {
   return {
     ...issuer.environment,
     NODE_ENV: 'production',
@@ -39,34 +46,34 @@ function settingsOf({ databaseUrl, issuer }: Place): Record<string, string> {
   };
 }
 
-/** The gateway's settings: as they are by default, but for limits too high to be met and no retention. */
-export function gatewaySettings(place: Place): Record<string, string> {
+/** Creates the gateway's settings: the defaults, except limits that are never reached and no retention. */
+export function createGatewaySettings(backend: Backend): Record<string, string> {
   return {
-    ...settingsOf(place),
+    ...createSettings(backend),
     RATE_LIMIT_READS_PER_MINUTE: HIGH_LIMIT,
     RATE_LIMIT_WRITES_PER_MINUTE: HIGH_LIMIT,
     MAX_SUBSCRIBERS: '10000',
-    // The data set's times are fixed, and would be past it one day.
+    // The fixed timestamps of the data set will exceed any retention.
     NOTIFICATION_RETENTION_DAYS: '0',
   };
 }
 
-/** Starts a contender; the gateway with these options of Node.js. */
+/** Starts a contender. `nodeOptions` apply to the gateway. */
 export async function startContender(
   name: Contender,
-  place: Place,
+  backend: Backend,
   nodeOptions: readonly string[] = [],
 ): Promise<ServerProcess> {
-  if (name === 'gateway') return startGateway(gatewaySettings(place), nodeOptions);
-  if (name === 'quiet') {
-    return startGateway(gatewaySettings(place), [
+  if (name === 'gateway') return startGateway(createGatewaySettings(backend), nodeOptions);
+  if (name === 'no-announcements') {
+    return startGateway(createGatewaySettings(backend), [
       '--import',
-      new URL('peers/quiet.ts', import.meta.url).href,
+      new URL('peers/disable-announcements.ts', import.meta.url).href,
     ]);
   }
   return startServerProcess({
     command: process.execPath,
     args: [fileURLToPath(new URL(`peers/${name}.ts`, import.meta.url))],
-    environment: () => settingsOf(place),
+    environment: () => createSettings(backend),
   });
 }

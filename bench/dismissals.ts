@@ -3,13 +3,13 @@ import type { Caller } from './callers.ts';
 
 const OF_WRITERS = "user_id like 'writer-%'";
 
-/** Makes every notification of the writers active, as if nobody had dismissed it. */
+/** Restores every notification of the writers to active. */
 export async function restoreAll(client: pg.Client): Promise<void> {
   await client.query(
     `update notification set status = 'active', dismissed_at = null, updated_at = created_at + interval '3 seconds'
      where ${OF_WRITERS} and status <> 'active'`,
   );
-  await tidyUp(client);
+  await vacuum(client);
 }
 
 /** Dismisses every notification of the writers. */
@@ -17,10 +17,10 @@ export async function dismissAll(client: pg.Client): Promise<void> {
   const { rowCount } = await client.query(
     `update notification set status = 'dismissed', dismissed_at = updated_at where ${OF_WRITERS} and status <> 'dismissed'`,
   );
-  if (rowCount !== 0) await tidyUp(client);
+  if (rowCount !== 0) await vacuum(client);
 }
 
-/** @throws {Error} where a notification that should be dismissed is not */
+/** @throws {Error} if a notification of the writers is not dismissed */
 export async function expectDismissed(client: pg.Client, writers: readonly Caller[]): Promise<void> {
   const ids = writers.flatMap(({ notificationIds }) => notificationIds);
   const { rowCount } = await client.query(
@@ -30,8 +30,8 @@ export async function expectDismissed(client: pg.Client, writers: readonly Calle
   if (rowCount !== 0) throw new Error(`${rowCount} of ${ids.length} notifications were not dismissed.`);
 }
 
-/** What dismissing the first of a writer's notifications has changed, as far as it does not depend on the time. */
-export async function effectOfDismissal(
+/** Reads a writer's first notification after its dismissal, with checks of its times. */
+export async function readDismissal(
   client: pg.Client,
   { userId, notificationIds }: Caller,
 ): Promise<unknown> {
@@ -44,8 +44,8 @@ export async function effectOfDismissal(
   return rows;
 }
 
-/** What the writes left behind is cleared before the next run, not during it. */
-async function tidyUp(client: pg.Client): Promise<void> {
+/** Cleans up between runs, so that PostgreSQL does not do so during one. */
+async function vacuum(client: pg.Client): Promise<void> {
   await client.query('vacuum notification, user_revision');
   await client.query('checkpoint');
 }

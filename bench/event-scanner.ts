@@ -1,14 +1,14 @@
-/** How the ID of a measured notification begins in an event; its number and a quotation mark follow. */
+/** The ID of a measured notification without its number and the closing quotation mark. */
 const START = '"id":"event-';
 
-/** The longest beginning of an ID with its number. */
-const LONGEST = START.length + 16;
+/** Maximum length of an incomplete ID. */
+const MAX_PARTIAL = START.length + 16;
 
 /**
- * Finds the numbers of the notifications in the events of a stream, in whatever pieces its text comes. It looks for
- * nothing else: parsing every event would cost more than to make it.
+ * Creates a function that receives a stream in chunks and passes the number of each notification to `onNumber`. Does not
+ * parse events, which would take longer than creating them.
  */
-export function createEventScanner(take: (number: number) => void): (text: string) => void {
+export function createEventScanner(onNumber: (number: number) => void): (text: string) => void {
   let rest = '';
   return (text) => {
     const all = rest + text;
@@ -16,9 +16,9 @@ export function createEventScanner(take: (number: number) => void): (text: strin
     for (let at = all.indexOf(START); at !== -1; at = all.indexOf(START, from)) {
       const end = all.indexOf('"', at + START.length);
       if (end === -1) break;
-      take(Number(all.slice(at + START.length, end)));
+      onNumber(Number(all.slice(at + START.length, end)));
       from = end;
     }
-    rest = all.slice(Math.max(from, all.length - LONGEST));
+    rest = all.slice(Math.max(from, all.length - MAX_PARTIAL));
   };
 }

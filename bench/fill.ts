@@ -3,15 +3,12 @@ import { collectors, readers, writers } from './callers.ts';
 import { ENCRYPTION_KEY_ID } from './contenders.ts';
 import { finishDataSet, insertCredentials, insertNotifications, insertWorkspaces } from './data-set.ts';
 
-/**
- * 50 users of 400 notifications and 100 workspaces, 32 with notifications to dismiss, 24 of many workspaces: 10,000
- * unless fewer are enough.
- */
-export async function fill(client: pg.Client, ofCollector: number = collectors.each): Promise<void> {
+/** Inserts the data set. `workspaces` is the number of workspaces of each collector. */
+export async function fill(client: pg.Client, workspaces: number = collectors.each): Promise<void> {
   await insertNotifications(client, readers);
   await insertNotifications(client, writers, 'active');
   await insertWorkspaces(client, { ...readers, each: 100 });
-  await insertWorkspaces(client, { ...collectors, each: ofCollector });
+  await insertWorkspaces(client, { ...collectors, each: workspaces });
   await insertCredentials(client, readers, ENCRYPTION_KEY_ID);
   await finishDataSet(client);
 }

@@ -2,20 +2,20 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 
-/** A start script: variables, `node`, and what it is given. */
+/** A start script: variables, `node`, arguments. */
 const Start = /^(?:exec env )?((?:\w+=\S+ )*)node (.+)$/;
 const Package = z.object({ scripts: z.object({ start: z.string().regex(Start) }) });
 
 /**
- * Starts the gateway as `npm start` does, in a process of its own, unless told otherwise on an embedded PostgreSQL in
- * a folder of its own and with all its limits off. `nodeOptions` go before the script.
- * @throws {Error} where it does not start, with what it printed
+ * Starts the gateway in a process, with the command of `npm start`. Defaults to an embedded PostgreSQL in a temporary
+ * folder and no limits. `nodeOptions` precede the script.
+ * @throws {Error} with its output if it does not start
  */
 export async function startGateway(
   settings: Record<string, string>,
   nodeOptions: readonly string[] = [],
 ): Promise<ServerProcess> {
-  const { variables, args } = await startScript();
+  const { variables, args } = await readStartScript();
   return startServerProcess({
     command: process.execPath,
     args: [...nodeOptions, ...args],
@@ -31,7 +31,7 @@ export async function startGateway(
   });
 }
 
-async function startScript(): Promise<{ variables: Record<string, string>; args: string[] }> {
+async function readStartScript(): Promise<{ variables: Record<string, string>; args: string[] }> {
   const text = await readFile(new URL('../package.json', import.meta.url), 'utf8');
   const [, variables = '', args = ''] = Start.exec(Package.parse(JSON.parse(text)).scripts.start) ?? [];
   return {

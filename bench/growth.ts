@@ -1,91 +1,105 @@
 import type pg from 'pg';
 import { z } from 'zod';
-import { type Bench, during } from './bench.ts';
+import { type Bench, withServer } from './bench.ts';
 import type { Caller } from './callers.ts';
-import { type Standing, standingsOf } from './comparison.ts';
-import { gatewaySettings } from './contenders.ts';
-import { finishDataSet, insertNotifications, namesOf } from './data-set.ts';
+import { type ComparisonResult, compareSamples } from './comparison.ts';
+import { createGatewaySettings } from './contenders.ts';
+import { finishDataSet, insertNotifications, listNames } from './data-set.ts';
 import { startGateway } from './gateway-process.ts';
-import { type Entrant, playRounds } from './rounds.ts';
-import { sampleOf } from './sample.ts';
-import { tell } from './say.ts';
+import { reportProgress } from './output.ts';
+import { runRounds, type Subject } from './rounds.ts';
+import { takeSample } from './sample.ts';
 import type { ServerProcess } from './server-process.ts';
-import { deal } from './work.ts';
-import { askForInbox } from './works.ts';
+import { distribute } from './workload.ts';
+import { requestInbox } from './workloads.ts';
 
 /*
- * A page must cost what it costs however much is stored: half of the notifications are one user's long history, the
- * other half belongs to many users of 100 each. The same users ask for the same pages where 10,000 are stored and
- * where 1,000,000 are.
+ * Measures whether the cost of a page depends on the number of stored notifications, by the same requests with 10,000 and
+ * 1,000,000 of them. Half of them belong to one user, the other half to users with 100 each.
  */
 
 const SMALL = 10_000;
 const LARGE = 1_000_000;
-const LARGE_WHEN_QUICK = 100_000;
-/** Of a user with a short history. */
-const EACH = 100;
-/** Users with a short history that ask. */
-const ASKING = 50;
+const QUICK_LARGE = 100_000;
+/** Notifications of each small user. */
+const NOTIFICATIONS_EACH = 100;
+/** Small users that send requests. */
+const CALLING_USERS = 50;
 const CONNECTIONS = 32;
-/** Within 1.2 of the price. */
+/** The cost may differ by a factor of 1.2. */
 const TARGET = 1 / 1.2;
 
-/** Measures pages where few and where many notifications are stored. */
-export async function measureGrowth(bench: Bench): Promise<Standing[]> {
-  const large = bench.options.isQuick ? LARGE_WHEN_QUICK : LARGE;
-  const veteran = await callerOf(bench, 'veteran-1');
-  const crowd = await Promise.all(
-    namesOf({ prefix: 'crowd', users: ASKING, each: EACH }).map((sub) => callerOf(bench, sub)),
+/** Measures pages with few and with many stored notifications. */
+export async function measureGrowth(bench: Bench): Promise<ComparisonResult[]> {
+  const large = bench.options.isQuick ? QUICK_LARGE : LARGE;
+  const largeUser = await signCaller(bench, 'large-1');
+  const smallUsers = await Promise.all(
+    listNames({ prefix: 'small', users: CALLING_USERS, each: NOTIFICATIONS_EACH }).map((sub) =>
+      signCaller(bench, sub),
+    ),
   );
-  return during(startOn(bench, SMALL), (few) =>
-    during(startOn(bench, large), async (many) => {
-      const page = (
+  return withServer(startGatewayWith(bench, SMALL), (few) =>
+    withServer(startGatewayWith(bench, large), async (many) => {
+      const createSubject = (
         title: string,
         server: ServerProcess,
         callers: readonly Caller[],
         after?: string,
-      ): Entrant => ({
+      ): Subject => ({
         title,
         targets: { rate: TARGET },
-        run: () => sampleOf(bench, server, deal(callers, CONNECTIONS, askForInbox(after))),
+        run: () => takeSample(bench, server, distribute(callers, CONNECTIONS, requestInbox(after))),
       });
-      const one = Array.from({ length: CONNECTIONS }, () => veteran);
-      const deep = await deepCursor(many.address, veteran);
-      const contests = [
+      const one = Array.from({ length: CONNECTIONS }, () => largeUser);
+      const deep = await readDeepCursor(many.address, largeUser);
+      const comparisons = [
         {
-          title: `First page of one user with half of all notifications`,
-          entrants: [page(titleOf(large), many, one), page(titleOf(SMALL), few, one)],
+          title: 'First page of one user with half of all notifications',
+          subjects: [
+            createSubject(formatStored(large), many, one),
+            createSubject(formatStored(SMALL), few, one),
+          ],
         },
         {
-          title: `First pages of ${ASKING} users of ${EACH} notifications`,
-          entrants: [page(titleOf(large), many, crowd), page(titleOf(SMALL), few, crowd)],
+          title: `First pages of ${CALLING_USERS} users with ${NOTIFICATIONS_EACH} notifications`,
+          subjects: [
+            createSubject(formatStored(large), many, smallUsers),
+            createSubject(formatStored(SMALL), few, smallUsers),
+          ],
         },
         {
           title: `Pages of one user with ${(large / 2).toLocaleString('en')} notifications`,
-          entrants: [page('one of the last', many, one, deep), page('the first', many, one)],
+          subjects: [
+            createSubject('one of the last', many, one, deep),
+            createSubject('the first', many, one),
+          ],
         },
       ];
-      return standingsOf(await playRounds(contests, bench.options));
+      return compareSamples(await runRounds(comparisons, bench.options));
     }),
   );
 }
 
-const titleOf = (stored: number) => `${stored.toLocaleString('en')} stored`;
+const formatStored = (stored: number) => `${stored.toLocaleString('en')} stored`;
 
-async function startOn({ postgres, issuer }: Bench, stored: number): Promise<ServerProcess> {
-  tell(`Storing ${stored.toLocaleString('en')} notifications`);
+async function startGatewayWith({ postgres, issuer }: Bench, stored: number): Promise<ServerProcess> {
+  reportProgress(`Storing ${stored.toLocaleString('en')} notifications`);
   const databaseUrl = await postgres.createDatabase(`stored_${stored}`, (client) => fill(client, stored));
-  return startGateway(gatewaySettings({ databaseUrl, issuer }));
+  return startGateway(createGatewaySettings({ databaseUrl, issuer }));
 }
 
 async function fill(client: pg.Client, stored: number): Promise<void> {
   const half = stored / 2;
-  await insertNotifications(client, { prefix: 'veteran', users: 1, each: half });
-  await insertNotifications(client, { prefix: 'crowd', users: half / EACH, each: EACH });
+  await insertNotifications(client, { prefix: 'large', users: 1, each: half });
+  await insertNotifications(client, {
+    prefix: 'small',
+    users: half / NOTIFICATIONS_EACH,
+    each: NOTIFICATIONS_EACH,
+  });
   await finishDataSet(client);
 }
 
-async function callerOf({ issuer }: Bench, userId: string): Promise<Caller> {
+async function signCaller({ issuer }: Bench, userId: string): Promise<Caller> {
   return { userId, token: await issuer.sign({ sub: userId }), notificationIds: [] };
 }
 
@@ -93,8 +107,8 @@ const LastPage = z.object({
   data: z.object({ notifications: z.object({ pageInfo: z.object({ startCursor: z.string() }) }) }),
 });
 
-/** Where the last hundred notifications of a user begin. */
-async function deepCursor(address: string, { token }: Caller): Promise<string> {
+/** Reads the cursor of a user's 100th oldest notification. */
+async function readDeepCursor(address: string, { token }: Caller): Promise<string> {
   const response = await fetch(`${address}/graphql`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },

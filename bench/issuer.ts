@@ -1,14 +1,14 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 
-/** Signs tokens, and tells a gateway how to verify them. */
+/** An issuer of tokens. */
 export type Issuer = {
-  /** The gateway's settings. */
+  /** The gateway's settings to verify its tokens. */
   environment: Record<string, string>;
-  /** A token that holds for an hour. */
+  /** Signs a token that is valid for one hour. */
   sign(claims: { sub: string; org_id?: string; scope?: string }): Promise<string>;
 };
 
-/** An issuer with a key of its own. */
+/** Creates an issuer with a new key. */
 export async function createIssuer(): Promise<Issuer> {
   const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
   const jwk = { ...(await exportJWK(publicKey)), kid: 'bench', alg: 'EdDSA', use: 'sig' };

@@ -3,62 +3,63 @@ import { createPublisher } from './live-publisher.ts';
 import { openStreams } from './live-streams.ts';
 import { quantile } from './statistics.ts';
 
-/** What the process is told. */
-export type LiveOrder =
+/** A command to this process. */
+export type LiveCommand =
   | { kind: 'subscribe'; address: string; users: readonly { userId: string; token: string }[] }
   | { kind: 'publish'; token: string; perSecond: number; seconds: number };
 
-/** Milliseconds from sending a request to publish until its event was read. */
+/** Milliseconds from sending the request to publish until reading the event. */
 export type Delays = { p50: number; p99: number; max: number };
 
-/** What came of publishing at a rate. */
+/** The result of publishing at a rate. */
 export type LiveRun = {
   published: number;
   missing: number;
-  twice: number;
-  /** Replies that were no success, and connections that were closed; the first of them in words. */
+  duplicates: number;
+  /** Unsuccessful replies and closed connections. */
   failures: number;
+  /** The first failure. */
   failure?: string;
   delays: Delays;
-  /** Share of one core that this process used meanwhile: near 1, it is the load that is slow. */
+  /** The share of one core that this process used. Near 1, the load generator is the bottleneck. */
   loadCpu: number;
 };
 
-/** What the process tells. */
+/** A report of this process. */
 export type LiveLoadReport =
   | { kind: 'subscribed' }
   | { kind: 'published'; run: LiveRun }
   | { kind: 'failed'; message: string };
 
-/** The longest that an event may take to arrive after the last was published. */
-const PATIENCE_MS = 10_000;
+/** Maximum time to wait for events after the last notification was published. */
+const MAX_WAIT_MS = 10_000;
 const POLL_MS = 20;
 
 const report = (message: LiveLoadReport): void => {
   process.send?.(message);
 };
 
-/** By the number of a notification: when its request was sent, and when its event was read. */
+/** When the request was sent and the event was read, by the number of the notification. */
 const sentAt: number[] = [];
 const arrivedAt: number[] = [];
 let arrived = 0;
-let twice = 0;
+let duplicates = 0;
 const failures: string[] = [];
 const fail = (reason: string): void => void failures.push(reason);
 let address = '';
 let userIds: readonly string[] = [];
 
-async function subscribe(order: Extract<LiveOrder, { kind: 'subscribe' }>): Promise<void> {
-  address = order.address;
-  userIds = order.users.map(({ userId }) => userId);
-  const tokens = order.users.map(({ token }) => token);
+async function subscribe(command: Extract<LiveCommand, { kind: 'subscribe' }>): Promise<void> {
+  address = command.address;
+  userIds = command.users.map(({ userId }) => userId);
+  const tokens = command.users.map(({ token }) => token);
   await openStreams({ address, tokens }, arrive, fail);
   report({ kind: 'subscribed' });
 }
 
 function arrive(number: number): void {
   if (arrivedAt[number] === undefined) arrived += 1;
-  else twice += 1;
+  else duplicates += 1;
   arrivedAt[number] = performance.now();
 }
 
@@ -66,10 +67,10 @@ async function publish({
   token,
   perSecond,
   seconds,
-}: Extract<LiveOrder, { kind: 'publish' }>): Promise<void> {
+}: Extract<LiveCommand, { kind: 'publish' }>): Promise<void> {
   const first = sentAt.length;
   const count = Math.round(perSecond * seconds);
-  const before = { arrived, twice, failures: failures.length };
+  const before = { arrived, duplicates, failures: failures.length };
   const started = performance.now();
   const cpuBefore = process.cpuUsage();
   const publisher = createPublisher({ address, token, userIds }, fail);
@@ -81,7 +82,7 @@ async function publish({
   }
   const { user, system } = process.cpuUsage(cpuBefore);
   const took = performance.now() - started;
-  const deadline = pause(PATIENCE_MS);
+  const deadline = pause(MAX_WAIT_MS);
   await Promise.race([publisher.finish(), deadline]);
   let isLate = false;
   void deadline.then(() => {
@@ -92,22 +93,22 @@ async function publish({
   const run = {
     published: count,
     missing: count - (arrived - before.arrived),
-    twice: twice - before.twice,
+    duplicates: duplicates - before.duplicates,
     failures: failures.length - before.failures,
     ...(failure !== undefined && { failure }),
-    delays: delaysSince(first),
+    delays: measureDelays(first),
     loadCpu: (user + system) / 1000 / took,
   };
   report({ kind: 'published', run });
 }
 
-function delaysSince(first: number): Delays {
+function measureDelays(first: number): Delays {
   const delays = arrivedAt.slice(first).flatMap((at, index) => at - (sentAt[first + index] ?? Number.NaN));
   return { p50: quantile(delays, 0.5), p99: quantile(delays, 0.99), max: quantile(delays, 1) };
 }
 
-process.on('message', (order: LiveOrder) => {
-  (order.kind === 'subscribe' ? subscribe(order) : publish(order)).catch((error: unknown) => {
+process.on('message', (command: LiveCommand) => {
+  (command.kind === 'subscribe' ? subscribe(command) : publish(command)).catch((error: unknown) => {
     report({ kind: 'failed', message: String(error) });
   });
 });

@@ -1,14 +1,14 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { LiveLoadReport, LiveOrder, LiveRun } from './live-load-process.ts';
+import type { LiveCommand, LiveLoadReport, LiveRun } from './live-load-process.ts';
 
-/** Subscribers and publishers in one process, so that one clock measures how long events take. */
+/** A process of subscribers and publishers, so that one clock measures delays. */
 export type LiveLoad = {
-  /** Opens a stream for every user. @throws {Error} if one is refused */
-  subscribe(order: Omit<Extract<LiveOrder, { kind: 'subscribe' }>, 'kind'>): Promise<void>;
-  /** Publishes at a rate, and waits for the events. @throws {Error} if a reply is no success or a stream ends */
-  publish(order: Omit<Extract<LiveOrder, { kind: 'publish' }>, 'kind'>): Promise<LiveRun>;
+  /** Opens a stream for every user. @throws {Error} if one is rejected */
+  subscribe(command: Omit<Extract<LiveCommand, { kind: 'subscribe' }>, 'kind'>): Promise<void>;
+  /** Publishes at a rate and waits for the events. */
+  publish(command: Omit<Extract<LiveCommand, { kind: 'publish' }>, 'kind'>): Promise<LiveRun>;
   stop(): Promise<void>;
 };
 
@@ -17,24 +17,24 @@ export function startLiveLoad(): LiveLoad {
   const child = fork(fileURLToPath(new URL('./live-load-process.ts', import.meta.url)), { execArgv: [] });
   const ended = once(child, 'close');
 
-  const send = (order: LiveOrder) =>
+  const send = (command: LiveCommand) =>
     new Promise<LiveLoadReport>((resolve, reject) => {
-      const gone = () => reject(new Error('The process of the load ended.'));
-      child.once('exit', gone).once('message', (report: LiveLoadReport) => {
-        child.off('exit', gone);
+      const onExit = () => reject(new Error('The load process exited.'));
+      child.once('exit', onExit).once('message', (report: LiveLoadReport) => {
+        child.off('exit', onExit);
         if (report.kind === 'failed') reject(new Error(report.message));
         else resolve(report);
       });
-      child.send(order);
+      child.send(command);
     });
 
   return {
-    async subscribe(order) {
-      await send({ kind: 'subscribe', ...order });
+    async subscribe(command) {
+      await send({ kind: 'subscribe', ...command });
     },
-    async publish(order) {
-      const report = await send({ kind: 'publish', ...order });
-      if (report.kind !== 'published') throw new Error('The process of the load sent another report.');
+    async publish(command) {
+      const report = await send({ kind: 'publish', ...command });
+      if (report.kind !== 'published') throw new Error('The load process sent an unexpected report.');
       return report.run;
     },
     async stop() {

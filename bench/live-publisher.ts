@@ -1,38 +1,38 @@
 import type { Socket } from 'node:net';
-import { createReplyReader, openConnection, postRequest } from './raw-http.ts';
+import { createReplyReader, formatPostRequest, openConnection } from './raw-http.ts';
 
-/** Puts numbered notifications into inboxes through the gateway's front door. */
+/** Publishes numbered notifications through GraphQL. */
 export type Publisher = {
-  /** Publishes a notification; it waits for a connection if all are used. */
+  /** Publishes a notification, as soon as a connection is free. */
   send(number: number): void;
-  /** Waits for the replies, and closes the connections. */
+  /** Waits for all replies and closes the connections. */
   finish(): Promise<void>;
 };
 
-/** Who publishes where; notification `n` goes to user `n` modulo their number. */
-type Place = { address: string; token: string; userIds: readonly string[] };
+/** Notification `n` is published to user `n` modulo the number of users. */
+type PublisherOptions = { address: string; token: string; userIds: readonly string[] };
 
 const QUERY =
   'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created notification { ... on UserNotification { createdAt } } } }';
 
 const CONNECTIONS = 32;
 
-/** A publisher on connections that are kept alive; a reply that is no success goes to `fail`. */
+/** Creates a publisher with persistent connections. Unsuccessful replies are passed to `fail`. */
 export function createPublisher(
-  { address, token, userIds }: Place,
+  { address, token, userIds }: PublisherOptions,
   fail: (reason: string) => void,
 ): Publisher {
   const free: Socket[] = [];
   const all: Socket[] = [];
   const waiting: string[] = [];
-  let unanswered = 0;
+  let pending = 0;
   let isFinished = false;
-  let answered = Promise.withResolvers<void>();
+  let done = Promise.withResolvers<void>();
 
   function settle(socket: Socket, reply: string): void {
-    if (!reply.includes('"created":true')) fail(`Publishing was answered: ${reply}`);
-    unanswered -= 1;
-    if (unanswered === 0) answered.resolve();
+    if (!reply.includes('"created":true')) fail(`Publishing failed: ${reply}`);
+    pending -= 1;
+    if (pending === 0) done.resolve();
     const next = waiting.shift();
     if (next === undefined) free.push(socket);
     else socket.write(next, 'latin1');
@@ -49,32 +49,32 @@ export function createPublisher(
 
   return {
     send(number) {
-      if (unanswered === 0) answered = Promise.withResolvers();
-      unanswered += 1;
-      const request = requestOf(number);
+      if (pending === 0) done = Promise.withResolvers();
+      pending += 1;
+      const request = formatRequest(number);
       const socket = free.pop();
       if (socket === undefined) waiting.push(request);
       else socket.write(request, 'latin1');
     },
     async finish() {
-      if (unanswered > 0) await answered.promise;
+      if (pending > 0) await done.promise;
       isFinished = true;
       for (const socket of all) socket.destroy();
     },
   };
 
-  function requestOf(number: number): string {
+  function formatRequest(number: number): string {
     const id = `event-${number}`;
     const input = {
       id,
       userId: userIds[number % userIds.length],
       title: 'Approve the plan for the cart',
-      // A task of its own: it supersedes no earlier one.
+      // A task of its own, so that it replaces no earlier notification.
       task: { id, projectId: 'web-shop', name: 'The cart' },
       payload: {
         planRequested: { toolId: 'tool-1', input: { summary: 'Move the cart', plan: '1. Move it' } },
       },
     };
-    return postRequest(address, token, JSON.stringify({ query: QUERY, variables: { input } }));
+    return formatPostRequest(address, token, JSON.stringify({ query: QUERY, variables: { input } }));
   }
 }

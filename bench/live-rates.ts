@@ -1,10 +1,10 @@
 import type { LiveRun } from './live-load-process.ts';
 import { median } from './statistics.ts';
 
-/** Events are fast enough if no more than one of a hundred takes longer than this. */
+/** The target for the 99th percentile of delays. */
 export const P99_TARGET_MS = 100;
 
-/** One run at a rate, with processor time in microseconds for each event, and the gateway's memory after it in KiB. */
+/** One run at a rate, with processor time per event in microseconds and the gateway's memory in KiB. */
 export type RateRun = LiveRun & { gatewayMicros: number; postgresMicros: number; memory: number };
 
 /** All runs at a rate. */
@@ -12,30 +12,30 @@ export type Rate = { perSecond: number; runs: readonly RateRun[] };
 
 /** Resident memory of the gateway in KiB. */
 export type LiveMemory = {
-  /** Without subscribers, after some have come and gone. */
+  /** Without subscribers, after warm-up. */
   before: number;
-  /** With subscribers that have received nothing. */
+  /** With subscribers that have received no event. */
   idle: number;
-  /** After the events of the highest rate that was fast enough, or of the first where none was. */
+  /** After the highest rate that met the target, or after the first rate if none did. */
   after: number;
-  /** One minute after all events. */
+  /** One minute after the last event. */
   minuteLater: number;
 };
 
 export type LiveResults = { subscribers: number; rates: readonly Rate[]; memory: LiveMemory };
 
-/** Whether every event arrived exactly once and, by the median of the runs, in time. */
+/** Whether every event arrived exactly once and the median of the runs meets the target. */
 export function isFastEnough({ runs }: Rate): boolean {
-  return runs.every(isWhole) && median(runs.map(({ delays }) => delays.p99)) < P99_TARGET_MS;
+  return runs.every(isComplete) && median(runs.map(({ delays }) => delays.p99)) < P99_TARGET_MS;
 }
 
 /** Whether every event arrived exactly once. */
-export function isWhole({ missing, twice, failures }: LiveRun): boolean {
-  return missing + twice + failures === 0;
+export function isComplete({ missing, duplicates, failures }: LiveRun): boolean {
+  return missing + duplicates + failures === 0;
 }
 
-/** The highest rate that was fast enough, as all lower ones were. */
-export function highestRate(rates: readonly Rate[]): Rate | undefined {
+/** Finds the highest rate at which it and all lower rates were fast enough. */
+export function findHighestRate(rates: readonly Rate[]): Rate | undefined {
   const slow = rates.findIndex((rate) => !isFastEnough(rate));
   return slow === -1 ? rates.at(-1) : rates[slow - 1];
 }

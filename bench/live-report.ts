@@ -1,31 +1,33 @@
 import {
-  highestRate,
-  isWhole,
+  findHighestRate,
+  isComplete,
   type LiveMemory,
   type LiveResults,
   P99_TARGET_MS,
   type Rate,
 } from './live-rates.ts';
-import { say } from './say.ts';
+import { printLine } from './output.ts';
 import { median } from './statistics.ts';
-import { sayTable } from './table.ts';
+import { printTable } from './table.ts';
 
 const HEAD = ['events/s', 'p50', 'p99', 'p99 of all runs', 'max', 'gateway', 'PostgreSQL', 'load'];
 
-/** Prints how long events took at each rate, what they cost, and what waiting subscribers hold. */
-export function sayLive({ subscribers, rates, memory }: LiveResults): void {
-  say('');
-  say(`${subscribers} subscribers: from sending the request to publish until the event is read`);
-  say('Processor time for each event with its publishing, and the share of a core that the load itself used');
-  sayTable([HEAD, ...rates.map(rowOf)]);
-  for (const rate of rates) sayFaults(rate);
-  const highest = highestRate(rates);
+/** Prints delays and processor time for each rate, and the memory of subscribers. */
+export function printLiveResults({ subscribers, rates, memory }: LiveResults): void {
+  printLine('');
+  printLine(`${subscribers} subscribers: delay from sending the request to publish until reading the event`);
+  printLine(
+    'Processor time per event, publishing included, and the share of one core used by the load generator',
+  );
+  printTable([HEAD, ...rates.map(formatRow)]);
+  for (const rate of rates) printFailures(rate);
+  const highest = findHighestRate(rates);
   const fastest = highest === undefined ? 'none' : `${highest.perSecond} events/s`;
-  say(`  highest rate with a p99 under ${P99_TARGET_MS} ms: ${fastest}`);
-  sayMemory(subscribers, memory);
+  printLine(`  highest rate with a p99 under ${P99_TARGET_MS} ms: ${fastest}`);
+  printMemory(subscribers, memory);
 }
 
-function rowOf({ perSecond, runs }: Rate): string[] {
+function formatRow({ perSecond, runs }: Rate): string[] {
   const middle = (of: (run: Rate['runs'][number]) => number) => median(runs.map(of));
   const p99s = runs.map(({ delays }) => delays.p99);
   return [
@@ -40,23 +42,25 @@ function rowOf({ perSecond, runs }: Rate): string[] {
   ];
 }
 
-function sayFaults({ perSecond, runs }: Rate): void {
-  for (const run of runs.filter((run) => !isWhole(run))) {
-    const { published, missing, twice, failures, failure } = run;
-    say(`  ${perSecond} events/s: of ${published} events ${missing} are missing, ${twice} came twice`);
-    if (failures > 0) say(`    ${failures} failures, the first: ${failure}`);
+function printFailures({ perSecond, runs }: Rate): void {
+  for (const run of runs.filter((run) => !isComplete(run))) {
+    const { published, missing, duplicates, failures, failure } = run;
+    printLine(
+      `  ${perSecond} events/s: of ${published} events, ${missing} are missing and ${duplicates} are duplicates`,
+    );
+    if (failures > 0) printLine(`    ${failures} failures, the first: ${failure}`);
   }
 }
 
-function sayMemory(subscribers: number, { before, ...states }: LiveMemory): void {
+function printMemory(subscribers: number, { before, ...states }: LiveMemory): void {
   const row = (title: string, kib: number) => [
     title,
     `${(kib / 1024).toFixed(1)} MiB`,
-    `${((kib - before) / subscribers).toFixed(1)} KiB a subscriber`,
+    `${((kib - before) / subscribers).toFixed(1)} KiB per subscriber`,
   ];
-  say('');
-  say('Resident memory of the gateway');
-  sayTable([
+  printLine('');
+  printLine('Resident memory of the gateway');
+  printTable([
     ['without subscribers', `${(before / 1024).toFixed(1)} MiB`],
     row(`${subscribers} idle`, states.idle),
     row('after the events', states.after),

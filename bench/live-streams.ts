@@ -1,16 +1,16 @@
 import { createEventScanner } from './event-scanner.ts';
-import { openConnection, postRequest } from './raw-http.ts';
+import { formatPostRequest, openConnection } from './raw-http.ts';
 
 const QUERY =
   'subscription { notificationEvents { type cursor counts { total } notification { ... on UserNotification { id kind title createdAt } } } }';
 
-/** Streams that wait for their begin at the same time. */
-const AT_ONCE = 50;
+/** Maximum number of streams that are being opened at the same time. */
+const MAX_PENDING = 50;
 
 /**
- * Opens a stream of notification events for every token, and passes on the number of each notification. What cuts a
- * stream afterwards goes to `fail`.
- * @throws {Error} if one is refused
+ * Opens a stream of notification events for every token and passes the number of each notification to `arrive`. Streams
+ * that end later are reported to `fail`.
+ * @throws {Error} if a stream is rejected
  */
 export async function openStreams(
   { address, tokens }: { address: string; tokens: readonly string[] },
@@ -23,7 +23,7 @@ export async function openStreams(
       await openStream(address, token, arrive, fail);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, openNext));
+  await Promise.all(Array.from({ length: MAX_PENDING }, openNext));
 }
 
 function openStream(
@@ -37,7 +37,7 @@ function openStream(
     let hasBegun = false;
     const take = (text: string): void => {
       if (!hasBegun) {
-        if (!text.startsWith('HTTP/1.1 200 ')) reject(new Error(`Subscribing was answered: ${text}`));
+        if (!text.startsWith('HTTP/1.1 200 ')) reject(new Error(`Subscribing failed: ${text}`));
         hasBegun = true;
         resolve();
       }
@@ -46,6 +46,6 @@ function openStream(
     const end = (reason: string): void =>
       hasBegun ? fail(`A stream ended: ${reason}`) : reject(new Error(reason));
     const body = JSON.stringify({ query: QUERY });
-    openConnection(address, take, end).write(postRequest(address, token, body, 'text/event-stream'));
+    openConnection(address, take, end).write(formatPostRequest(address, token, body, 'text/event-stream'));
   });
 }

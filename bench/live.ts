@@ -1,46 +1,46 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { during } from './bench.ts';
-import { gatewaySettings } from './contenders.ts';
+import { withServer } from './bench.ts';
+import { createGatewaySettings } from './contenders.ts';
 import { startGateway } from './gateway-process.ts';
 import { createIssuer, type Issuer } from './issuer.ts';
 import { type LiveLoad, startLiveLoad } from './live-load.ts';
 import {
-  highestRate,
+  findHighestRate,
+  isComplete,
   isFastEnough,
-  isWhole,
   type LiveResults,
   type Rate,
   type RateRun,
 } from './live-rates.ts';
-import { sayLive } from './live-report.ts';
+import { printLiveResults } from './live-report.ts';
 import { checkOpenFiles } from './open-files.ts';
 import { type Options, readOptions } from './options.ts';
+import { printLine, reportProgress } from './output.ts';
 import { type Postgres, startPostgres, withClient } from './postgres.ts';
 import { writeResults } from './results.ts';
-import { say, tell } from './say.ts';
 import type { ServerProcess } from './server-process.ts';
 
 /*
- * Many users wait for notifications while others are published, each rate twice the one before, until events take too
- * long: which rate is the highest, what an event costs, and what a waiting user costs.
+ * Measures live events: many users subscribe while notifications are published at a rate that doubles until events take
+ * too long. Reports the highest rate, the cost of an event, and the memory of a subscriber.
  *
- * A delay counts from sending the request to publish, or from when it would have been sent if a connection had been
- * free. One process publishes and subscribes; it prints the share of a core that it uses, for it has to be far below
- * one. `--rounds` and `--seconds` set how often and how long every rate runs; `--quick` is for a glance.
+ * A delay starts when the request to publish is sent, or would have been sent if a connection had been free. One process
+ * publishes and subscribes. Its share of a core is reported and must be far below one. `--rounds` and `--seconds` set the
+ * number and length of the runs of each rate; `--quick` runs briefly.
  */
 
 const SUBSCRIBERS = 2000;
-const SUBSCRIBERS_WHEN_QUICK = 500;
+const QUICK_SUBSCRIBERS = 500;
 const FIRST_RATE = 100;
 const LAST_RATE = 6400;
-/** Before memory is measured some come and go: code that is compiled is no subscriber's. */
-const PASSING = 200;
-/** Before delays are measured events flow for so long. */
+/** Subscribers that connect and disconnect before memory is measured, so that it does not include compiled code. */
+const WARM_UP_SUBSCRIBERS = 200;
+/** Time to publish before delays are measured. */
 const WARM_UP_SECONDS = 2;
 const SETTLE_MS = 5000;
 const MINUTE_MS = 60_000;
 
-/** What the parts of this bench work with. */
+/** The dependencies of this benchmark. */
 type LiveBench = {
   options: Options;
   gateway: ServerProcess;
@@ -54,42 +54,42 @@ async function main(): Promise<void> {
     usual: { rounds: 3, seconds: 10 },
     quick: { rounds: 1, seconds: 3 },
   });
-  const subscribers = options.isQuick ? SUBSCRIBERS_WHEN_QUICK : SUBSCRIBERS;
+  const subscribers = options.isQuick ? QUICK_SUBSCRIBERS : SUBSCRIBERS;
   await checkOpenFiles(subscribers);
   const issuer = await createIssuer();
   const postgres = await startPostgres();
   const load = startLiveLoad();
-  // Without its load the bench ends, and stops all that it started.
+  // When the load process exits, the bench fails and stops all servers.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void load.stop());
   try {
     const databaseUrl = await postgres.createDatabase('bench', async () => undefined);
     const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
-    tell('Starting the gateway');
-    const starting = startGateway(gatewaySettings({ databaseUrl, issuer }), profiling(options));
-    const live = await during(starting, (gateway) =>
+    reportProgress('Starting the gateway');
+    const starting = startGateway(createGatewaySettings({ databaseUrl, issuer }), listNodeOptions(options));
+    const live = await withServer(starting, (gateway) =>
       measure({ options, gateway, postgres, load, token }, issuer, subscribers),
     );
-    sayLive(live);
-    say('');
+    printLiveResults(live);
+    printLine('');
     const path = await withClient(databaseUrl, (client) => writeResults({ options, client }, { live }));
-    say(`Written to ${path}`);
-    if (!live.rates[0]?.runs.every(isWhole)) process.exitCode = 1;
+    printLine(`Written to ${path}`);
+    if (!live.rates[0]?.runs.every(isComplete)) process.exitCode = 1;
   } finally {
     await load.stop();
     await postgres.stop();
   }
 }
 
-function profiling({ profile }: Options): string[] {
+function listNodeOptions({ profile }: Options): string[] {
   return profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
 }
 
 async function measure(bench: LiveBench, issuer: Issuer, subscribers: number): Promise<LiveResults> {
   const { gateway, load } = bench;
-  await letPass(gateway, issuer);
+  await warmUp(gateway, issuer);
   const before = await gateway.memory();
-  tell(`Opening ${subscribers} streams`);
-  await load.subscribe({ address: gateway.address, users: await usersOf(issuer, subscribers) });
+  reportProgress(`Opening ${subscribers} streams`);
+  await load.subscribe({ address: gateway.address, users: await signUsers(issuer, subscribers) });
   await pause(SETTLE_MS);
   const idle = await gateway.memory();
   const rates: Rate[] = [];
@@ -98,24 +98,24 @@ async function measure(bench: LiveBench, issuer: Issuer, subscribers: number): P
     rates.push(rate);
     if (!isFastEnough(rate)) break;
   }
-  const after = (highestRate(rates) ?? rates[0])?.runs.at(-1)?.memory ?? Number.NaN;
-  tell('Waiting a minute');
+  const after = (findHighestRate(rates) ?? rates[0])?.runs.at(-1)?.memory ?? Number.NaN;
+  reportProgress('Waiting a minute');
   await pause(MINUTE_MS);
   return { subscribers, rates, memory: { before, idle, after, minuteLater: await gateway.memory() } };
 }
 
-/** Opens streams that end again, and waits until nothing is left of them. */
-async function letPass({ address }: ServerProcess, issuer: Issuer): Promise<void> {
+/** Opens and closes streams, then waits for garbage collection. */
+async function warmUp({ address }: ServerProcess, issuer: Issuer): Promise<void> {
   const passing = startLiveLoad();
   try {
-    await passing.subscribe({ address, users: await usersOf(issuer, PASSING) });
+    await passing.subscribe({ address, users: await signUsers(issuer, WARM_UP_SUBSCRIBERS) });
   } finally {
     await passing.stop();
   }
   await pause(SETTLE_MS);
 }
 
-async function usersOf(issuer: Issuer, count: number) {
+async function signUsers(issuer: Issuer, count: number) {
   const names = Array.from({ length: count }, (_, index) => `user-${index}`);
   return Promise.all(
     names.map(async (userId) => ({ userId, token: await issuer.sign({ sub: userId, org_id: 'acme' }) })),
@@ -129,15 +129,17 @@ async function measureRate(bench: LiveBench, perSecond: number): Promise<Rate> {
   for (let round = 0; round < options.rounds; round += 1) {
     const run = await measureRun(bench, perSecond);
     runs.push(run);
-    tell(`  ${perSecond} events/s: p50 ${run.delays.p50.toFixed(1)} ms, p99 ${run.delays.p99.toFixed(1)} ms`);
-    if (!isWhole(run)) break;
+    reportProgress(
+      `  ${perSecond} events/s: p50 ${run.delays.p50.toFixed(1)} ms, p99 ${run.delays.p99.toFixed(1)} ms`,
+    );
+    if (!isComplete(run)) break;
   }
   return { perSecond, runs };
 }
 
 async function measureRun(bench: LiveBench, perSecond: number): Promise<RateRun> {
   const { options, gateway, postgres, load, token } = bench;
-  await gateway.emptyLog();
+  await gateway.truncateLog();
   const before = [await gateway.processorTime(), await postgres.processorTime()] as const;
   const run = await load.publish({ token, perSecond, seconds: options.seconds });
   const events = run.published - run.missing;

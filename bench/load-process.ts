@@ -1,6 +1,6 @@
 import autocannon from 'autocannon';
 
-/** A request as a client sends it. */
+/** A request. */
 export type LoadRequest = {
   method: 'GET' | 'POST' | 'PUT';
   path: string;
@@ -9,21 +9,21 @@ export type LoadRequest = {
 };
 
 /**
- * What the process is told: a connection for every lane, each sending its lane's requests one after another, over and
- * over for so many seconds, or each of them once.
+ * A command to this process. Opens a connection per lane and sends the lane's requests in order, each `once` or repeatedly
+ * for a number of seconds.
  */
-export type LoadOrder = { address: string; lanes: readonly LoadRequest[][]; seconds: number | 'once' };
+export type LoadCommand = { address: string; lanes: readonly LoadRequest[][]; seconds: number | 'once' };
 
-/** What came of it: replies a second, and milliseconds until half and all but a hundredth of them were there. */
+/** The number of replies, replies per second, and latencies in milliseconds. */
 export type LoadResult = { replies: number; perSecond: number; p50: number; p99: number };
 
-/** What the process tells. */
+/** A report of this process. */
 export type LoadReport = { kind: 'done'; result: LoadResult } | { kind: 'failed'; message: string };
 
-/** Replies to requests that wait for many others may take long. */
+/** Long, because requests may wait for many others. */
 const TIMEOUT_SECONDS = 600;
 
-async function run({ address, lanes, seconds }: LoadOrder): Promise<LoadResult> {
+async function run({ address, lanes, seconds }: LoadCommand): Promise<LoadResult> {
   const waiting = [...lanes];
   const times: number[] = [];
   const amount = lanes.reduce((sum, lane) => sum + lane.length, 0);
@@ -35,9 +35,9 @@ async function run({ address, lanes, seconds }: LoadOrder): Promise<LoadResult> 
         ...(seconds === 'once' ? { amount } : { duration: seconds }),
         timeout: TIMEOUT_SECONDS,
         bailout: 1,
-        // How often it looks whether it is done, in milliseconds.
+        // The interval in milliseconds at which autocannon checks whether it is done.
         sampleInt: 50,
-        // GraphQL tells of some errors in a reply that is 200.
+        // GraphQL errors can have status 200.
         verifyBody: (body) => body === undefined || !body.includes('"errors":['),
         setupClient: (client) => client.setRequests(waiting.pop() ?? []),
       },
@@ -48,9 +48,9 @@ async function run({ address, lanes, seconds }: LoadOrder): Promise<LoadResult> 
   const bad = result.non2xx + result.mismatches;
   if (result.errors > 0 || bad > 0 || result['2xx'] === 0) {
     const statuses = JSON.stringify(result.statusCodeStats ?? {});
-    throw new Error(`${result.errors} broken connections and ${bad} bad replies: ${statuses}`);
+    throw new Error(`${result.errors} connection errors and ${bad} unsuccessful replies: ${statuses}`);
   }
-  // Between the first reply and the last: neither the making of connections counts, nor the looking for the end.
+  // From the first reply to the last, to exclude connecting and the detection of the end.
   const [first = 0] = times;
   const took = (times.at(-1) ?? 0) - first;
   return {
@@ -65,8 +65,8 @@ const report = (message: LoadReport): void => {
   process.send?.(message);
 };
 
-process.on('message', (order: LoadOrder) => {
-  run(order).then(
+process.on('message', (command: LoadCommand) => {
+  run(command).then(
     (result) => report({ kind: 'done', result }),
     (error: unknown) => report({ kind: 'failed', message: String(error) }),
   );

@@ -1,12 +1,12 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { LoadOrder, LoadReport, LoadResult } from './load-process.ts';
+import type { LoadCommand, LoadReport, LoadResult } from './load-process.ts';
 
-/** autocannon in a process of its own, warm from one order to the next. */
+/** autocannon in a process, which stays warm between commands. */
 export type Load = {
-  /** @throws {Error} where a reply is no success, or none comes */
-  run(order: LoadOrder): Promise<LoadResult>;
+  /** @throws {Error} if a request fails */
+  run(command: LoadCommand): Promise<LoadResult>;
   stop(): Promise<void>;
 };
 
@@ -15,16 +15,16 @@ export function startLoad(): Load {
   const child = fork(fileURLToPath(new URL('./load-process.ts', import.meta.url)), { execArgv: [] });
   const ended = once(child, 'close');
   return {
-    run: (order) =>
+    run: (command) =>
       new Promise((resolve, reject) => {
         const settle = (report: LoadReport) => {
-          child.off('exit', gone);
+          child.off('exit', onExit);
           if (report.kind === 'done') resolve(report.result);
           else reject(new Error(report.message));
         };
-        const gone = () => reject(new Error('The process of the load ended.'));
-        child.once('message', settle).once('exit', gone);
-        child.send(order);
+        const onExit = () => reject(new Error('The load process exited.'));
+        child.once('message', settle).once('exit', onExit);
+        child.send(command);
       }),
     async stop() {
       child.kill();

@@ -1,28 +1,28 @@
 import { parseArgs } from 'node:util';
 
-/** What the command line asks for. */
+/** The options of the command line. */
 export type Options = {
-  /** How often every contender of a work runs. */
+  /** The number of measured runs of every contender. */
   rounds: number;
-  /** Runs before those that count: code gets compiled, connections and caches are filled. */
+  /** The number of runs before those that are measured, to compile code and fill caches. */
   warmUps: number;
-  /** How long a run lasts that lasts for a time. */
+  /** The length of a timed run. */
   seconds: number;
   isQuick: boolean;
-  /** Works and parts to run; all where it is empty. */
+  /** The names of workloads and parts to run; all if empty. */
   only: readonly string[];
-  /** Where Node.js writes a profile of the gateway's processor time. */
+  /** The folder for CPU profiles of the gateway. */
   profile: string | undefined;
 };
 
 const USAGE = `[--quick] [--only <name>]... [--rounds <n>] [--seconds <n>] [--profile <folder>]`;
 
-/** The rounds and seconds of a run where the command line does not give them. */
+/** The defaults of `--rounds` and `--seconds`. */
 type Defaults = Pick<Options, 'rounds' | 'seconds'>;
 
 /**
- * Reads the command line; `names` are what `--only` takes.
- * @throws {Error} that names what was wrong, and what is allowed
+ * Reads the command line. `names` are the values that `--only` accepts.
+ * @throws {Error} with the invalid option and the allowed values
  */
 export function readOptions(
   args: readonly string[],
@@ -33,7 +33,8 @@ export function readOptions(
   const isQuick = values.quick;
   const defaults = isQuick ? quick : usual;
   for (const name of values.only) {
-    if (!names.includes(name)) throw new Error(`--only ${name}: there is ${names.join(', ')}.\n${USAGE}`);
+    if (!names.includes(name))
+      throw new Error(`--only ${name}: must be one of ${names.join(', ')}.\n${USAGE}`);
   }
   return {
     isQuick,

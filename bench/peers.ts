@@ -4,62 +4,59 @@ import { fill } from './fill.ts';
 import { measureGrowth } from './growth.ts';
 import { createIssuer } from './issuer.ts';
 import { startLoad } from './load.ts';
-import { measureCrowding } from './memory.ts';
 import { readOptions } from './options.ts';
+import { printLine, reportProgress } from './output.ts';
 import { startPostgres, withClient } from './postgres.ts';
 import { measureProcesses } from './processes.ts';
-import { sayCrowding, sayRest, sayStanding, sayStartUp } from './report.ts';
+import { printComparison, printIdleMemory, printStartUp, printWaitingMemory } from './report.ts';
 import { type Results, writeResults } from './results.ts';
-import { say, tell } from './say.ts';
-import { measureRest, measureStartUp } from './start-up.ts';
-import { measureWorks } from './throughput.ts';
-import { works } from './works.ts';
+import { measureIdleMemory, measureStartUp } from './start-up.ts';
+import { measureWorkloads } from './throughput.ts';
+import { measureWaitingMemory } from './waiting-memory.ts';
+import { workloads } from './workloads.ts';
 
 /*
- * The gateway beside its peers: who answers how many requests a second where all do the same. How to read it:
+ * Compares the gateway with peers that do the same work.
  *
- * - The gateway runs as `npm start` runs it, with everything on: verified tokens, rate limits, the log,
- *   NODE_ENV=production. The peers (bench/peers/, a file each) do the same work with the best settings that their
- *   documentation names, and without what they need not have: limits, a log, audit. All have as many connections to
- *   PostgreSQL.
- * - What changes records is held against node:http and pg too, which run the gateway's own statements in one pipelined
- *   transaction and announce nothing, and publishing against a gateway that announces nothing.
- * - Nothing is timed before the replies of all contenders were found equal (bench/equality.ts, bench/content.ts).
- * - The contenders of a work run right after one another, in another order each round (bench/rounds.ts). Read the
- *   ratios: the load and PostgreSQL share the machine with the servers, and other work on it moves all numbers.
- * - A ratio is the gateway's requests a second divided by the peer's of the same round, the median of all rounds; its
- *   interval holds the true median with 95 % where there are six rounds or more. A target within the interval is
- *   neither surely reached nor surely missed.
- * - CPU is processor time for a request: the server's own, and that of all processes of PostgreSQL. The second ratio is
- *   of both together; the load's is not in it.
+ * - The gateway runs with the command of `npm start` and NODE_ENV=production: verified tokens, rate limits, log. The
+ *   peers (bench/peers/) use the fastest settings of their documentation and have neither limits nor a log. All have the
+ *   same number of connections to PostgreSQL.
+ * - Changes are compared with node:http and pg, which run the gateway's own statements in one pipelined transaction, and
+ *   publishing also with a gateway that makes no announcements.
+ * - Measuring starts after the replies of all contenders were found equal (bench/equality.ts, bench/normalize.ts).
+ * - The contenders of a workload run one after another, in a different order each round (bench/rounds.ts). Compare
+ *   ratios, because load generator, PostgreSQL and other processes share the machine with the servers.
+ * - A ratio is the gateway's requests per second divided by the peer's in the same round; the result is the median of all
+ *   rounds with its 95 % confidence interval, which needs at least six rounds.
+ * - CPU is processor time per request, of the server and of all processes of PostgreSQL. The CPU ratio adds both.
  *
- * `--quick` is for a glance, two minutes where nothing else runs; `--only <name>` runs a work or a part, `--rounds` and
- * `--seconds` set their number and length, `--profile <folder>` writes a profile of the gateway's processor time. A bad
- * reply fails the bench; a missed target does not. The results go to bench/results/ too.
+ * `--quick` takes two minutes on an idle machine. `--only <name>` runs one workload or part. `--rounds` and `--seconds`
+ * set the number and length of runs. `--profile <folder>` writes a CPU profile of the gateway. An unsuccessful reply
+ * fails the bench; a missed target does not. Results are written to bench/results/.
  */
 
-/** What there is to measure besides the works; the names that `--only` takes. */
+/** The measurements besides the workloads, by name for `--only`. */
 const PARTS = ['growth', 'processes', 'memory', 'start'];
 
 async function main(): Promise<void> {
-  const options = readOptions(process.argv.slice(2), [...Object.keys(works), ...PARTS], {
+  const options = readOptions(process.argv.slice(2), [...Object.keys(workloads), ...PARTS], {
     usual: { rounds: 9, seconds: 3 },
     quick: { rounds: 2, seconds: 1 },
   });
   const postgres = await startPostgres();
   const load = startLoad();
-  // Without its load the bench ends, and stops all that it started.
+  // When the load process exits, the bench fails and stops all servers.
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void load.stop());
   try {
-    tell('Making the data set');
+    reportProgress('Creating the data set');
     const databaseUrl = await postgres.createDatabase('bench', (client) => fill(client));
     const issuer = await createIssuer();
     await withClient(databaseUrl, async (client) => {
       const callers = await signCallers(client, issuer);
       const bench = { options, postgres, load, issuer, databaseUrl, client, callers };
       const results = await measure(bench);
-      say('');
-      say(`Written to ${await writeResults(bench, results)}`);
+      printLine('');
+      printLine(`Written to ${await writeResults(bench, results)}`);
     });
   } finally {
     await load.stop();
@@ -67,33 +64,33 @@ async function main(): Promise<void> {
   }
 }
 
-/** Measures what was asked for, and prints each part as soon as it is there. */
+/** Runs the chosen measurements and prints the results of each. */
 async function measure(bench: Bench): Promise<Results> {
   const { only } = bench.options;
   const isChosen = (name: string) => only.length === 0 || only.includes(name);
   const results: Results = {};
-  const chosen = Object.entries(works).flatMap(([name, work]) => (isChosen(name) ? [work] : []));
+  const chosen = Object.entries(workloads).flatMap(([name, workload]) => (isChosen(name) ? [workload] : []));
   if (chosen.length > 0) {
-    results.works = await measureWorks(bench, chosen);
-    results.works.forEach(sayStanding);
+    results.workloads = await measureWorkloads(bench, chosen);
+    results.workloads.forEach(printComparison);
   }
   if (isChosen('growth')) {
     results.growth = await measureGrowth(bench);
-    results.growth.forEach(sayStanding);
+    results.growth.forEach(printComparison);
   }
   if (isChosen('processes')) {
     results.processes = await measureProcesses(bench);
-    results.processes.forEach(sayStanding);
+    results.processes.forEach(printComparison);
   }
   if (isChosen('memory')) {
-    results.rest = await measureRest(bench);
-    sayRest(results.rest);
-    results.crowding = await measureCrowding(bench);
-    sayCrowding(results.crowding);
+    results.idleMemory = await measureIdleMemory(bench);
+    printIdleMemory(results.idleMemory);
+    results.waitingMemory = await measureWaitingMemory(bench);
+    printWaitingMemory(results.waitingMemory);
   }
   if (isChosen('start')) {
     results.startUp = await measureStartUp(bench);
-    sayStartUp(results.startUp);
+    printStartUp(results.startUp);
   }
   return results;
 }

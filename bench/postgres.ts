@@ -4,27 +4,27 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { migrate } from '../src/database/migrate.ts';
 import { startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
-import { familyTime, readStat } from './processor-time.ts';
-import { tell } from './say.ts';
+import { reportProgress } from './output.ts';
+import { readFamilyTime, readStat } from './processor-time.ts';
 
-/** A PostgreSQL of the bench's own, in a folder of its own. */
+/** A PostgreSQL in a temporary folder. */
 export type Postgres = {
-  /** Makes a migrated database, fills it and answers its address. */
+  /** Creates, migrates and fills a database, and returns its URL. */
   createDatabase(name: string, fill: (client: pg.Client) => Promise<void>): Promise<string>;
-  /** Processor time that all its processes have used so far, in milliseconds. */
+  /** Returns the processor time of all its processes in milliseconds. */
   processorTime(): Promise<number>;
   stop(): Promise<void>;
 };
 
-/** Starts the PostgreSQL that the gateway would start by itself. */
+/** Starts the embedded PostgreSQL of the gateway. */
 export async function startPostgres(): Promise<Postgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
-  // PostgreSQL does not run as root and enters by another account.
+  // As root, PostgreSQL runs as another account, which must be able to enter.
   await chmod(dataDir, 0o755);
-  const server = await startEmbeddedPostgres({ dataDir, report: tell });
-  const postmaster = await withClient(server.url, postmasterOf);
+  const server = await startEmbeddedPostgres({ dataDir, report: reportProgress });
+  const postmaster = await withClient(server.url, findPostmaster);
   return {
-    processorTime: () => familyTime(postmaster),
+    processorTime: () => readFamilyTime(postmaster),
     async createDatabase(name, fill) {
       await withClient(server.url, (client) => client.query(`create database ${name}`));
       const url = new URL(server.url);
@@ -40,13 +40,13 @@ export async function startPostgres(): Promise<Postgres> {
   };
 }
 
-/** The process that starts those of all connections. */
-async function postmasterOf(client: pg.Client): Promise<number> {
+/** Finds the parent of all connection processes. */
+async function findPostmaster(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
   return (await readStat(rows[0]?.pid ?? Number.NaN)).parent;
 }
 
-/** Connects for as long as some work takes. */
+/** Runs `work` with a connection. */
 export async function withClient<Result>(
   url: string,
   work: (client: pg.Client) => Promise<Result>,

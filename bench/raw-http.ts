@@ -1,12 +1,9 @@
 import { connect, type Socket } from 'node:net';
 
-/*
- * HTTP/1.1 as cheap as it gets: a load generator shares the machine with what it measures. A request is text, and of a
- * reply only its status and the end are looked for.
- */
+/* A minimal HTTP/1.1 client, because the load generator shares the machine with the measured server. */
 
-/** The bytes of a POST of JSON, all in one. */
-export function postRequest(
+/** Formats a GraphQL request. */
+export function formatPostRequest(
   address: string,
   token: string,
   body: string,
@@ -24,7 +21,7 @@ export function postRequest(
   ].join('\r\n');
 }
 
-/** Opens a connection that passes on text as it comes; `fail` is called when it breaks or ends. */
+/** Opens a connection. Received text is passed to `take`; errors and the end of the connection to `fail`. */
 export function openConnection(
   address: string,
   take: (text: string) => void,
@@ -39,20 +36,20 @@ export function openConnection(
     .on('close', () => fail('A connection was closed.'));
 }
 
-/** Gathers the texts of a connection to replies with a `Content-Length`; `take` gets each reply as a whole. */
+/** Creates a function that receives a connection's text in chunks and passes complete replies to `take`. */
 export function createReplyReader(take: (reply: string) => void): (text: string) => void {
   let rest = '';
   return (text) => {
     rest += text;
-    for (let end = endOfReply(rest); end !== -1; end = endOfReply(rest)) {
+    for (let end = findEndOfReply(rest); end !== -1; end = findEndOfReply(rest)) {
       take(rest.slice(0, end));
       rest = rest.slice(end);
     }
   };
 }
 
-/** Where the first reply of a text ends; -1 if it is not complete. */
-function endOfReply(text: string): number {
+/** Returns the end of the first reply; -1 if it is incomplete. */
+function findEndOfReply(text: string): number {
   const body = text.indexOf('\r\n\r\n') + 4;
   if (body === 3) return -1;
   const length = /\r\ncontent-length: (\d+)\r\n/i.exec(text)?.[1];

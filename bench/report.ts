@@ -1,8 +1,8 @@
-import type { EntrantStanding, Ratio, Standing } from './comparison.ts';
-import { CROWDING_TARGET, type Crowding } from './memory.ts';
-import { say } from './say.ts';
-import type { Rest, StartUp } from './start-up.ts';
-import { sayTable } from './table.ts';
+import type { ComparisonResult, Ratio, SubjectResult } from './comparison.ts';
+import { printLine } from './output.ts';
+import type { IdleMemory, StartUp } from './start-up.ts';
+import { printTable } from './table.ts';
+import { MAX_PEAK_RATIO, type WaitingMemory } from './waiting-memory.ts';
 
 const HEAD = [
   '',
@@ -20,37 +20,34 @@ const HEAD = [
   'target',
 ];
 
-/** The columns of words. */
+/** The left-aligned columns. */
 const LEFT = HEAD.flatMap((title, column) => (title === 'target' ? [column] : []));
 
-/**
- * Prints the results of a contest's entrants: processor time is for a request, and both ratios are the first entrant's
- * to the one in the line.
- */
-export function sayStanding({ title, entrants }: Standing): void {
-  say('');
-  say(title);
-  sayTable([HEAD, ...entrants.map(rowOf)], LEFT);
+/** Prints the results of a comparison. Ratios are those of the first subject to the subject of the row. */
+export function printComparison({ title, subjects }: ComparisonResult): void {
+  printLine('');
+  printLine(title);
+  printTable([HEAD, ...subjects.map(formatRow)], LEFT);
 }
 
-function rowOf(entrant: EntrantStanding): string[] {
-  const { title, perSecond, p50, p99, cpuMicros, postgresMicros, ratio, cost } = entrant;
-  const { median, least, most } = perSecond;
+function formatRow(subject: SubjectResult): string[] {
+  const { title, perSecond, p50, p99, cpuMicros, postgresMicros, ratio, cost } = subject;
+  const { median, min, max } = perSecond;
   const digits = median < 100 ? 1 : 0;
   return [
     title,
     median.toFixed(digits),
-    `${least.toFixed(digits)} - ${most.toFixed(digits)}`,
+    `${min.toFixed(digits)} - ${max.toFixed(digits)}`,
     `${p50.toFixed(0)} ms`,
     `${p99.toFixed(0)} ms`,
     `${cpuMicros.toFixed(0)} µs`,
     `${postgresMicros.toFixed(0)} µs`,
-    ...cellsOf(ratio),
-    ...cellsOf(cost),
+    ...formatRatio(ratio),
+    ...formatRatio(cost),
   ];
 }
 
-function cellsOf(ratio: Ratio | undefined): string[] {
+function formatRatio(ratio: Ratio | undefined): string[] {
   if (ratio === undefined) return ['', '', ''];
   const { median, low, high, target, verdict } = ratio;
   return [
@@ -60,36 +57,38 @@ function cellsOf(ratio: Ratio | undefined): string[] {
   ];
 }
 
-/** Prints what waiting callers cost. */
-export function sayCrowding(crowdings: readonly Crowding[]): void {
-  say('');
-  say('Resident memory of the gateway while callers wait for 10,000 workspaces each');
-  sayTable([
+/** Prints the memory of waiting callers. */
+export function printWaitingMemory(results: readonly WaitingMemory[]): void {
+  printLine('');
+  printLine('Resident memory of the gateway while callers wait for 10,000 workspaces each');
+  printTable([
     ['', 'before', 'peak'],
-    ...crowdings.map(({ callers, before, peak }) => [`${callers} callers`, mib(before), mib(peak)]),
+    ...results.map(({ callers, before, peak }) => [`${callers} callers`, mib(before), mib(peak)]),
   ]);
-  const [few, many] = crowdings;
+  const [few, many] = results;
   if (few === undefined || many === undefined) return;
   const ratio = many.peak / few.peak;
-  const verdict = ratio <= CROWDING_TARGET ? 'reached' : 'missed';
-  say(`  peaks: ${ratio.toFixed(2)} to 1; target: at most ${CROWDING_TARGET.toFixed(2)}, ${verdict}`);
+  const verdict = ratio <= MAX_PEAK_RATIO ? 'met' : 'missed';
+  printLine(
+    `  ratio of the peaks: ${ratio.toFixed(2)}; target: at most ${MAX_PEAK_RATIO.toFixed(2)}, ${verdict}`,
+  );
 }
 
-/** Prints what a gateway with nothing to do holds. */
-export function sayRest({ atRest, afterRequests }: Rest): void {
-  say('');
-  say('Resident memory of the gateway with nothing to do');
-  sayTable([
-    ['some seconds after the start', mib(atRest)],
-    ['some seconds after requests', mib(afterRequests)],
+/** Prints the memory of an idle gateway. */
+export function printIdleMemory({ atRest, afterRequests }: IdleMemory): void {
+  printLine('');
+  printLine('Resident memory of the idle gateway');
+  printTable([
+    ['after the start', mib(atRest)],
+    ['after requests', mib(afterRequests)],
   ]);
 }
 
-/** Prints how long starts take. */
-export function sayStartUp(starts: readonly StartUp[]): void {
-  say('');
-  say('From npm start to the first reply');
-  sayTable([
+/** Prints start-up times. */
+export function printStartUp(starts: readonly StartUp[]): void {
+  printLine('');
+  printLine('From npm start to the first reply');
+  printTable([
     ['', '/healthz', 'GraphQL'],
     ...starts.map(({ title, healthz, graphql }) => [
       title,

@@ -3,26 +3,26 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
-import type { Standing } from './comparison.ts';
+import type { ComparisonResult } from './comparison.ts';
 import type { LiveResults } from './live-rates.ts';
-import type { Crowding } from './memory.ts';
 import type { Options } from './options.ts';
-import type { Rest, StartUp } from './start-up.ts';
+import type { IdleMemory, StartUp } from './start-up.ts';
+import type { WaitingMemory } from './waiting-memory.ts';
 
-/** All that was measured; parts that did not run are left out. */
+/** All results. Measurements that did not run are omitted. */
 export type Results = {
-  works?: Standing[];
-  growth?: Standing[];
-  processes?: Standing[];
-  crowding?: Crowding[];
-  rest?: Rest;
+  workloads?: ComparisonResult[];
+  growth?: ComparisonResult[];
+  processes?: ComparisonResult[];
+  waitingMemory?: WaitingMemory[];
+  idleMemory?: IdleMemory;
   startUp?: StartUp[];
   live?: LiveResults;
 };
 
 const FOLDER = fileURLToPath(new URL('results', import.meta.url));
 
-/** Writes the results with what they were measured on, and answers the file's path. */
+/** Writes the results and a description of the machine, and returns the path of the file. */
 export async function writeResults(
   { options, client }: { options: Options; client: pg.Client },
   results: Results,

@@ -1,58 +1,67 @@
 import type { Options } from './options.ts';
+import { reportProgress } from './output.ts';
 import type { Sample } from './sample.ts';
-import { tell } from './say.ts';
 
-/** Somebody who takes part in a contest. */
-export type Entrant = {
+/** A subject of a comparison. */
+export type Subject = {
   title: string;
   run: () => Promise<Sample>;
   targets?: Targets;
 };
 
-/** What the first entrant is to reach against another. */
+/** The targets of the first subject, as ratios to another subject. */
 export type Targets = {
-  /** The least that its requests a second may be of the other's. */
+  /** Minimum ratio of requests per second. */
   rate?: number;
-  /** The most that processor time of server and PostgreSQL for a request may be of the other's. */
+  /** Maximum ratio of processor time per request, of server and PostgreSQL together. */
   cost?: number;
 };
 
-/** Entrants that do the same. The first is held against each of the others. */
-export type Contest = { title: string; entrants: readonly Entrant[] };
+/** Subjects that do the same work. The first one is compared with each of the others. */
+export type Comparison = { title: string; subjects: readonly Subject[] };
 
-/** A contest's samples, a list for every entrant in their order, a sample for every round. */
-export type Played = { contest: Contest; samples: readonly Sample[][] };
+/** The samples of a comparison by subject and round. */
+export type MeasuredComparison = { comparison: Comparison; samples: readonly Sample[][] };
 
 /**
- * Plays the contests round by round. In a round the entrants of a contest run right after one another, each round
- * another first, so that whatever else the machine does hits all of them alike.
+ * Measures comparisons in rounds. The subjects of a comparison run one after another, each round starting with a
+ * different one, so that other load on the machine affects all of them equally.
  */
-export async function playRounds(
-  contests: readonly Contest[],
+export async function runRounds(
+  comparisons: readonly Comparison[],
   { rounds, warmUps }: Options,
-): Promise<Played[]> {
-  for (const { title, entrants } of contests) {
-    tell(`  warming up: ${title}`);
-    for (const entrant of entrants) {
-      for (let run = 0; run < warmUps; run += 1) await entrant.run();
+): Promise<MeasuredComparison[]> {
+  for (const { title, subjects } of comparisons) {
+    reportProgress(`  warming up: ${title}`);
+    for (const subject of subjects) {
+      for (let run = 0; run < warmUps; run += 1) await subject.run();
     }
   }
-  const played = contests.map((contest) => ({ contest, samples: contest.entrants.map((): Sample[] => []) }));
+  const measured = comparisons.map((comparison) => ({
+    comparison,
+    samples: comparison.subjects.map((): Sample[] => []),
+  }));
   for (let round = 0; round < rounds; round += 1) {
-    for (const { contest, samples } of played) {
-      await playRound(contest, samples, round);
+    for (const { comparison, samples } of measured) {
+      await runRound(comparison, samples, round);
       const rates = samples.map((own) => own.at(-1)?.perSecond.toFixed(1));
-      tell(`  round ${round + 1} of ${rounds}, ${contest.title}: ${rates.join(', ')} requests/s`);
+      reportProgress(
+        `  round ${round + 1} of ${rounds}, ${comparison.title}: ${rates.join(', ')} requests/s`,
+      );
     }
   }
-  return played;
+  return measured;
 }
 
-async function playRound({ entrants }: Contest, samples: readonly Sample[][], round: number): Promise<void> {
-  const first = round % entrants.length;
-  const turns = [...entrants.keys()];
-  for (const index of [...turns.slice(first), ...turns.slice(0, first)]) {
-    const sample = await entrants[index]?.run();
+async function runRound(
+  { subjects }: Comparison,
+  samples: readonly Sample[][],
+  round: number,
+): Promise<void> {
+  const first = round % subjects.length;
+  const order = [...subjects.keys()];
+  for (const index of [...order.slice(first), ...order.slice(0, first)]) {
+    const sample = await subjects[index]?.run();
     if (sample !== undefined) samples[index]?.push(sample);
   }
 }

@@ -2,32 +2,32 @@ import type { Bench } from './bench.ts';
 import type { LoadRequest, LoadResult } from './load-process.ts';
 import type { ServerProcess } from './server-process.ts';
 
-/** One run: what the load saw, and processor time in microseconds a request. */
+/** The result of one run. Processor times are microseconds per request. */
 export type Sample = LoadResult & {
-  /** The server's. */
+  /** Of the server. */
   cpuMicros: number;
-  /** That of all processes of PostgreSQL. */
+  /** Of all processes of PostgreSQL. */
   postgresMicros: number;
 };
 
 /**
- * Puts a server under load, for the time of a run or until everything was asked once.
- * @throws {Error} where a reply is no success, with what the server wrote
+ * Runs the load on a server, for a time or until every request was sent once.
+ * @throws {Error} with the server's last errors if a request fails
  */
-export async function sampleOf(
+export async function takeSample(
   { load, postgres, options }: Pick<Bench, 'load' | 'postgres' | 'options'>,
   server: ServerProcess,
   lanes: readonly LoadRequest[][],
-  ends: 'by time' | 'when all is asked' = 'by time',
+  mode: 'timed' | 'once' = 'timed',
 ): Promise<Sample> {
-  await server.emptyLog();
-  const timesOf = () => Promise.all([server.processorTime(), postgres.processorTime()]);
-  const before = await timesOf();
-  const seconds = ends === 'by time' ? options.seconds : 'once';
+  await server.truncateLog();
+  const readTimes = () => Promise.all([server.processorTime(), postgres.processorTime()]);
+  const before = await readTimes();
+  const seconds = mode === 'timed' ? options.seconds : 'once';
   const result = await load.run({ address: server.address, lanes, seconds }).catch(async (error: unknown) => {
-    throw new Error(`${String(error)}\nThe server's last words:\n${await server.complaints()}`);
+    throw new Error(`${String(error)}\nThe server's last errors:\n${await server.readErrors()}`);
   });
-  const after = await timesOf();
+  const after = await readTimes();
   const micros = (which: 0 | 1) => ((after[which] - before[which]) * 1000) / result.replies;
   return { ...result, cpuMicros: micros(0), postgresMicros: micros(1) };
 }

@@ -7,47 +7,47 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { readStat } from './processor-time.ts';
 
-/** A server in a process of its own, with a folder of its own. */
+/** A server process with a temporary folder. */
 export type ServerProcess = {
-  /** `http://127.0.0.1:4000`, with the port that was really taken. */
+  /** The URL with the actual port: `http://127.0.0.1:4000`. */
   readonly address: string;
-  /** Its resident memory in KiB. */
+  /** Returns the resident memory in KiB. */
   memory(): Promise<number>;
-  /** The most resident memory in KiB since it was last forgotten. */
+  /** Returns the maximum resident memory in KiB since the last reset. */
   peakMemory(): Promise<number>;
-  forgetPeakMemory(): Promise<void>;
-  /** Processor time that it has used so far, in milliseconds, to a hundredth of a second. */
+  resetPeakMemory(): Promise<void>;
+  /** Returns the processor time in milliseconds, with a resolution of 10. */
   processorTime(): Promise<number>;
-  /** Empties its log: what requests write is written for real, but need not be kept. */
-  emptyLog(): Promise<void>;
-  /** The end of what it wrote, but for the lines of requests that went well. */
-  complaints(): Promise<string>;
-  /** Stops it and removes its folder. */
+  /** Truncates the log file. */
+  truncateLog(): Promise<void>;
+  /** Returns the last log lines that are not successful requests. */
+  readErrors(): Promise<string>;
+  /** Stops the server and deletes its folder. */
   stop(): Promise<void>;
 };
 
-/** How to start one; the environment may depend on its folder. */
+/** The command of a server. The environment may depend on its folder. */
 export type ServerOptions = {
   command: string;
   args: readonly string[];
   environment: (folder: string) => Record<string, string>;
-  /** Whether the command runs the server in a process of its own, to which it passes no signal, as npm does. */
+  /** Whether the command starts the server as a child without forwarding signals, as npm does. */
   isLauncher?: boolean;
 };
 
 const POLL_MS = 5;
 
 /**
- * Starts a server and waits until it says `Listening on http://...`. Its log goes to a file, as it does in use.
- * @throws {Error} where it does not start, with what it printed
+ * Starts a server and waits until it prints `Listening on http://...`. Its log is written to a file, as in production.
+ * @throws {Error} with its output if it does not start
  */
 export async function startServerProcess(options: ServerOptions): Promise<ServerProcess> {
   const { isLauncher = false } = options;
   const folder = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
-  // PostgreSQL does not run as root and enters by another account.
+  // As root, PostgreSQL runs as another account, which must be able to enter.
   await chmod(folder, 0o755);
   const log = join(folder, 'log');
-  // Opened for appending: it can be emptied while it is written.
+  // Opened for appending, so that it can be truncated at any time.
   const file = await open(log, 'a');
   const child = spawn(options.command, options.args, {
     cwd: fileURLToPath(new URL('..', import.meta.url)),
@@ -58,10 +58,10 @@ export async function startServerProcess(options: ServerOptions): Promise<Server
   await once(child, 'spawn');
   await file.close();
   const stop = async () => {
-    // The negative number stands for the whole group of a detached process.
+    // A negative ID signals the whole process group.
     const id = isLauncher ? -(child.pid ?? Number.NaN) : (child.pid ?? Number.NaN);
-    signal(id, 'SIGTERM');
-    while (signal(id, 0)) await pause(POLL_MS);
+    sendSignal(id, 'SIGTERM');
+    while (sendSignal(id, 0)) await pause(POLL_MS);
     await rm(folder, { recursive: true, force: true });
   };
   const readLog = () => readFile(log, 'utf8');
@@ -76,21 +76,21 @@ export async function startServerProcess(options: ServerOptions): Promise<Server
     }
     if (address === undefined) await pause(POLL_MS);
   }
-  const about = (name: string) => `/proc/${child.pid}/${name}`;
+  const procPath = (name: string) => `/proc/${child.pid}/${name}`;
   return {
     address,
     stop,
-    memory: async () => statusKib('VmRSS', await readFile(about('status'), 'utf8')),
-    peakMemory: async () => statusKib('VmHWM', await readFile(about('status'), 'utf8')),
-    forgetPeakMemory: () => writeFile(about('clear_refs'), '5'),
+    memory: async () => parseKib('VmRSS', await readFile(procPath('status'), 'utf8')),
+    peakMemory: async () => parseKib('VmHWM', await readFile(procPath('status'), 'utf8')),
+    resetPeakMemory: () => writeFile(procPath('clear_refs'), '5'),
     processorTime: async () => (await readStat(child.pid ?? Number.NaN)).own,
-    emptyLog: () => truncate(log),
-    complaints: async () => complaintsIn(await readLog()),
+    truncateLog: () => truncate(log),
+    readErrors: async () => findErrorLines(await readLog()),
   };
 }
 
-/** Sends a signal and answers whether there was anybody to take it. */
-function signal(id: number, name: NodeJS.Signals | 0): boolean {
+/** Sends a signal; returns whether the process exists. */
+function sendSignal(id: number, name: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(id, name);
   } catch {
@@ -98,16 +98,15 @@ function signal(id: number, name: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Lines at the end of a log that are told. */
-const TOLD = 5;
+const MAX_ERROR_LINES = 5;
 
-function complaintsIn(log: string): string {
+function findErrorLines(log: string): string {
   const lines = log.split('\n').filter((line) => line !== '' && !line.includes('"status":200'));
-  return lines.slice(-TOLD).join('\n');
+  return lines.slice(-MAX_ERROR_LINES).join('\n');
 }
 
-function statusKib(name: string, status: string): number {
+function parseKib(name: string, status: string): number {
   const [, kib] = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
-  if (kib === undefined) throw new Error('The server is no longer there.');
+  if (kib === undefined) throw new Error('The server has exited.');
   return Number(kib);
 }

@@ -1,57 +1,67 @@
 import type { Bench } from './bench.ts';
-import { type Standing, standingsOf } from './comparison.ts';
+import { type ComparisonResult, compareSamples } from './comparison.ts';
 import { type Contender, contenders, contenderTitles, startContender } from './contenders.ts';
-import { checkEquality, type Doer } from './equality.ts';
-import { type Contest, type Entrant, playRounds } from './rounds.ts';
-import { sampleOf } from './sample.ts';
-import { tell } from './say.ts';
+import { checkEquality, type RunningContender } from './equality.ts';
+import { reportProgress } from './output.ts';
+import { type Comparison, runRounds, type Subject } from './rounds.ts';
+import { takeSample } from './sample.ts';
 import type { ServerProcess } from './server-process.ts';
-import { deal, type Work, waysOf } from './work.ts';
+import { distribute, listImplementations, type Workload } from './workload.ts';
 
-/** The contenders' servers. */
+/** The servers of the contenders. */
 type Servers = ReadonlyMap<Contender, ServerProcess>;
 
-/** Starts the contenders, checks that they do the same, and has them do it round by round. */
-export async function measureWorks(bench: Bench, chosen: readonly Work[]): Promise<Standing[]> {
-  const needed = new Set(chosen.flatMap((work) => waysOf(work).map(({ name }) => name)));
+/** Starts the contenders, checks that they do the same, and measures them in rounds. */
+export async function measureWorkloads(
+  bench: Bench,
+  chosen: readonly Workload[],
+): Promise<ComparisonResult[]> {
+  const needed = new Set(chosen.flatMap((workload) => listImplementations(workload).map(({ name }) => name)));
   const servers = new Map<Contender, ServerProcess>();
   try {
     for (const name of contenders.filter((name) => needed.has(name))) {
-      tell(`Starting ${contenderTitles[name]}`);
-      servers.set(name, await startContender(name, bench, profiling(name, bench)));
+      reportProgress(`Starting ${contenderTitles[name]}`);
+      servers.set(name, await startContender(name, bench, listNodeOptions(name, bench)));
     }
-    const contests: Contest[] = [];
-    for (const work of chosen) contests.push(await prepareContest(bench, work, servers));
-    return standingsOf(await playRounds(contests, bench.options));
+    const comparisons: Comparison[] = [];
+    for (const workload of chosen) comparisons.push(await prepareComparison(bench, workload, servers));
+    return compareSamples(await runRounds(comparisons, bench.options));
   } finally {
     for (const server of servers.values()) await server.stop();
   }
 }
 
-function profiling(name: Contender, { options: { profile } }: Bench): string[] {
+function listNodeOptions(name: Contender, { options: { profile } }: Bench): string[] {
   return name === 'gateway' && profile !== undefined ? ['--cpu-prof', `--cpu-prof-dir=${profile}`] : [];
 }
 
-async function prepareContest(bench: Bench, work: Work, servers: Servers): Promise<Contest> {
-  tell(`${work.title}: comparing replies, warming up`);
-  const doers = waysOf(work).flatMap(({ name, way }) => {
+async function prepareComparison(bench: Bench, workload: Workload, servers: Servers): Promise<Comparison> {
+  reportProgress(`${workload.title}: comparing replies, warming up`);
+  const running = listImplementations(workload).flatMap(({ name, implementation }) => {
     const server = servers.get(name);
-    return server === undefined ? [] : [{ title: contenderTitles[name], way, server }];
+    return server === undefined ? [] : [{ title: contenderTitles[name], implementation, server }];
   });
-  await checkEquality(bench, work, doers);
-  return { title: work.title, entrants: doers.map((doer) => entrantOf(bench, work, doer)) };
+  await checkEquality(bench, workload, running);
+  return {
+    title: workload.title,
+    subjects: running.map((contender) => createSubject(bench, workload, contender)),
+  };
 }
 
-function entrantOf(bench: Bench, work: Work, { title, way, server }: Doer): Entrant {
+function createSubject(
+  bench: Bench,
+  workload: Workload,
+  { title, implementation, server }: RunningContender,
+): Subject {
   const { client, callers } = bench;
-  const lanes = deal(work.callers(callers), work.connections, way.requests);
+  const lanes = distribute(workload.callers(callers), workload.connections, implementation.requests);
   return {
     title,
-    ...(way.targets !== undefined && { targets: way.targets }),
+    ...(implementation.targets !== undefined && { targets: implementation.targets }),
     async run() {
-      await work.prepare?.(client);
-      const sample = await sampleOf(bench, server, lanes, work.ends);
-      await work.verify?.(client, work.callers(callers));
+      await workload.prepare?.(client);
+      const sample = await takeSample(bench, server, lanes, workload.mode);
+      await workload.verify?.(client, workload.callers(callers));
       return sample;
     },
   };

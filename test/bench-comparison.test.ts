@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { standingsOf } from '../bench/comparison.ts';
+import { compareSamples } from '../bench/comparison.ts';
 import type { Targets } from '../bench/rounds.ts';
 
-/** A sample by requests a second and processor time of the server and PostgreSQL, all else as it may be. */
+/** A sample with these requests per second and processor times. */
 const sample = (perSecond: number, cpuMicros: number, postgresMicros: number) => ({
   replies: 100,
   perSecond,
@@ -12,7 +12,7 @@ const sample = (perSecond: number, cpuMicros: number, postgresMicros: number) =>
   postgresMicros,
 });
 
-/** Six rounds of a first entrant whose rate is so many times the other's, and its processor time so many times. */
+/** Compares two subjects over six rounds with these ratios of rate and processor time. */
 function compare(rates: readonly number[], costs: readonly number[], targets?: Targets) {
   const others = rates.map(() => sample(1000, 300, 100));
   const firsts = rates.map((rate, round) => {
@@ -20,26 +20,26 @@ function compare(rates: readonly number[], costs: readonly number[], targets?: T
     return sample(1000 * rate, total / 2, total / 2);
   });
   const run = () => Promise.resolve(sample(0, 0, 0));
-  const entrants = [
+  const subjects = [
     { title: 'gateway', run },
     { title: 'peer', run, ...(targets && { targets }) },
   ];
-  const [standing] = standingsOf([{ contest: { title: 'work', entrants }, samples: [firsts, others] }]);
-  return standing?.entrants[1];
+  const [result] = compareSamples([{ comparison: { title: 'work', subjects }, samples: [firsts, others] }]);
+  return result?.subjects[1];
 }
 
 const same = (value: number) => Array.from({ length: 6 }, () => value);
 
-test('an entrant has medians of its rounds, and the first one no ratio', () => {
+test('a subject has medians of its rounds, and the first one has no ratio', () => {
   const samples = [sample(10, 100, 30), sample(30, 300, 10), sample(20, 200, 20)];
   const run = () => Promise.resolve(sample(0, 0, 0));
-  const [standing] = standingsOf([
-    { contest: { title: 'work', entrants: [{ title: 'gateway', run }] }, samples: [samples] },
+  const [result] = compareSamples([
+    { comparison: { title: 'work', subjects: [{ title: 'gateway', run }] }, samples: [samples] },
   ]);
-  expect(standing?.entrants).toEqual([
+  expect(result?.subjects).toEqual([
     {
       title: 'gateway',
-      perSecond: { median: 20, least: 10, most: 30 },
+      perSecond: { median: 20, min: 10, max: 30 },
       p50: 1,
       p99: 2,
       cpuMicros: 200,
@@ -49,7 +49,7 @@ test('an entrant has medians of its rounds, and the first one no ratio', () => {
   ]);
 });
 
-test('ratios are of the same round: requests a second, and processor time of server and PostgreSQL together', () => {
+test('ratios compare requests per second, and processor time of server and PostgreSQL, of the same round', () => {
   const peer = compare([0.5, 0.6, 0.7, 0.8, 0.9, 1], [1, 1.2, 1.4, 1.6, 1.8, 2]);
   expect(peer?.ratio).toMatchObject({ median: 0.75, low: 0.5, high: 1 });
   expect(peer?.cost?.median).toBeCloseTo(1.5);
@@ -58,31 +58,35 @@ test('ratios are of the same round: requests a second, and processor time of ser
 
 describe('a target', () => {
   test.each([
-    ['of a rate is a least', same(0.8), 'reached'],
-    ['of a rate is a least', same(0.6), 'missed'],
+    ['of a rate is a minimum', same(0.8), 'met'],
+    ['of a rate is a minimum', same(0.6), 'missed'],
     [
-      'of a rate is not surely reached within the interval',
+      'of a rate that is met within the interval is not significant',
       [0.6, 0.71, 0.8, 0.8, 0.9, 0.9],
-      'reached, not surely',
+      'met, not significant',
     ],
     [
-      'of a rate is not surely missed within the interval',
+      'of a rate that is missed within the interval is not significant',
       [0.5, 0.6, 0.65, 0.65, 0.7, 0.9],
-      'missed, not surely',
+      'missed, not significant',
     ],
   ])('%s', (_what, rates, verdict) => {
     expect(compare(rates, same(1), { rate: 0.7 })?.ratio?.verdict).toBe(verdict);
   });
 
   test.each([
-    ['of a cost is a most', same(1.5), 'reached'],
-    ['of a cost is a most', same(1.7), 'missed'],
+    ['of a cost is a maximum', same(1.5), 'met'],
+    ['of a cost is a maximum', same(1.7), 'missed'],
     [
-      'of a cost is not surely reached within the interval',
+      'of a cost that is met within the interval is not significant',
       [1, 1.2, 1.4, 1.5, 1.7, 1.8],
-      'reached, not surely',
+      'met, not significant',
     ],
-    ['of a cost is not surely missed within the interval', [1.2, 1.5, 1.7, 1.8, 2, 2], 'missed, not surely'],
+    [
+      'of a cost that is missed within the interval is not significant',
+      [1.2, 1.5, 1.7, 1.8, 2, 2],
+      'missed, not significant',
+    ],
   ])('%s', (_what, costs, verdict) => {
     expect(compare(same(1), costs, { cost: 1.6 })?.cost?.verdict).toBe(verdict);
   });

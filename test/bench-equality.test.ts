@@ -6,8 +6,8 @@ import { checkEquality } from '../bench/equality.ts';
 import { fill } from '../bench/fill.ts';
 import { createIssuer } from '../bench/issuer.ts';
 import type { ServerProcess } from '../bench/server-process.ts';
-import { waysOf } from '../bench/work.ts';
-import { works } from '../bench/works.ts';
+import { listImplementations } from '../bench/workload.ts';
+import { workloads } from '../bench/workloads.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 
 let database: TestDatabase;
@@ -33,12 +33,15 @@ afterAll(async () => {
   await database.drop();
 });
 
-test.each(Object.entries(works))('in the bench all contenders of %s do the same', async (_name, work) => {
-  const doers = waysOf(work).flatMap(({ name, way }) => {
-    const server = servers.get(name);
-    return server === undefined ? [] : [{ title: name, way, server }];
-  });
+test.each(Object.entries(workloads))(
+  'in the bench all contenders of %s do the same',
+  async (_name, workload) => {
+    const running = listImplementations(workload).flatMap(({ name, implementation }) => {
+      const server = servers.get(name);
+      return server === undefined ? [] : [{ title: name, implementation, server }];
+    });
 
-  expect(doers.length).toBeGreaterThan(1);
-  await checkEquality({ client, callers }, work, doers);
-});
+    expect(running.length).toBeGreaterThan(1);
+    await checkEquality({ client, callers }, workload, running);
+  },
+);

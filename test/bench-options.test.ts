@@ -4,7 +4,7 @@ import { readOptions } from '../bench/options.ts';
 const defaults = { usual: { rounds: 9, seconds: 3 }, quick: { rounds: 2, seconds: 1 } };
 const read = (...args: string[]) => readOptions(args, ['publish', 'dismiss'], defaults);
 
-test('rounds and seconds have defaults of their own for a glance, and can be given', () => {
+test('rounds and seconds have defaults, which --quick changes, and can be set', () => {
   expect(read()).toMatchObject({ rounds: 9, seconds: 3, isQuick: false, only: [] });
   expect(read('--quick')).toMatchObject({ rounds: 2, seconds: 1, isQuick: true });
   expect(read('--quick', '--rounds', '5', '--seconds', '7')).toMatchObject({ rounds: 5, seconds: 7 });
@@ -12,7 +12,7 @@ test('rounds and seconds have defaults of their own for a glance, and can be giv
 });
 
 test.each([
-  ['an unknown work', ['--only', 'nothing'], /--only nothing: there is publish, dismiss/],
+  ['an unknown workload', ['--only', 'nothing'], /--only nothing: must be one of publish, dismiss/],
   ['rounds that are no number', ['--rounds', 'many'], /--rounds many: must be a whole number/],
   ['no seconds', ['--seconds', '0'], /--seconds 0: must be a whole number/],
   ['an unknown option', ['--fast'], /--fast/],

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { median, medianInterval, quantile } from '../bench/statistics.ts';
 
-const upTo = (count: number) => Array.from({ length: count }, (_, index) => count - index);
+const range = (count: number) => Array.from({ length: count }, (_, index) => count - index);
 
 describe('median', () => {
-  test('is the value in the middle', () => expect(median([5, 1, 3])).toBe(3));
-  test('is between the two in the middle', () => expect(median([4, 1, 2, 10])).toBe(3));
-  test('of nothing is not a number', () => expect(median([])).toBeNaN());
+  test('is the middle value', () => expect(median([5, 1, 3])).toBe(3));
+  test('is the mean of the two middle values', () => expect(median([4, 1, 2, 10])).toBe(3));
+  test('of no values is NaN', () => expect(median([])).toBeNaN());
 });
 
 describe('medianInterval', () => {
-  // The confidence is 1 - 2 * P(X <= cut) of a fair coin thrown so often; tables of the sign test have these.
+  // The confidence is 1 - 2 * P(X <= cut) for that many tosses of a fair coin, as in tables of the sign test.
   test.each([
     { count: 3, low: 1, high: 3, confidence: 0.75 },
     { count: 6, low: 1, high: 6, confidence: 0.96875 },
@@ -18,11 +18,11 @@ describe('medianInterval', () => {
     { count: 9, low: 2, high: 8, confidence: 0.9609375 },
     { count: 20, low: 6, high: 15, confidence: 0.958610534667969 },
   ])('of $count values cuts off as many as 95 % allow', ({ count, low, high, confidence }) => {
-    const interval = medianInterval(upTo(count));
+    const interval = medianInterval(range(count));
     expect(interval).toEqual({ low, high, confidence: expect.closeTo(confidence, 10) });
   });
 });
 
 test('quantile is the smallest value that so large a share does not exceed', () => {
-  expect([0, 0.5, 0.51, 0.99, 1].map((share) => quantile(upTo(100), share))).toEqual([1, 50, 51, 99, 100]);
+  expect([0, 0.5, 0.51, 0.99, 1].map((share) => quantile(range(100), share))).toEqual([1, 50, 51, 99, 100]);
 });

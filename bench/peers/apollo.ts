@@ -4,12 +4,11 @@ import { expressMiddleware } from '@as-integrations/express5';
 import express from 'express';
 import { GraphQLError, GraphQLScalarType } from 'graphql';
 import { authenticate, type Caller } from './authenticate.ts';
-import { resolvers, serializeTime, typeDefs, typeNameOf } from './notifications-graphql.ts';
+import { resolvers, resolveTypeName, serializeTime, typeDefs } from './notifications-graphql.ts';
 
 /*
- * Apollo Server 5 in Express 5, as Apollo's documentation has it: parsed and validated documents are kept (its
- * default), nothing is reported to anybody (its default without a key), Express runs with NODE_ENV=production. The
- * documentation's cors() is left out, which costs time and is not needed here.
+ * Apollo Server 5 with Express 5, set up as in Apollo's documentation, except cors(), which is not needed and takes time.
+ * Caching of documents and no usage reporting are its defaults.
  */
 
 const server = new ApolloServer<Caller>({
@@ -17,8 +16,8 @@ const server = new ApolloServer<Caller>({
   resolvers: {
     ...resolvers,
     DateTime: new GraphQLScalarType({ name: 'DateTime', serialize: serializeTime }),
-    Notification: { __resolveType: typeNameOf },
-    UserNotification: { __resolveType: typeNameOf },
+    Notification: { __resolveType: resolveTypeName },
+    UserNotification: { __resolveType: resolveTypeName },
   },
 });
 await server.start();

@@ -3,14 +3,14 @@ import { createLocalJWKSet, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { settings } from './settings.ts';
 
-/** Who calls, as the token says. */
+/** The authenticated caller. */
 export type Caller = { userId: string; isMember: boolean };
 
 const keySet = createLocalJWKSet(settings.AUTH_JWKS);
-/** Tokens that were verified, until they expire. Kept by the text itself, which is cheaper than a hash of it. */
+/** Verified tokens until they expire. The key is the token itself, which is cheaper than a hash. */
 const verified = new LRUCache<string, Caller>({ max: 10_000 });
 
-/** The caller of a request; undefined where its token is missing or wrong. */
+/** Returns the caller of a request; undefined if the token is missing or invalid. */
 export async function authenticate(request: IncomingMessage): Promise<Caller | undefined> {
   const { authorization } = request.headers;
   if (!authorization?.startsWith('Bearer ')) return undefined;

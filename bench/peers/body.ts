@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The body of a request as JSON. The load sends what is asked for: nothing is checked. */
+/** Reads the body of a request as JSON, without validation: the load sends valid requests. */
 export async function readBody<Body>(request: IncomingMessage): Promise<Body> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);

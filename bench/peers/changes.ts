@@ -6,7 +6,7 @@ import { publish } from './publish.ts';
 import { storeSubscription } from './subscription.ts';
 import { putWorkspaces } from './workspaces.ts';
 
-/** The body of the reply to a request that changes records; undefined for any other request. */
+/** Handles a request that changes records and returns the body of the reply; undefined for any other request. */
 export async function change(request: IncomingMessage, { userId }: Caller): Promise<object | undefined> {
   switch (`${request.method} ${request.url}`) {
     case 'POST /notification': {

@@ -1,13 +1,13 @@
 import { pool } from './pool.ts';
-import type { Kinded } from './records.ts';
+import type { KindAndPayload } from './records.ts';
 
-/** The columns of a notification that the specification shows. */
+/** The columns of a notification in the REST API. */
 const COLUMNS =
   'id, kind, status, task_id, task_name, project_id, project_name, project_repo_url, workspace_id, title, preview_text, pr_url, payload, occurred_at, created_at, updated_at, resolved_at, dismissed_at';
 
 const qualified = COLUMNS.replaceAll(/\w+/g, 'notification.$&');
 
-/** The gateway's own statement: the user locked, the user's revision raised, the notification dismissed, in one. */
+/** The gateway's own statement, which locks the user, increments the revision and dismisses the notification. */
 const DISMISS = `
   with
     locked as (select user_id from user_revision where user_id = $1 for update),
@@ -26,7 +26,7 @@ const DISMISS = `
   where notification.user_id = $1 and notification.id = $2
   returning ${qualified}`;
 
-type NotificationRow = Kinded & {
+type NotificationRow = KindAndPayload & {
   id: string;
   status: string;
   task_id: string;
@@ -45,7 +45,7 @@ type NotificationRow = Kinded & {
   dismissed_at: Date | null;
 };
 
-/** Dismisses a notification and answers it as the specification writes it; undefined where there is none. */
+/** Dismisses a notification and returns it in the format of the REST API; undefined if it does not exist. */
 export async function dismiss(userId: string, id: string) {
   const dismissed = await pool.query<NotificationRow>({
     name: 'dismiss',
@@ -53,7 +53,7 @@ export async function dismiss(userId: string, id: string) {
     values: [userId, id, new Date()],
   });
   const row = dismissed.rows[0] ?? (await find(userId, id));
-  return row && notificationOf(row);
+  return row && toNotification(row);
 }
 
 async function find(userId: string, id: string) {
@@ -65,7 +65,7 @@ async function find(userId: string, id: string) {
   return rows[0];
 }
 
-function notificationOf(row: NotificationRow) {
+function toNotification(row: NotificationRow) {
   return {
     id: row.id,
     kind: row.kind,
@@ -77,7 +77,7 @@ function notificationOf(row: NotificationRow) {
       workspace_id: row.workspace_id,
     },
     title: row.title,
-    payload: payloadOf(row),
+    payload: toPayload(row),
     occurred_at: row.occurred_at,
     created_at: row.created_at,
     updated_at: row.updated_at,
@@ -90,7 +90,7 @@ function notificationOf(row: NotificationRow) {
   };
 }
 
-function payloadOf({ kind, payload }: Kinded) {
+function toPayload({ kind, payload }: KindAndPayload) {
   switch (kind) {
     case 'plan_requested':
       return {

@@ -7,7 +7,7 @@ declare module 'fastify' {
   }
 }
 
-/** Puts the caller on every request, by a decorator as Fastify's documentation has it; without a token it is 401. */
+/** Adds the caller to every request by a decorator, as in Fastify's documentation. Replies 401 without a valid token. */
 export function authenticateAll(app: FastifyInstance): void {
   app.decorateRequest('caller', undefined);
   app.addHook('onRequest', async (request, reply) => {

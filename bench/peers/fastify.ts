@@ -1,15 +1,12 @@
 import fastify from 'fastify';
 import { authenticateAll } from './fastify-caller.ts';
 import { pool } from './pool.ts';
-import { WORKSPACE_COLUMNS, type WorkspaceRow, workspaceOf } from './records.ts';
+import { toWorkspace, WORKSPACE_COLUMNS, type WorkspaceRow } from './records.ts';
 
-/*
- * Fastify, as its documentation has it: the reply's JSON schema, from which it compiles a serializer that also writes
- * the times; its log is off (its default).
- */
+/* Fastify, set up as in its documentation: it compiles a serializer from the reply's JSON schema. No log by default. */
 
 const text = { type: 'string' };
-const whole = { type: 'integer' };
+const integer = { type: 'integer' };
 const time = { type: 'string', format: 'date-time' };
 
 const workspace = {
@@ -22,9 +19,9 @@ const workspace = {
       type: 'object',
       properties: {
         cpu_kind: text,
-        cpus: whole,
-        memory_mb: whole,
-        volume_size_gb: whole,
+        cpus: integer,
+        memory_mb: integer,
+        volume_size_gb: integer,
         gpu_kind: { type: ['string', 'null'] },
       },
     },
@@ -57,7 +54,7 @@ app.get(
       text: `select ${WORKSPACE_COLUMNS} from workspace where user_id = $1 order by created_at desc, id desc`,
       values: [request.caller?.userId],
     });
-    return { workspaces: rows.map(workspaceOf) };
+    return { workspaces: rows.map(toWorkspace) };
   },
 );
 

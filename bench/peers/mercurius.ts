@@ -1,11 +1,11 @@
 import fastify from 'fastify';
 import mercurius from 'mercurius';
 import { authenticateAll } from './fastify-caller.ts';
-import { resolvers, serializeTime, typeDefs, typeNameOf } from './notifications-graphql.ts';
+import { resolvers, resolveTypeName, serializeTime, typeDefs } from './notifications-graphql.ts';
 
 /*
- * Fastify and mercurius, as mercurius' documentation has it: queries are compiled by graphql-jit from their second
- * run on (`jit: 1`), parsed documents are kept (its default), Fastify's log is off (its default).
+ * Fastify with mercurius, set up as in its documentation: graphql-jit compiles queries at their second execution
+ * (`jit: 1`). Caching of documents and no log are the defaults.
  */
 
 declare module 'mercurius' {
@@ -23,12 +23,12 @@ await app.register(mercurius, {
   resolvers: {
     ...resolvers,
     DateTime: { serialize: serializeTime },
-    Notification: { resolveType: typeNameOf },
-    UserNotification: { resolveType: typeNameOf },
+    Notification: { resolveType: resolveTypeName },
+    UserNotification: { resolveType: resolveTypeName },
   },
   context({ caller }) {
     if (caller === undefined) throw new Error('The hook did not run.');
-    // A copy: mercurius puts members of its own on it, and the caller is remembered.
+    // A copy, because mercurius adds properties and the caller is cached.
     return { ...caller };
   },
   jit: 1,

@@ -2,20 +2,17 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { authenticate, type Caller } from './authenticate.ts';
 import { change } from './changes.ts';
 import { dismiss } from './dismiss.ts';
-import { type Position, pageClause, pageOf, pageValues } from './page.ts';
+import { formatPageClauses, listPageValues, type Position, toPage } from './page.ts';
 import { pool } from './pool.ts';
-import { type Kinded, WORKSPACE_COLUMNS, type WorkspaceRow, workspaceOf } from './records.ts';
+import { type KindAndPayload, toWorkspace, WORKSPACE_COLUMNS, type WorkspaceRow } from './records.ts';
 
-/*
- * No framework and no GraphQL: what is left to do is the token, the statement and JSON.stringify. Each path reads just
- * the columns that it answers.
- */
+/* No framework and no GraphQL: only token verification, one statement and JSON.stringify. */
 
 type Reply = { status: number; body: object };
 const ok = (body: object): Reply => ({ status: 200, body });
 const notFound: Reply = { status: 404, body: { error: 'not found' } };
 
-async function answer(request: IncomingMessage, caller: Caller): Promise<Reply> {
+async function handle(request: IncomingMessage, caller: Caller): Promise<Reply> {
   const { method, url = '' } = request;
   if (method === 'GET' && url === '/editor/auth') return editorAuth(caller);
   if (method === 'GET' && url === '/user/workspaces') return ok(await workspaces(caller));
@@ -29,7 +26,7 @@ async function answer(request: IncomingMessage, caller: Caller): Promise<Reply> 
 }
 
 type InboxRow = Position &
-  Kinded & {
+  KindAndPayload & {
     status: string;
     title: string;
     taskName: string | null;
@@ -39,7 +36,7 @@ type InboxRow = Position &
     updatedAt: Date;
   };
 
-/** The newest notifications, with the fields of the bench's GraphQL query. */
+/** Reads the newest notifications, with the fields of the bench's GraphQL query. */
 async function inbox({ userId }: Caller, url: string) {
   const query = new URLSearchParams(url.slice(url.indexOf('?')));
   const first = Number(query.get('first'));
@@ -48,14 +45,14 @@ async function inbox({ userId }: Caller, url: string) {
     name: after === null ? 'first-page' : 'next-page',
     text: `select id, kind, status, title, task_name as "taskName", project_id as "projectId",
       project_name as "projectName", payload, occurred_at as "occurredAt", created_at as "createdAt",
-      updated_at as "updatedAt" from notification ${pageClause(after)}`,
-    values: pageValues(userId, first, after),
+      updated_at as "updatedAt" from notification ${formatPageClauses(after)}`,
+    values: listPageValues(userId, first, after),
   });
-  const { nodes, pageInfo } = pageOf(rows, first);
-  return { nodes: nodes.map(inboxItemOf), pageInfo };
+  const { nodes, pageInfo } = toPage(rows, first);
+  return { nodes: nodes.map(toInboxItem), pageInfo };
 }
 
-function inboxItemOf(row: InboxRow) {
+function toInboxItem(row: InboxRow) {
   return {
     id: row.id,
     kind: row.kind,
@@ -66,11 +63,11 @@ function inboxItemOf(row: InboxRow) {
     occurredAt: row.occurredAt,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
-    payload: shownPayload(row),
+    payload: toShownPayload(row),
   };
 }
 
-function shownPayload({ kind, payload }: Kinded) {
+function toShownPayload({ kind, payload }: KindAndPayload) {
   switch (kind) {
     case 'plan_requested':
       return { summary: payload.input.summary, plan: payload.input.plan };
@@ -88,7 +85,7 @@ async function workspaces({ userId }: Caller) {
     text: `select ${WORKSPACE_COLUMNS} from workspace where user_id = $1 order by created_at desc, id desc`,
     values: [userId],
   });
-  return { workspaces: rows.map(workspaceOf) };
+  return { workspaces: rows.map(toWorkspace) };
 }
 
 async function editorAuth({ userId, isMember }: Caller): Promise<Reply> {
@@ -119,7 +116,7 @@ const server = createServer(async (request, response) => {
   try {
     const caller = await authenticate(request);
     if (caller === undefined) return send({ status: 401, body: { error: 'unauthenticated' } });
-    send(await answer(request, caller));
+    send(await handle(request, caller));
   } catch (error) {
     process.stderr.write(`${String(error)}\n`);
     send({ status: 500, body: { error: 'failed' } });

@@ -6,15 +6,15 @@ import type {
   TaskResultPayload,
 } from '../../src/notifications/payload.ts';
 import type { Caller } from './authenticate.ts';
-import { type Position, pageClause, pageOf, pageValues } from './page.ts';
+import { formatPageClauses, listPageValues, type Position, toPage } from './page.ts';
 import { pool } from './pool.ts';
 
 /*
- * What both GraphQL peers share: the gateway's own schema, and the resolvers of its field `notifications`. The rows
- * come from PostgreSQL with the names and words of the schema, so that nearly all fields are read as they are.
+ * The schema of both GraphQL peers, which is the gateway's, and the resolvers of its field `notifications`. Statements
+ * return most fields under the names and with the enum values of the schema, so that they need no resolver.
  */
 
-/** The gateway's schema: the same union, fields and arguments. */
+/** The gateway's schema. */
 export const typeDefs = readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8');
 
 type NotificationRow = Position & { kind: keyof typeof typeNames; projectId: string };
@@ -26,10 +26,10 @@ const typeNames = {
   TASK_RESPONSE_READY: 'TaskResponseReadyNotification',
 } as const;
 
-/** The type of a notification in the union and in the interface. */
-export const typeNameOf = ({ kind }: Pick<NotificationRow, 'kind'>) => typeNames[kind];
+/** Returns the type of a notification for the union and the interface. */
+export const resolveTypeName = ({ kind }: Pick<NotificationRow, 'kind'>) => typeNames[kind];
 
-/** All that a notification shows: a resolver does not know which of it was asked for. */
+/** All columns of a notification, because the resolver does not inspect the selection. */
 const COLUMNS = `
   id, upper(kind) as kind, upper(status) as status, title, payload,
   task_id as "taskId", task_name as "taskName", project_id as "projectId", workspace_id as "workspaceId",
@@ -38,27 +38,28 @@ const COLUMNS = `
   occurred_at as "occurredAt", created_at as "createdAt", updated_at as "updatedAt",
   resolved_at as "resolvedAt", dismissed_at as "dismissedAt"`;
 
-/** The arguments that the bench uses; the others are refused, not passed over. */
+/** The arguments that the bench uses. Others are rejected. */
 type Arguments = { first?: number | null; after?: string | null } & Record<string, unknown>;
 
 async function notifications(_root: unknown, args: Arguments, { userId }: Caller) {
   const { first, after, ...others } = args;
-  if (Object.values(others).some((value) => value != null)) throw new Error('Only first and after are here.');
+  if (Object.values(others).some((value) => value != null))
+    throw new Error('Only first and after are supported.');
   const limit = first ?? 50;
   const behind = after ?? null;
   const { rows } = await pool.query<NotificationRow>({
     name: behind === null ? 'first-page' : 'next-page',
-    text: `select ${COLUMNS} from notification ${pageClause(behind)}`,
-    values: pageValues(userId, limit, behind),
+    text: `select ${COLUMNS} from notification ${formatPageClauses(behind)}`,
+    values: listPageValues(userId, limit, behind),
   });
-  return pageOf(rows, limit);
+  return toPage(rows, limit);
 }
 
-/** A task's fields have other names in the row. */
+/** A task's fields have different names in the row. */
 type TaskRow = { taskId: string; taskName: string | null };
 const task = <Row>(row: Row): Row => row;
 
-/** Resolvers of everything whose name or value differs from the row's. */
+/** Resolvers of all fields whose name or value differs from the row. */
 export const resolvers = {
   Query: { notifications },
   NotificationTask: { id: ({ taskId }: TaskRow) => taskId, name: ({ taskName }: TaskRow) => taskName },
@@ -75,8 +76,8 @@ export const resolvers = {
   TaskResultPayload: { taskStatus: ({ taskStatus }: TaskResultPayload) => taskStatus.toUpperCase() },
 };
 
-/** Writes a time; the only scalar with a form of its own. */
+/** Serializes a timestamp. */
 export const serializeTime = (value: unknown): string => {
   if (value instanceof Date) return value.toISOString();
-  throw new TypeError('Not a time.');
+  throw new TypeError('Not a timestamp.');
 };

@@ -1,8 +1,8 @@
-/** Where a record stands in a list that is newest first. */
+/** The position of a record in a list sorted newest first. */
 export type Position = { createdAt: Date; id: string };
 
-/** A page and where it lies, of rows of which one more was read than was asked for. */
-export function pageOf<Row extends Position>(rows: readonly Row[], first: number) {
+/** Converts rows to a page. One more row than requested was read, to detect a next page. */
+export function toPage<Row extends Position>(rows: readonly Row[], first: number) {
   const nodes = rows.slice(0, first);
   const last = nodes.at(-1);
   return {
@@ -11,14 +11,14 @@ export function pageOf<Row extends Position>(rows: readonly Row[], first: number
   };
 }
 
-/** The end of a statement that reads a page, for the index on (user_id, created_at, id). */
-export function pageClause(after: string | null): string {
+/** Formats the clauses of a statement that reads a page, for the index on (user_id, created_at, id). */
+export function formatPageClauses(after: string | null): string {
   const behind = after === null ? '' : 'and (created_at, id) < ($3, $4) ';
   return `where user_id = $1 ${behind}order by created_at desc, id desc limit $2`;
 }
 
-/** The values of such a statement. */
-export function pageValues(userId: string, first: number, after: string | null): unknown[] {
+/** Lists the values of such a statement. */
+export function listPageValues(userId: string, first: number, after: string | null): unknown[] {
   return [userId, first + 1, ...(after === null ? [] : readCursor(after))];
 }
 

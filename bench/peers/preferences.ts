@@ -3,23 +3,23 @@ import { findStored, storeChanged } from '../../src/notifications/preferences/pr
 import { toTime } from '../../src/values/time.ts';
 import { em, inTransaction } from './transaction.ts';
 
-/** A change of the channels of every kind, as the load sends it. */
+/** A change of the preferences of all kinds. */
 type Change = { email_enabled: boolean; push_enabled: boolean; chat_dm_enabled: boolean };
 
-/** Updates preferences by the gateway's own statements, and answers them as the specification writes them. */
+/** Updates preferences with the gateway's own statements and returns them in the format of the REST API. */
 export async function updatePreferences(userId: string, { preferences }: { preferences: readonly Change[] }) {
   const [change] = preferences;
   if (change === undefined || preferences.length > 1) throw new Error('The bench sends one change.');
-  const ofEvery = (isOn: boolean) => notificationKinds.map(() => isOn);
+  const repeat = (isOn: boolean) => notificationKinds.map(() => isOn);
   const [, stored] = await inTransaction([userId], (send) =>
     Promise.all([
       send(
         storeChanged(em, {
           userId,
           kinds: notificationKinds,
-          email: ofEvery(change.email_enabled),
-          push: ofEvery(change.push_enabled),
-          chatDm: ofEvery(change.chat_dm_enabled),
+          email: repeat(change.email_enabled),
+          push: repeat(change.push_enabled),
+          chatDm: repeat(change.chat_dm_enabled),
           now: toTime(new Date()),
         }),
       ),

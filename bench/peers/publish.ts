@@ -1,22 +1,22 @@
 import { insertPublication } from '../../src/notifications/insert-publication.ts';
 import { readPublications } from '../../src/notifications/read-publications.ts';
 import { toTime } from '../../src/values/time.ts';
-import type { notificationOf } from '../change-requests.ts';
+import type { createNotification } from '../change-requests.ts';
 import { em, inTransaction } from './transaction.ts';
 
-/** A notification as the load sends it. */
-type Input = ReturnType<typeof notificationOf>;
+/** The input of a notification. */
+type Input = ReturnType<typeof createNotification>;
 
 const channelNames = { emailEnabled: 'EMAIL', pushEnabled: 'PUSH', chatDmEnabled: 'CHAT_DM' } as const;
 
-/** Publishes notifications by the gateway's own statements, and answers what the bench asks GraphQL for. */
+/** Publishes notifications with the gateway's own statements and returns the fields that the bench selects in GraphQL. */
 export async function publish(inputs: readonly Input[]) {
   const now = toTime(new Date());
   const users = inputs.map(({ userId }) => userId);
   const ids = inputs.map(({ id }) => id);
   const [inserted, stored] = await inTransaction([...new Set(users)], (send) =>
     Promise.all([
-      Promise.all(inputs.map((input) => send(insertPublication(em, { ...draftOf(input), now })))),
+      Promise.all(inputs.map((input) => send(insertPublication(em, { ...toDraft(input), now })))),
       send(readPublications(em, { users, ids })),
     ]),
   );
@@ -34,7 +34,7 @@ export async function publish(inputs: readonly Input[]) {
   });
 }
 
-function draftOf({ task, payload, occurredAt, ...input }: Input) {
+function toDraft({ task, payload, occurredAt, ...input }: Input) {
   return {
     ...input,
     kind: 'plan_requested' as const,

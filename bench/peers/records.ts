@@ -4,13 +4,13 @@ import type {
   TaskResultPayload,
 } from '../../src/notifications/payload.ts';
 
-/** A notification's kind and what it decides. */
-export type Kinded =
+/** The kind of a notification and its payload. */
+export type KindAndPayload =
   | { kind: 'plan_requested'; payload: PlanRequestedPayload }
   | { kind: 'question_requested'; payload: QuestionRequestedPayload }
   | { kind: 'task_failed' | 'task_response_ready'; payload: TaskResultPayload };
 
-/** The columns of a workspace that the specification shows. */
+/** The columns of a workspace in the REST API. */
 export const WORKSPACE_COLUMNS =
   'id, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb, gpu_kind, keep_active, machine_id, private_ip, git_ref, preview_token, error_message, created_at, updated_at';
 
@@ -33,8 +33,8 @@ export type WorkspaceRow = {
   updated_at: Date;
 };
 
-/** A workspace as the specification writes it: what is undefined is left out. */
-export function workspaceOf(row: WorkspaceRow) {
+/** Converts a workspace to the format of the REST API. Undefined properties are omitted. */
+export function toWorkspace(row: WorkspaceRow) {
   return {
     id: row.id,
     project_id: row.project_id,

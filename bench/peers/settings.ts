@@ -3,13 +3,13 @@ import { z } from 'zod';
 
 const Keys = z.object({ keys: z.array(z.looseObject({ kty: z.string() })) });
 
-/** The one key that the bench gives, written `id:base64`. */
+/** The only key of the bench, in the format `id:base64`. */
 const Key = z.templateLiteral([z.string(), ':', z.string()]).transform((text): Map<string, KeyObject> => {
   const [id = '', base64 = ''] = text.split(':');
   return new Map([[id, createSecretKey(base64, 'base64')]]);
 });
 
-/** What a peer is told: the gateway's own settings. */
+/** The settings of a peer, in the format of the gateway's. */
 export const settings = z
   .object({
     DATABASE_URL: z.string(),

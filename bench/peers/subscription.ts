@@ -8,7 +8,7 @@ import { em, inTransaction } from './transaction.ts';
 
 const cipher = createCredentialCipher(settings.ENCRYPTION_KEYS);
 
-/** Encrypts and stores a pair as the gateway does, by its own statement. */
+/** Encrypts and stores a token pair with the gateway's cipher and statement. */
 export async function storeSubscription(
   userId: string,
   pair: Record<'accessToken' | 'refreshToken', string>,

@@ -4,7 +4,7 @@ import type { Bound } from '../../src/database/statement.ts';
 import { lockUsers } from '../../src/revisions/change.ts';
 import { settings } from './settings.ts';
 
-/** As many connections as the gateway's, with plans for any values; statements are sent one behind another. */
+/** As many connections as the gateway, with generic plans and pipelined statements. */
 const pool = new pg.Pool({
   connectionString: settings.DATABASE_URL,
   max: settings.DATABASE_POOL_SIZE,
@@ -12,14 +12,14 @@ const pool = new pg.Pool({
   options: '-c plan_cache_mode=force_generic_plan',
 });
 
-/** What the gateway's statements are built by. Nothing is sent over its connections. */
+/** Builds the gateway's statements. No statement is sent over its connections. */
 const database = await openDatabase({ url: settings.DATABASE_URL, poolSize: 1, timeoutMs: 5000 });
 export const em = database.em.fork();
 
 /** Sends a statement of a transaction. */
 type Send = <Row extends QueryResultRow>(statement: Bound<Row>) => Promise<Row[]>;
 
-/** Locks users as the gateway does, and sends statements behind that, all in one transaction and one write. */
+/** Locks users as the gateway does and sends statements, in one transaction and one write to the socket. */
 export async function inTransaction<Result>(
   users: readonly string[],
   work: (send: Send) => Promise<Result>,

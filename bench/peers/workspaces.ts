@@ -1,11 +1,11 @@
 import { storeNewer } from '../../src/workspaces/put-workspaces.ts';
-import type { workspaceAt } from '../change-requests.ts';
+import type { createWorkspace } from '../change-requests.ts';
 import { em, inTransaction } from './transaction.ts';
 
-/** Workspaces as the load sends them. */
-type Input = { userId: string; workspaces: readonly ReturnType<typeof workspaceAt>[] };
+/** The input of workspaces. */
+type Input = { userId: string; workspaces: readonly ReturnType<typeof createWorkspace>[] };
 
-/** Puts workspaces by the gateway's own statement, and answers what the bench asks GraphQL for. */
+/** Stores workspaces with the gateway's own statement and returns the fields that the bench selects in GraphQL. */
 export async function putWorkspaces({ userId, workspaces }: Input) {
   const states = JSON.stringify(
     workspaces.map((state) => ({

@@ -11,33 +11,33 @@ import type { PathInfo } from '../errors/validation-issues.ts';
 import { SecretText } from './scalars.ts';
 
 /** Whether values of an input type may contain a credential. */
-export function holdsSecret(type: GraphQLInputType, seen: ReadonlySet<string> = new Set()): boolean {
+export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<string> = new Set()): boolean {
   const named = getNamedType(type);
   if (named.name === SecretText.name) return true;
   if (!isInputObjectType(named) || seen.has(named.name)) return false;
   const inside = new Set([...seen, named.name]);
-  return Object.values(named.getFields()).some((field) => holdsSecret(field.type, inside));
+  return Object.values(named.getFields()).some((field) => mayContainSecret(field.type, inside));
 }
 
 /**
- * Inspects the place at a path below an input type. A value must not be shown if it may contain a credential, is an
- * unknown field, which may be a misspelt one, or is beside a field for a credential, which may be in the wrong field.
+ * Inspects the input at a path below an input type. Its value is secret if it may contain a credential, and beside a
+ * field for a credential: the caller may have misspelled that field's name or used the wrong field.
  */
 export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, declaredSteps = 0): PathInfo {
   const inner = getNullableType(type);
   if (typeof step === 'number' && isListType(inner))
     return inspectInput(inner.ofType, rest, declaredSteps + 1);
-  // A lone value stands for a list of one.
+  // A single value is coerced to a list (GraphQL, section 3.11).
   const named = getNamedType(type);
   const fields = isInputObjectType(named) ? Object.values(named.getFields()) : [];
   const field = fields.find(({ name }) => name === step);
-  if (field === undefined) return { isSecret: holdsSecret(named), declaredSteps };
+  if (field === undefined) return { isSecret: mayContainSecret(named), declaredSteps };
   const isBesideSecret = fields.some(({ type }) => getNamedType(type).name === SecretText.name);
   const place = inspectInput(field.type, rest, declaredSteps + 1);
   return { ...place, isSecret: isBesideSecret || place.isSecret };
 }
 
-/** Inspects the place at a path of some arguments, as {@link inspectInput} does below one. */
+/** Inspects the input at a path of arguments, as {@link inspectInput} does below one argument. */
 export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...path]: Path): PathInfo {
   const argument = declared.find((argument) => argument.name === name);
   return argument ? inspectInput(argument.type, path, 1) : { isSecret: false, declaredSteps: 0 };

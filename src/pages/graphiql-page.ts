@@ -84,16 +84,29 @@ addEventListener('DOMContentLoaded', () => {
     if (example.variables !== '') options.defaultEditorToolsVisibility = 'variables';
     // Reloading the page must not open the example again.
     history.replaceState(null, '', location.pathname);
-  }
+  } else Object.assign(options, readOpenTab());
 
   // Comments wrap; a token in the header editor does not.
   monaco.editor.onDidCreateEditor((editor) => {
-    if (editor.getModel()?.getLanguageId() === 'graphql') editor.updateOptions({ wordWrap: 'on' });
+    editor.onDidChangeModel(() => {
+      const isOperation = editor.getModel()?.getLanguageId() === 'graphql';
+      editor.updateOptions({ wordWrap: isOperation ? 'on' : 'off' });
+    });
   });
   options.title = renderTitle();
   YogaGraphiQL.renderYogaGraphiQL(root, options);
 });
 
+/** The tab that was open before the page was reloaded. GraphiQL opens another one unless it is given its content. */
+function readOpenTab() {
+  try {
+    const { tabs, activeTabIndex } = JSON.parse(localStorage.getItem('graphiql:tabState'));
+    const { query, variables } = tabs[activeTabIndex];
+    return { query: query ?? '', variables: variables ?? '' };
+  } catch {
+    return {};
+  }
+}
 ${noticeScript}
 /** Renders the title with a menu that opens an example in a new tab. */
 function renderTitle() {

@@ -128,16 +128,6 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       await shows(page, '"id": "seed-12"');
     });
 
-    test('wraps the lines of an operation, so that long comments can be read', async () => {
-      const comment = `# ${'A comment longer than the editor is wide. '.repeat(5)}`;
-      await pasteOperation(page, 'Commented', `${comment}\nquery Commented { __typename }`);
-      const lines = page.locator(`${queryEditor} .view-line`);
-      expect(await lines.count()).toBeGreaterThan(3);
-      expect(await lines.evaluateAll((all) => all.some((line) => line.scrollWidth > line.clientWidth))).toBe(
-        false,
-      );
-    });
-
     test('offers every example, each in a tab of its own, with a token in place', async () => {
       const menu = page.getByRole('combobox', { name: 'Examples' });
       const names = await menu.locator('option:enabled').allInnerTexts();
@@ -146,7 +136,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       await page.getByRole('tab', { name: 'Dismiss', selected: true }).waitFor();
       await run(page);
       await shows(page, '"status": "DISMISSED"');
-      expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Commented', 'Dismiss']);
+      expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Inbox', 'Dismiss']);
     });
 
     test('keeps its title and menu in view beside many tabs', async () => {
@@ -156,10 +146,20 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       await page.getByRole('tab').nth(21).waitFor({ state: 'attached' });
       expect(await menu.boundingBox()).toEqual(before);
     });
+
+    test('wraps the lines of an operation, so that long comments can be read', async () => {
+      const comment = `# ${'A comment longer than the editor is wide. '.repeat(5)}`;
+      await pasteOperation(page, 'Commented', `${comment}\nquery Commented { __typename }`);
+      const lines = page.locator(`${queryEditor} .view-line`);
+      expect(await lines.count()).toBeGreaterThan(3);
+      expect(await lines.evaluateAll((all) => all.some((line) => line.scrollWidth > line.clientWidth))).toBe(
+        false,
+      );
+    });
   });
 
   describe('a token that does not work', () => {
-    const notice = (page: Page) => page.getByRole('alert');
+    const notice = (page: Page) => page.locator('#notice');
 
     test('is explained, and a page with tokens of its own has another after it is loaded again', async () => {
       const gateway = await startDevelopmentGateway({ GRAPHIQL: 'true' });
@@ -170,13 +170,14 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       await paste(page, headerEditor, JSON.stringify({ Authorization: `Bearer ${expired}` }));
       await run(page);
       await notice(page)
-        .getByText(/^The token in the Headers tab expired at .+\. Reload the page to get another\.$/)
+        .getByText(/^The token in the Headers tab expired at .+\. Reload the page to get a new one\.$/)
         .waitFor();
 
       await page.reload();
       await run(page);
       await shows(page, '"nodes": []');
       expect(await notice(page).isVisible()).toBe(false);
+      expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Inbox']);
     });
 
     test('is explained on a page without tokens: how to get one, and where it goes', async () => {
@@ -185,7 +186,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       const { page } = await openPage(browser, `${gateway.address}/graphql`);
       await run(page);
       const how =
-        'Put another into the Headers tab. In development this prints one: npm run -s token -- --sub alice --org acme';
+        'Paste a valid token into the Headers tab. In development, this command prints one: npm run -s token -- --sub alice --org acme';
       await notice(page).getByText(`This operation requires a token. ${how}`).waitFor();
       await paste(page, headerEditor, JSON.stringify({ Authorization: 'Bearer none' }));
       await run(page);

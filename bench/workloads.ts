@@ -1,0 +1,116 @@
+import type { Caller } from './callers.ts';
+import { changeWorkloads } from './change-workloads.ts';
+import { dismissAll, expectDismissed, readDismissal, restoreAll } from './dismissals.ts';
+import type { LoadRequest } from './load-process.ts';
+import { keepAll, normalizeDismissal, normalizeGraphqlInbox, normalizeInbox } from './normalize.ts';
+import type { Workload } from './workload.ts';
+
+const INBOX = `query Inbox($first: Int!, $after: String) {
+  notifications(first: $first, after: $after) {
+    nodes {
+      ... on UserNotification {
+        id kind status title task { name projectId } projectName occurredAt createdAt updatedAt
+      }
+      ... on PlanRequestedNotification { payload { summary plan } }
+      ... on QuestionRequestedNotification {
+        payload { questions { question options { label description preview } header questionId multiSelect } }
+      }
+      ... on TaskFailedNotification { payload { taskStatus message } }
+      ... on TaskResponseReadyNotification { payload { taskStatus message } }
+    }
+    pageInfo { hasNextPage endCursor }
+  }
+}`;
+
+/** Fewer than the connections of a pool; bench/waiting-memory.ts measures more. */
+const LARGE_LIST_CONNECTIONS = 4;
+
+const authorized = ({ token }: Caller) => ({ Authorization: `Bearer ${token}`, Accept: 'application/json' });
+
+const get =
+  (path: string) =>
+  (caller: Caller): LoadRequest[] => [{ method: 'GET', path, headers: authorized(caller) }];
+
+/** Requests 20 notifications as a web app does, from the start or after a cursor. */
+export const requestInbox =
+  (after: string | null = null) =>
+  (caller: Caller): LoadRequest[] => [
+    {
+      method: 'POST',
+      path: '/graphql',
+      headers: { ...authorized(caller), 'Content-Type': 'application/json' },
+      body: JSON.stringify({ query: INBOX, operationName: 'Inbox', variables: { first: 20, after } }),
+    },
+  ];
+
+const dismissEach = (caller: Caller): LoadRequest[] =>
+  caller.notificationIds.map((id) => ({
+    method: 'POST',
+    path: `/user/notifications/${id}/dismiss`,
+    headers: authorized(caller),
+  }));
+
+/** Requests all workspaces. */
+export const requestWorkspaces = get('/user/workspaces');
+
+const inbox = { requests: requestInbox(), normalize: normalizeGraphqlInbox };
+const workspaces = { requests: requestWorkspaces, normalize: keepAll };
+const editorAuth = { requests: get('/editor/auth'), normalize: keepAll };
+const dismissal = { requests: dismissEach, normalize: normalizeDismissal };
+const dismissedBefore = { requests: dismissEach, normalize: keepAll };
+
+/** All workloads, by name for `--only`. */
+export const workloads: Readonly<Record<string, Workload>> = {
+  notifications: {
+    title: '20 notifications by GraphQL',
+    callers: ({ readers }) => readers,
+    connections: 32,
+    mode: 'timed',
+    implementations: {
+      gateway: inbox,
+      mercurius: { ...inbox, targets: { rate: 1.25 } },
+      apollo: { ...inbox, targets: { rate: 4 } },
+      'node-http': { requests: get('/inbox?first=20'), normalize: normalizeInbox, targets: { rate: 0.9 } },
+    },
+  },
+  workspaces: {
+    title: 'GET /user/workspaces, 100 of them',
+    callers: ({ readers }) => readers,
+    connections: 32,
+    mode: 'timed',
+    implementations: { gateway: workspaces, fastify: { ...workspaces, targets: { rate: 1 } } },
+  },
+  'editor-auth': {
+    title: 'GET /editor/auth',
+    callers: ({ readers }) => readers,
+    connections: 32,
+    mode: 'timed',
+    implementations: { gateway: editorAuth, 'node-http': { ...editorAuth, targets: { rate: 0.7 } } },
+  },
+  dismiss: {
+    title: 'POST /user/notifications/{id}/dismiss, of active ones',
+    callers: ({ writers }) => writers,
+    connections: 32,
+    mode: 'once',
+    implementations: { gateway: dismissal, 'node-http': { ...dismissal, targets: { rate: 0.8 } } },
+    prepare: restoreAll,
+    readEffect: readDismissal,
+    verify: expectDismissed,
+  },
+  'dismiss-again': {
+    title: 'POST /user/notifications/{id}/dismiss, of dismissed ones',
+    callers: ({ writers }) => writers,
+    connections: 32,
+    mode: 'timed',
+    implementations: { gateway: dismissedBefore, 'node-http': dismissedBefore },
+    prepare: dismissAll,
+  },
+  'large-list': {
+    title: 'GET /user/workspaces, 10,000 of them',
+    callers: ({ collectors }) => collectors,
+    connections: LARGE_LIST_CONNECTIONS,
+    mode: 'once',
+    implementations: { gateway: workspaces, 'node-http': { ...workspaces, targets: { rate: 0.7 } } },
+  },
+  ...changeWorkloads,
+};

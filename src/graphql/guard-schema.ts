@@ -1,0 +1,54 @@
+import { MapperKind, mapSchema } from '@graphql-tools/utils';
+import { defaultFieldResolver, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql';
+import { type Access, checkAccess, requireAccess } from '../auth/access.ts';
+import type { Context } from '../context.ts';
+import type { RateLimiter } from '../rate-limit/rate-limiter.ts';
+import { asGatewayError } from './mask-errors.ts';
+
+type Resolver = GraphQLFieldResolver<unknown, Context>;
+
+/** Adds checks to every root field: access first, then the rate limit, then the arguments. */
+export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): GraphQLSchema {
+  const streams = schema.getSubscriptionType()?.getFields() ?? {};
+  return mapSchema(rateLimiter.apply(schema), {
+    // Without a resolver, a compiled operation reads the property directly.
+    [MapperKind.OBJECT_FIELD]: ({ resolve, ...field }) => ({
+      ...field,
+      ...(resolve && resolve !== defaultFieldResolver && { resolve }),
+    }),
+    [MapperKind.ROOT_FIELD]: (field, name) => ({
+      ...field,
+      resolve: guard(name, requireAccess(name, field.extensions), field.resolve ?? defaultFieldResolver),
+    }),
+    // Checked only when the subscription starts, so its events keep the resolver of the original schema.
+    [MapperKind.SUBSCRIPTION_ROOT_FIELD]: (
+      { subscribe = defaultFieldResolver, resolve: _limited, ...field },
+      name,
+    ) => {
+      const access = requireAccess(name, field.extensions);
+      const start: Resolver = async (source, args, context, info) => {
+        await rateLimiter.usePoints(context, access, args);
+        return subscribe(source, args, context, info);
+      };
+      const resolve = streams[name]?.resolve;
+      return { ...field, ...(resolve && { resolve }), subscribe: guard(name, access, start) };
+    },
+  });
+}
+
+/** Checks access before a root field is resolved, and records the field and its error. */
+function guard(fieldName: string, access: Access, resolve: Resolver): Resolver {
+  return async (source, args, context, info) => {
+    context.operations.add(fieldName);
+    try {
+      const refusal = checkAccess(access, context.viewer, args);
+      if (refusal) throw refusal;
+      const run = () => resolve(source, args, context, info);
+      if (access.bucket !== 'reads') return await run();
+      return await context.readScheduler.run(context.viewer.userId, run, context.listing);
+    } catch (error) {
+      context.failures.push({ field: fieldName, code: asGatewayError(error).code });
+      throw error;
+    }
+  };
+}

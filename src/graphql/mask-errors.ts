@@ -1,0 +1,137 @@
+import {
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLErrorExtensions,
+  type GraphQLFormattedError,
+  type SourceLocation,
+} from 'graphql';
+import { createItemWriter, type ErrorItem } from '../errors/error-items.ts';
+import {
+  BadRequestError,
+  type ErrorCode,
+  errorHeaders,
+  GatewayError,
+  httpStatus,
+  InternalError,
+  RateLimitedError,
+  ValidationError,
+} from '../errors/gateway-errors.ts';
+import { toPublicMessage } from './public-messages.ts';
+
+/*
+ * The only place that converts thrown errors to GraphQL errors. Messages of libraries are replaced, because they may
+ * contain values.
+ */
+
+/** Converts anything thrown to an error that a caller may see. An unknown error becomes an internal error's cause. */
+export function asGatewayError(error: unknown, outer?: GraphQLError): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (!(error instanceof GraphQLError)) return new InternalError(error);
+  const located = outer ?? error;
+  if (error.originalError) return asGatewayError(error.originalError, located);
+  if (located.path === undefined) return new BadRequestError(toPublicMessage(error));
+  // During execution, graphql-js itself reports invalid arguments and errors in resolved values.
+  const [, name, rule = ''] =
+    /^Argument "(\w+)" (?:of (required|non-null) type|has invalid value)/.exec(error.message) ?? [];
+  if (name === undefined) return new InternalError(error);
+  return new ValidationError([
+    { path: [name], message: ARGUMENT_RULES[rule] ?? 'is not valid', value: null },
+  ]);
+}
+
+/** Messages that follow an argument's name, by the rule in graphql-js' message. */
+const ARGUMENT_RULES: Readonly<Record<string, string>> = {
+  required: 'is required',
+  'non-null': 'must not be null',
+};
+
+/** An error that a GraphQL client may see. `extensions.http` is for Yoga and is omitted from the JSON. */
+export class MaskedError extends GraphQLError {
+  readonly known: GatewayError;
+  override readonly locations: readonly SourceLocation[] | undefined;
+
+  constructor(error: unknown, known: GatewayError, items: readonly ErrorItem[], http?: Http) {
+    const { path } = error instanceof GraphQLError ? error : {};
+    super(known.message, {
+      path: path ?? null,
+      originalError: known,
+      extensions: {
+        code: known.code,
+        ...(items.length > 0 && { errors: items }),
+        ...(known instanceof RateLimitedError && { retryAfter: known.retryAfter }),
+        ...(http && { http }),
+      },
+    });
+    this.known = known;
+    this.locations = findLocations(error);
+  }
+
+  override toJSON(): GraphQLFormattedError {
+    const { extensions: { http: _http, ...extensions } = {}, ...json } = super.toJSON();
+    return { ...json, extensions };
+  }
+}
+
+/** Masks an error that rejected a request before its operation was known. */
+export function maskError(error: unknown): MaskedError {
+  if (error instanceof MaskedError) return error;
+  const known = asGatewayError(error);
+  return new MaskedError(error, known, createItemWriter()(known), { ...toHttp(error, known), spec: false });
+}
+
+/** The result of an operation, with errors of any kind. */
+export type Result = {
+  readonly errors?: readonly unknown[] | undefined;
+  readonly data?: ExecutionResult['data'];
+};
+
+/** A result with masked errors. */
+export type Reply = Pick<Result, 'data'> & { readonly errors?: readonly MaskedError[] };
+
+/** Masks the errors of a result. The limits for the number and size of error items apply to all of them together. */
+export function maskResult({ errors, data }: Result): Reply {
+  if (errors === undefined) return { data };
+  const found = errors.map((error) => ({ error, known: asGatewayError(error) }));
+  const codes = found.map(({ known }) => known.code);
+  const hasFailed = data === undefined || isFailure(data, codes);
+  const writeItems = createItemWriter();
+  // The status of the reply is 200 unless the whole request failed.
+  const masked = found.map(
+    ({ error, known }) =>
+      new MaskedError(error, known, writeItems(known), hasFailed ? toHttp(error, known) : undefined),
+  );
+  return hasFailed ? { errors: masked } : { errors: masked, data };
+}
+
+/** Whether all root fields failed because of the rate limit, or all with an internal error. */
+function isFailure(data: ExecutionResult['data'], codes: readonly ErrorCode[]): boolean {
+  const fields = Object.values(data ?? {});
+  const isComplete = fields.length === codes.length && fields.every((value) => value === null);
+  const areAll = (code: ErrorCode) => codes.every((other) => other === code);
+  return isComplete && (areAll('RATE_LIMITED') || areAll('INTERNAL_ERROR'));
+}
+
+type Http = NonNullable<GraphQLErrorExtensions['http']>;
+
+/**
+ * Converts an error to the status and headers of the reply. With `spec`, Yoga returns 200 to clients that accept only
+ * `application/json`, because the request failed before execution (GraphQL over HTTP, section 6.4.1).
+ */
+function toHttp(error: unknown, known: GatewayError): Http {
+  const { path, extensions } = error instanceof GraphQLError ? error : {};
+  const { code } = known;
+  const isRequestError = path === undefined && (code === 'BAD_REQUEST' || code === 'VALIDATION_FAILED');
+  // GraphQL over HTTP does not use 422 (section 6.4.2).
+  const status = code === 'VALIDATION_FAILED' ? 400 : httpStatus[code];
+  return extensions?.http ?? { status, spec: isRequestError, headers: errorHeaders(known) };
+}
+
+/** graphql-js may report any number of locations for one error. */
+const MAX_LOCATIONS = 3;
+
+/** Finds the locations of an error by its tokens, because graphql-js' `locations` searches the source. */
+function findLocations(error: unknown): readonly SourceLocation[] | undefined {
+  const { nodes, locations } = error instanceof GraphQLError ? error : {};
+  const positions = nodes?.flatMap(({ loc }) => loc?.startToken ?? []) ?? locations;
+  return positions?.slice(0, MAX_LOCATIONS).map(({ line, column }) => ({ line, column }));
+}

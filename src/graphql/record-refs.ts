@@ -1,0 +1,17 @@
+import { ImplementableInterfaceRef, ImplementableObjectRef } from '@pothos/core';
+import { builder } from './builder.ts';
+
+type Types = typeof builder.$inferSchemaTypes;
+
+/**
+ * Creates the reference of an object type for records. Resolvers that return a record return only the selected
+ * properties. The type's own fields receive a whole row, because `findSelectedProperties` selects what they read.
+ */
+export function createRecordRef<Row extends object, Selected extends Partial<Row>>(name: string) {
+  return new ImplementableObjectRef<Types, Selected, Row>(builder, name);
+}
+
+/** Creates the reference of an interface for such object types. */
+export function createRecordInterfaceRef<Row extends object, Selected extends Partial<Row>>(name: string) {
+  return new ImplementableInterfaceRef<Types, Selected, Row>(builder, name);
+}
