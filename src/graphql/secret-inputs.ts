@@ -21,7 +21,7 @@ export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<strin
 
 /**
  * Inspects the place at a path below an input type. A value must not be shown if it may contain a credential, is an
- * unknown field, which may be a misspelt one, or is beside a field for a credential, which may be in the wrong field.
+ * unknown field, which may be a misspelled one, or is beside a field for a credential, which may be in the wrong field.
  */
 export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, declaredSteps = 0): PathInfo {
   const inner = getNullableType(type);
