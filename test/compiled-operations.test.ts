@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { INTERPRETED_FIRST } from '../src/graphql/execution/executor.ts';
+import { RUNS_BEFORE_COMPILATION } from '../src/graphql/execution/executor.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asPlatform, payloads, publish } from './support/records.ts';
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 /** Enough requests to interpret an operation first and then run it compiled twice. */
-const TIMES = INTERPRETED_FIRST + 2;
+const TIMES = RUNS_BEFORE_COMPILATION + 2;
 
 /** Sends a document repeatedly and returns the distinct replies. */
 async function collectReplies(query: string, variables: Record<string, unknown> = {}) {

@@ -18,7 +18,7 @@ async function requestPage(args: Parameters<typeof connect>[0], isOfList = isId)
     },
     totalCount: async () => 0,
     etag: async () => '"0-0"',
-    reads: new Set(),
+    selected: new Set(),
     isId: isOfList,
   });
   return asked;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createDocuments } from '../src/graphql/execution/documents.ts';
+import { createDocumentCache } from '../src/graphql/execution/documents.ts';
 import { assembleSchema } from '../src/schema.ts';
 
 const schema = assembleSchema();
@@ -9,11 +9,11 @@ const small = (index: number) => `query Q${index} { workspaces { totalCount } } 
 const large = (index: number) => `query Q${index} { workspaces { totalCount } } # `.padEnd(65_536);
 
 function createReader() {
-  const read = createDocuments(schema);
+  const read = createDocumentCache(schema);
   return (text: string) => {
     const found = read(text);
     if ('errors' in found) throw new Error(found.errors[0]?.message);
-    return found.document;
+    return found.findOperation;
   };
 }
 
