@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import {
+  containsSecret,
   createWriter,
-  holdsSecret,
   secret,
   toArguments,
   toBodyPath,
@@ -172,7 +172,7 @@ test.each<[argument: (string | number)[], body: (string | number)[]]>([
 });
 
 test('detects a secret in any part of a shape', () => {
-  expect(holdsSecret(secret())).toBe(true);
-  expect(holdsSecret(z.array(z.strictObject({ inner: secret().optional() })))).toBe(true);
-  expect(holdsSecret(shape)).toBe(false);
+  expect(containsSecret(secret())).toBe(true);
+  expect(containsSecret(z.array(z.strictObject({ inner: secret().optional() })))).toBe(true);
+  expect(containsSecret(shape)).toBe(false);
 });
