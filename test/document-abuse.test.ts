@@ -36,7 +36,7 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   [
     'hides its depth in fragments',
     `{ __schema { types { ...T0 } } } ${repeat(15, (i) => `fragment T${i} on __Type { ofType { ...T${i + 1} } }`)} fragment T15 on __Type { name }`,
-    /depth 18, at most 16/,
+    /depth: 18, maximum 16/,
   ],
   [
     'hides its depth in inline fragments',
@@ -61,17 +61,17 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   [
     'contains 1000 aliased root fields',
     `{ ${repeat(1000, (i) => `a${i}: __typename`)} }`,
-    /root fields 1000, at most 20/,
+    /root fields: 1000, maximum 20/,
   ],
   [
     'contains 1000 aliases below a field',
     `{ workspaces { nodes { ${repeat(1000, (i) => `a${i}: id`)} } } }`,
-    /aliases 1000, at most 50/,
+    /aliases: 1000, maximum 50/,
   ],
   [
     'contains too many aliases through a fragment',
     `{ ${repeat(20, (i) => `a${i}: workspaces(first: 1) { ...A }`)} } fragment A on WorkspaceConnection { ${repeat(9, (i) => `b${i}: totalCount`)} }`,
-    /aliases 200, at most 50/,
+    /aliases: 200, maximum 50/,
   ],
   [
     'has 600 directives on a field',
@@ -116,9 +116,9 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   [
     'nests list literals without closing them',
     `{ workspaces(status: ${'['.repeat(60_000)}`,
-    /nesting 60002, at most 100/,
+    /nesting: 60002, maximum 100/,
   ],
-  ['nests inline fragments without closing them', `${'{...'.repeat(16_000)}`, /nesting 16000, at most 100/],
+  ['nests inline fragments without closing them', `${'{...'.repeat(16_000)}`, /nesting: 16000, maximum 100/],
   [
     'declares a thousand unused variables',
     `query (${repeat(1000, (i) => `$v${i}: Int`)}) { __typename }`,

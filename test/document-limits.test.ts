@@ -73,7 +73,7 @@ test.each([
   expect(JSON.parse(text)).not.toHaveProperty('data');
   expect(errors).toEqual([
     {
-      message: `The document is too costly: ${name} ${found}, at most ${max} allowed.`,
+      message: `The document exceeds the limit for ${name}: ${found}, maximum ${max}.`,
       extensions: { code: 'BAD_REQUEST' },
     },
   ]);
