@@ -61,6 +61,10 @@ async function burst(user: string, disturb: () => Promise<unknown>): Promise<voi
   }
 }
 
+/** Subscribes once the gateway reaches its database: on a busy machine its short timeout may pass before. */
+const subscribeWhenReachable = (target: TestGateway, user: string) =>
+  vi.waitFor(() => subscribeToNotifications(target, user), { timeout: 10_000 });
+
 const findSessions = (condition: string, action = 'pid') =>
   writer.database.sql(
     `select ${action} from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and ${condition}`,
@@ -121,7 +125,7 @@ test('clients can subscribe as soon as the database is reachable again', async (
   await proxy.setState('refuse');
   await expect(subscribeToNotifications(gateway, 'early')).rejects.toThrow('500');
   await proxy.setState('open');
-  const stream = await vi.waitFor(() => subscribeToNotifications(gateway, 'early'), { timeout: 10_000 });
+  const stream = await subscribeWhenReachable(gateway, 'early');
   await publish(writer, 'early', 'task_failed', { id: 'n' });
 
   expect((await nextEvent(stream)).notification.id).toBe('n');
@@ -155,7 +159,7 @@ test('a gateway stops within the timeout while its database does not reply', asy
     { DATABASE_URL: url.href, DATABASE_TIMEOUT_MS: String(TIMEOUT_MS) },
     writer.database,
   );
-  const stream = await subscribeToNotifications(stopping, 'stopping');
+  const stream = await subscribeWhenReachable(stopping, 'stopping');
   await proxy.setState('stall');
 
   await stopping.close();
@@ -164,7 +168,7 @@ test('a gateway stops within the timeout while its database does not reply', asy
 });
 
 test('ignores invalid messages on the announcement channel', async () => {
-  const stream = await subscribeToNotifications(gateway, 'steady');
+  const stream = await subscribeWhenReachable(gateway, 'steady');
   for (const payload of ['', 'x', 'null', '{}', '{"user":1}', '{"user":"steady","topic":"weather"}']) {
     await writer.database.sql('select pg_notify($1, $2)', ['account_changes', payload]);
   }
