@@ -22,7 +22,7 @@ export type Source =
 /** A source for every argument, nested as the arguments are. Read backwards, it locates an error. */
 export type Binding = { readonly [argument: string]: Source | Binding };
 
-/** A parameter of the path. */
+/** A path parameter. */
 export function path(name: string, description: string): Source {
   return { from: 'path', name, description };
 }
@@ -37,7 +37,7 @@ export function body(name: string): Source {
   return { from: 'body', name };
 }
 
-/** The sources of a binding, wherever they are nested. */
+/** Lists the sources of a binding, including nested ones. */
 export function listSources(binding: Binding): Source[] {
   return Object.values(binding).flatMap((bound) => (isSource(bound) ? [bound] : listSources(bound)));
 }

@@ -10,8 +10,8 @@ type ErrorResponse = {
   errors?: ErrorItem[];
 };
 
-/** The body of an error. `ORG_MEMBERSHIP_REQUIRED` has no `errors`, as in the specification. */
-export function errorResponse(error: GatewayError): ErrorResponse {
+/** Converts an error to the body of a reply. `ORG_MEMBERSHIP_REQUIRED` has no `errors`, as in the specification. */
+export function toErrorResponse(error: GatewayError): ErrorResponse {
   const body = { error: error.message, code: error.code.toLowerCase() };
   return error.code === 'ORG_MEMBERSHIP_REQUIRED' ? body : { ...body, errors: createItemWriter()(error) };
 }
@@ -19,7 +19,7 @@ export function errorResponse(error: GatewayError): ErrorResponse {
 /** Sends an error: its status, headers and body. */
 export function sendError(response: ServerResponse, error: GatewayError): void {
   for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
-  sendJson(response, httpStatus[error.code], errorResponse(error));
+  sendJson(response, httpStatus[error.code], toErrorResponse(error));
 }
 
 /**

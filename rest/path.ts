@@ -1,7 +1,7 @@
 import type { ValidationIssue } from '../src/errors/gateway-errors.ts';
 
-/** The decoded parameters of a path that matches the template. Undecodable ones become issues. */
-export function pathParameters(
+/** Decodes the parameters of a path that matches the template. Invalid encodings become issues. */
+export function parsePathParameters(
   template: string,
   pathname: string,
   issues: ValidationIssue[],
@@ -9,7 +9,7 @@ export function pathParameters(
   const segments = pathname.split('/');
   const parameters: Record<string, string> = {};
   for (const [index, part] of template.split('/').entries()) {
-    const name = parameterName(part);
+    const name = parseParameterName(part);
     const segment = segments[index] ?? '';
     if (name === undefined) continue;
     try {
@@ -21,6 +21,6 @@ export function pathParameters(
   return parameters;
 }
 
-function parameterName(part: string): string | undefined {
+function parseParameterName(part: string): string | undefined {
   return /^\{(\w+)\}$/.exec(part)?.[1];
 }

@@ -10,7 +10,7 @@ const NOT_REPEATED = 'must not be repeated';
 /** The parameters of a page. */
 export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
 
-/** The query parameters of a route. Unknown ones are ignored, invalid ones become issues. */
+/** Parses the query parameters of a route. Unknown ones are ignored, invalid ones become issues. */
 export function parseQuery(
   { bind, paged }: { bind: Binding; paged?: boolean },
   sent: URLSearchParams,
@@ -43,7 +43,7 @@ function findIssues({ name, shape }: QuerySource, values: readonly string[]): Va
   });
 }
 
-/** The page that a checked query requests. Without `limit` it extends to the end of the list. */
+/** Converts a checked query to a page. Without `limit` it extends to the end of the list. */
 export function toPage({ limit, offset }: Readonly<Record<string, readonly string[]>>) {
   return { limit: toNumber(limit), offset: toNumber(offset) };
 }

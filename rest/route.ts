@@ -15,10 +15,10 @@ import { requestPath, requestQuery } from '../src/http/address.ts';
 import { readJson } from '../src/http/body.ts';
 import { matchesEntityTag } from '../src/http/conditional.ts';
 import { type Binding, bindArguments, locateArgument, type Parts } from './binding.ts';
-import { pathParameters } from './path.ts';
+import { parsePathParameters } from './path.ts';
 import { parseQuery, toPage } from './query.ts';
 import type { RootField } from './root-field.ts';
-import { createWriter, holdsSecret, toSelection } from './wire.ts';
+import { containsSecret, createWriter, toSelection } from './wire.ts';
 
 export { body, path, query } from './binding.ts';
 
@@ -62,14 +62,14 @@ export function route(definition: Route): Route {
   return definition;
 }
 
-type Answer = { status: 200 | 204 | 304; body: unknown };
+type RouteReply = { status: 200 | 204 | 304; body: unknown };
 
 /** Handles a request that matches a route. @throws {GatewayError} with locations in the request */
 export type Handle = (
   request: IncomingMessage,
   response: ServerResponse,
   context: Context,
-) => Promise<Answer>;
+) => Promise<RouteReply>;
 
 /**
  * Binds a route to the schema.
@@ -77,26 +77,26 @@ export type Handle = (
  */
 export function bindRoute(definition: Route, schema: GraphQLSchema, engine: Pick<Engine, 'prepare'>): Handle {
   const operation = engine.prepare(writeDocument(definition, schema));
-  const answer = createReplyWriter(definition);
+  const writeReply = createReplyWriter(definition);
   return async (request, response, context) => {
     context.operations.add(definition.field);
     operation.authorize(context.viewer);
     await operation.charge(context);
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
-    if (!definition.paged) return answer(await runAt(definition, operation, parts, context));
+    if (!definition.paged) return writeReply(await runOperation(definition, operation, parts, context));
     const isKnown = readCondition(request);
     const listing = { page: toPage(parts.query), ...(isKnown && { isKnown }) };
-    const data = await runAt(definition, operation, parts, { ...context, listing });
+    const data = await runOperation(definition, operation, parts, { ...context, listing });
     operation.chargeRecords(context, countRecords(data, definition));
     const etag = String(valueAt(data, ['etag']));
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
     response.appendHeader('Vary', 'Authorization');
-    return isKnown?.(etag) ? { status: 304, body: undefined } : answer(data);
+    return isKnown?.(etag) ? { status: 304, body: undefined } : writeReply(data);
   };
 }
 
-/** The condition of `If-None-Match`: whether the client has the version with an entity tag. */
+/** Reads the condition of `If-None-Match`: whether the client has the version with an entity tag. */
 function readCondition({ headers }: IncomingMessage): ((etag: string) => boolean) | undefined {
   const known = headers['if-none-match'];
   return known === undefined ? undefined : (etag) => matchesEntityTag(known, etag);
@@ -122,7 +122,7 @@ async function readParts(
 ): Promise<Parts> {
   const issues: ValidationIssue[] = [];
   const parts = {
-    path: pathParameters(definition.path, requestPath(request), issues),
+    path: parsePathParameters(definition.path, requestPath(request), issues),
     query: parseQuery(definition, requestQuery(request), issues),
   };
   if (issues.length > 0) throw new BadRequestError(summarizeIssues(issues), issues);
@@ -135,14 +135,14 @@ function checkShape({ body: shape }: Route, { body }: Parts): void {
   if (!checked.success)
     throw new ValidationError(
       toIssues(checked, body, ['body'], (path) => ({
-        isSecret: holdsSecret(shape),
+        isSecret: containsSecret(shape),
         declaredSteps: path.length,
       })),
     );
 }
 
 /** Runs the operation. Errors of an argument are reported at the part of the request that it came from. */
-async function runAt(
+async function runOperation(
   { bind, body, field }: Route,
   operation: PreparedOperation,
   parts: Parts,
@@ -168,7 +168,7 @@ function countRecords(data: unknown, { reply: { from } }: Route): number {
 }
 
 /** Creates the function that converts the root field's result to the route's reply. */
-function createReplyWriter({ reply: { status, name, from, shape } }: Route): (data: unknown) => Answer {
+function createReplyWriter({ reply: { status, name, from, shape } }: Route): (data: unknown) => RouteReply {
   const write = createWriter(shape);
   return (data) => {
     const content = write(from === undefined ? data : valueAt(data, [from]));

@@ -22,7 +22,7 @@ export type RestOptions = {
 };
 
 /**
- * The REST API.
+ * Creates the router of the REST API.
  * @throws {Error} if a route does not fit the schema
  */
 export function createRestRouter(options: RestOptions): Router {

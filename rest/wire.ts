@@ -22,7 +22,7 @@ export function variant<Shape extends z.ZodRawShape>(typeName: string, shape: Sh
  */
 export const secret = () => z.string().meta({ ...credentialSchema.meta(), format: 'password' });
 
-/** The selection for a shape, with fields aliased to their wire names. Empty for a leaf. */
+/** Converts a shape to a GraphQL selection, with fields formatField to their wire names. Empty for a leaf. */
 export function toSelection(shape: z.core.$ZodType): string {
   const inner = unwrap(shape);
   if (inner instanceof z.ZodArray) return toSelection(inner.element);
@@ -37,18 +37,20 @@ export function toSelection(shape: z.core.$ZodType): string {
 }
 
 function toFields(object: z.ZodObject): string[] {
-  return Object.entries(object.shape).map(([name, shape]) => `${aliased(name)} ${toSelection(shape)}`.trim());
+  return Object.entries(object.shape).map(([name, shape]) =>
+    `${formatField(name)} ${toSelection(shape)}`.trim(),
+  );
 }
 
-function aliased(name: string): string {
-  const field = camelCase(name);
+function formatField(name: string): string {
+  const field = toCamelCase(name);
   return field === name ? name : `${name}: ${field}`;
 }
 
 /** Converts a selected result to its wire format. Objects are changed in place, because nothing else refers to them. */
 type Writer = (value: unknown) => unknown;
 
-const asItIs: Writer = (value) => value;
+const identity: Writer = (value) => value;
 
 /**
  * Creates a writer of results of a shape: enum values in lower case, null for nullable fields, undefined for optional
@@ -57,30 +59,30 @@ const asItIs: Writer = (value) => value;
 export function createWriter(shape: z.core.$ZodType): Writer {
   const write = createPresentWriter(unwrap(shape));
   if (shape instanceof z.ZodOptional) return (value) => (value === null ? undefined : write(value));
-  return write === asItIs ? asItIs : (value) => (value === null ? null : write(value));
+  return write === identity ? identity : (value) => (value === null ? null : write(value));
 }
 
 function createPresentWriter(shape: z.core.$ZodType): Writer {
   if (shape instanceof z.ZodArray) {
     const write = createWriter(shape.element);
-    return write === asItIs ? asItIs : (value) => (Array.isArray(value) ? value.map(write) : value);
+    return write === identity ? identity : (value) => (Array.isArray(value) ? value.map(write) : value);
   }
-  if (shape instanceof z.ZodEnum || shape instanceof z.ZodLiteral) return wordWriter(shape);
-  if (isUnion(shape)) return unionWriter(shape);
-  return isStrictObject(shape) ? objectWriter(shape, []) : asItIs;
+  if (shape instanceof z.ZodEnum || shape instanceof z.ZodLiteral) return createEnumWriter(shape);
+  if (isUnion(shape)) return createUnionWriter(shape);
+  return isStrictObject(shape) ? createObjectWriter(shape, []) : identity;
 }
 
-function wordWriter(shape: z.core.$ZodType): Writer {
+function createEnumWriter(shape: z.core.$ZodType): Writer {
   const words = new Map<unknown, string>(listWords(shape).map((word) => [word.toUpperCase(), word]));
   return (value) => words.get(value) ?? String(value).toLowerCase();
 }
 
 /** Writes an object. `others` are fields that were selected for another variant of it. */
-function objectWriter({ shape }: z.ZodObject, others: readonly string[]): Writer {
+function createObjectWriter({ shape }: z.ZodObject, others: readonly string[]): Writer {
   const fields = Object.keys(shape)
     .map((name) => ({ name, write: createWriter(shape[name]) }))
-    .filter(({ write }) => write !== asItIs);
-  if (fields.length === 0 && others.length === 0) return asItIs;
+    .filter(({ write }) => write !== identity);
+  if (fields.length === 0 && others.length === 0) return identity;
   return (value) => {
     if (!isRecord(value)) return value;
     for (const { name, write } of fields) value[name] = write(value[name]);
@@ -89,7 +91,7 @@ function objectWriter({ shape }: z.ZodObject, others: readonly string[]): Writer
   };
 }
 
-function unionWriter({ def: { discriminator }, options }: Union): Writer {
+function createUnionWriter({ def: { discriminator }, options }: Union): Writer {
   // Variants that are GraphQL types have a selection each.
   const common = options
     .filter((option) => !typeNames.has(option))
@@ -97,7 +99,7 @@ function unionWriter({ def: { discriminator }, options }: Union): Writer {
   const writers = new Map(
     options.flatMap((option) => {
       const others = typeNames.has(option) ? [] : common.filter((name) => !(name in option.shape));
-      const write = objectWriter(option, others);
+      const write = createObjectWriter(option, others);
       return listWords(option.shape[discriminator]).map((word) => [word.toUpperCase(), write] as const);
     }),
   );
@@ -111,7 +113,7 @@ function unionWriter({ def: { discriminator }, options }: Union): Writer {
   };
 }
 
-/** The words of a closed list. */
+/** Lists the values of an enum. */
 function listWords(shape: z.core.$ZodType | undefined): string[] {
   if (shape instanceof z.ZodEnum) return shape.options.map(String);
   return shape instanceof z.ZodLiteral ? [...shape.values].map(String) : [];
@@ -127,7 +129,7 @@ export function toArguments(shape: z.core.$ZodType, value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(inner.shape)
       .filter(([name]) => value[name] !== undefined)
-      .map(([name, item]) => [camelCase(name), toArguments(item, value[name])]),
+      .map(([name, item]) => [toCamelCase(name), toArguments(item, value[name])]),
   );
 }
 
@@ -141,15 +143,15 @@ export function toBodyPath(
   const inner = shape && unwrap(shape);
   if (inner instanceof z.ZodArray) return [step, ...toBodyPath(inner.element, rest)];
   if (!inner || !isStrictObject(inner)) return [...path];
-  const name = Object.keys(inner.shape).find((name) => camelCase(name) === step) ?? step;
+  const name = Object.keys(inner.shape).find((name) => toCamelCase(name) === step) ?? step;
   return [name, ...toBodyPath(inner.shape[name], rest)];
 }
 
 /** Whether a body of this shape contains a credential. */
-export function holdsSecret(shape: z.core.$ZodType): boolean {
+export function containsSecret(shape: z.core.$ZodType): boolean {
   const inner = unwrap(shape);
-  if (inner instanceof z.ZodArray) return holdsSecret(inner.element);
-  if (isStrictObject(inner)) return Object.values(inner.shape).some(holdsSecret);
+  if (inner instanceof z.ZodArray) return containsSecret(inner.element);
+  if (isStrictObject(inner)) return Object.values(inner.shape).some(containsSecret);
   return z.globalRegistry.get(inner)?.format === 'password';
 }
 
@@ -168,6 +170,6 @@ function unwrap(shape: z.core.$ZodType): z.core.$ZodType {
   return shape instanceof z.ZodOptional || shape instanceof z.ZodNullable ? unwrap(shape.unwrap()) : shape;
 }
 
-function camelCase(name: string): string {
+function toCamelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }

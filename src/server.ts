@@ -2,7 +2,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
-import { errorResponse } from '../rest/errors.ts';
+import { toErrorResponse } from '../rest/errors.ts';
 import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
 import { createApp } from './app.ts';
 import { openKeySet } from './auth/key-set.ts';
@@ -61,7 +61,7 @@ export async function startServer(
   const draining = createDraining(server);
   const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
   const live = startLiveEvents(database, hub, timing, log);
-  rejectMalformed(server, (error) => JSON.stringify(errorResponse(error)));
+  rejectMalformed(server, (error) => JSON.stringify(toErrorResponse(error)));
   let address: string;
   let admin: AdminServer | undefined;
   try {

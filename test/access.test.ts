@@ -99,7 +99,7 @@ test.each(fields)('the descriptions of %s state the scope and membership that it
   const { grants, member } = access[field] ?? reading;
   const scope = grants.find((grant) => grant !== 'the full account');
   const readsOthers = args?.some(({ name }) => name === 'userId') && scope === read;
-  const other = readsOthers ? `; with \`userId\` of another user, \`${platformRead}\`` : '';
+  const other = readsOthers ? `, or \`${platformRead}\` if \`userId\` names another user` : '';
   const membership = member ? ' Requires membership in an organization.' : '';
 
   expect(description?.split('\n\n').at(-1)).toBe(`Requires the scope \`${scope}\`${other}.${membership}`);

@@ -149,7 +149,7 @@ test('recovers from a first start that was killed', async () => {
   );
   killGroup(child);
   await once(child, 'exit');
-  expect(await readdir(dataDir)).toEqual([expect.stringMatching(/^initialising-/)]);
+  expect(await readdir(dataDir)).toEqual([expect.stringMatching(/^initializing-/)]);
 
   const server = await start(dataDir);
   expect(await query(server.url, 'select 1 as up')).toEqual([{ up: 1 }]);

@@ -69,8 +69,7 @@ test.each(fields)('%s by GET requires the token in the header', async (field) =>
 });
 
 test.each([
-  ['an unknown argument', 'subscription { workspaceEvents(userId: "bob") { workspaceId } }'],
-  ["another user's ID", 'subscription { notificationEvents(userId: "bob") { cursor } }'],
+  ['an unknown argument', 'subscription { workspaceEvents(owner: "bob") { workspaceId } }'],
   [
     'two root fields',
     'subscription { workspaceEvents { workspaceId } editorAuthEvents { editorAuth { needsReauth } } }',

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import {
+  containsSecret,
   createWriter,
-  holdsSecret,
   secret,
   toArguments,
   toBodyPath,
@@ -15,13 +15,13 @@ import {
 const write = (of: z.core.$ZodType, result: unknown): unknown =>
   JSON.parse(JSON.stringify(createWriter(of)(result)));
 
-const colour = z.enum(['dark_red', 'blue']);
+const color = z.enum(['dark_red', 'blue']);
 const shape = z.strictObject({
   item_id: z.string(),
-  colour,
+  color,
   maybe_null: z.string().nullable(),
   left_out: z.string().optional(),
-  some_words: z.array(colour),
+  some_words: z.array(color),
   inner_part: z.strictObject({ is_on: z.boolean(), count: z.int().nullable() }),
   parts: z.array(z.strictObject({ part_name: z.string().optional() })),
   foreign_json: z.looseObject({ any_key: z.string() }),
@@ -29,7 +29,7 @@ const shape = z.strictObject({
 
 test('a shape selects GraphQL fields with wire names as aliases; foreign JSON is a leaf', () => {
   expect(toSelection(shape)).toBe(
-    '{ item_id: itemId colour maybe_null: maybeNull left_out: leftOut some_words: someWords ' +
+    '{ item_id: itemId color maybe_null: maybeNull left_out: leftOut some_words: someWords ' +
       'inner_part: innerPart { is_on: isOn count } parts { part_name: partName } foreign_json: foreignJson }',
   );
 });
@@ -67,23 +67,23 @@ test('a result that matches no variant throws', () => {
 test('writes enum values in lower case, null for nullable fields, and omits unset optional fields', () => {
   const result = {
     item_id: 'ID',
-    colour: 'DARK_RED',
+    color: 'DARK_RED',
     maybe_null: null,
     left_out: null,
     some_words: ['BLUE', 'DARK_RED'],
     inner_part: { is_on: false, count: 0 },
     parts: [{ part_name: 'KEPT' }, { part_name: null }],
-    foreign_json: { any_key: 'KEPT', someThing: null, nested: { colour: 'BLUE' } },
+    foreign_json: { any_key: 'KEPT', someThing: null, nested: { color: 'BLUE' } },
   };
   const wire = write(shape, result);
   expect(wire).toEqual({
     item_id: 'ID',
-    colour: 'dark_red',
+    color: 'dark_red',
     maybe_null: null,
     some_words: ['blue', 'dark_red'],
     inner_part: { is_on: false, count: 0 },
     parts: [{ part_name: 'KEPT' }, {}],
-    foreign_json: { any_key: 'KEPT', someThing: null, nested: { colour: 'BLUE' } },
+    foreign_json: { any_key: 'KEPT', someThing: null, nested: { color: 'BLUE' } },
   });
   expect(shape.safeParse(wire).success).toBe(true);
 });
@@ -91,7 +91,7 @@ test('writes enum values in lower case, null for nullable fields, and omits unse
 const bodies = fc.record(
   {
     item_id: fc.string(),
-    colour: fc.constantFrom('dark_red', 'blue'),
+    color: fc.constantFrom('dark_red', 'blue'),
     maybe_null: fc.option(fc.string()),
     left_out: fc.string(),
     some_words: fc.array(fc.constantFrom('dark_red', 'blue')),
@@ -100,7 +100,7 @@ const bodies = fc.record(
     foreign_json: fc.constant({ any_key: 'AnyValue', some_thing: { left_out: null } }),
   },
   {
-    requiredKeys: ['item_id', 'colour', 'maybe_null', 'some_words', 'inner_part', 'parts', 'foreign_json'],
+    requiredKeys: ['item_id', 'color', 'maybe_null', 'some_words', 'inner_part', 'parts', 'foreign_json'],
   },
 );
 
@@ -172,7 +172,7 @@ test.each<[argument: (string | number)[], body: (string | number)[]]>([
 });
 
 test('detects a secret in any part of a shape', () => {
-  expect(holdsSecret(secret())).toBe(true);
-  expect(holdsSecret(z.array(z.strictObject({ inner: secret().optional() })))).toBe(true);
-  expect(holdsSecret(shape)).toBe(false);
+  expect(containsSecret(secret())).toBe(true);
+  expect(containsSecret(z.array(z.strictObject({ inner: secret().optional() })))).toBe(true);
+  expect(containsSecret(shape)).toBe(false);
 });

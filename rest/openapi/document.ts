@@ -6,7 +6,7 @@ import type { Route } from '../route.ts';
 import { routes } from '../router.ts';
 import { errorShapes } from './error-shapes.ts';
 import { headers } from './headers.ts';
-import { describeOperation, namedShapes, notModified } from './operation.ts';
+import { describeOperation, listShapes, notModified } from './operation.ts';
 import { listParameters } from './parameters.ts';
 import { type Json, toSchemas } from './schemas.ts';
 import { bearer, introduction, tags } from './text.ts';
@@ -20,7 +20,7 @@ const VERSION = '0.1.0';
  */
 export function createOpenApiDocument(schema: GraphQLSchema, address: string): Json {
   const accesses = routes.map((route) => ({ route, access: findAccess(route, schema) }));
-  const { schemas, components } = toSchemas(merge([...routes.map(namedShapes), errorShapes]));
+  const { schemas, components } = toSchemas(merge([...routes.map(listShapes), errorShapes]));
   const paths = Map.groupBy(accesses, ({ route }) => route.path);
   return {
     openapi: '3.1.0',

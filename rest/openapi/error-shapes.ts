@@ -50,7 +50,7 @@ function createErrorShape(code: Code) {
       code: z.literal(code.toLowerCase()).describe('The error code, for programs.'),
       ...(code !== 'ORG_MEMBERSHIP_REQUIRED' && { errors }),
     })
-    .meta({ id: componentName([code]), description: errorDescriptions[code] });
+    .meta({ id: formatComponentName([code]), description: errorDescriptions[code] });
 }
 
 const forbidden = createErrorShape('FORBIDDEN');
@@ -63,7 +63,7 @@ export const errorShapes = {
   forbidden,
   membershipRequired,
   forbiddenOrMembershipRequired: z.discriminatedUnion('code', [forbidden, membershipRequired]).meta({
-    id: componentName(['FORBIDDEN', 'ORG_MEMBERSHIP_REQUIRED']),
+    id: formatComponentName(['FORBIDDEN', 'ORG_MEMBERSHIP_REQUIRED']),
     description: 'The token lacks the required scope, or it names no organization.',
   }),
   notFound: createErrorShape('NOT_FOUND'),
@@ -72,12 +72,12 @@ export const errorShapes = {
   internalError: createErrorShape('INTERNAL_ERROR'),
 };
 
-/** The name of the component for the codes of one status: `ForbiddenOrOrgMembershipRequired`. */
-export function componentName(codes: readonly Code[]): string {
+/** Formats the component name for the codes of one status: `ForbiddenOrOrgMembershipRequired`. */
+export function formatComponentName(codes: readonly Code[]): string {
   return codes.map((code) => toPascalCase(code.toLowerCase())).join('Or');
 }
 
-/** The name of a type: `dismissNotification` and `not_found` are `DismissNotification` and `NotFound`. */
+/** Converts a name: `dismissNotification` and `not_found` become `DismissNotification` and `NotFound`. */
 export function toPascalCase(name: string): string {
   return name.replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }

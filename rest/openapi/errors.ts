@@ -2,9 +2,9 @@ import type { Access } from '../../src/auth/access.ts';
 import { httpStatus } from '../../src/errors/gateway-errors.ts';
 import { listSources } from '../binding.ts';
 import type { Route } from '../route.ts';
-import { type Code, componentName, errorDescriptions } from './error-shapes.ts';
+import { type Code, errorDescriptions, formatComponentName } from './error-shapes.ts';
 import { pickExamples } from './examples.ts';
-import { type Header, headerRefs, quota } from './headers.ts';
+import { type Header, quota, toHeaderRefs } from './headers.ts';
 import { type Json, reference } from './schemas.ts';
 
 const everyRoute: readonly Code[] = [
@@ -15,8 +15,8 @@ const everyRoute: readonly Code[] = [
   'INTERNAL_ERROR',
 ];
 
-/** The codes that a route can return, by status. A path parameter names a record, which may not exist. */
-export function errorCodesByStatus({ bind, body }: Route, { membership }: Access): Map<number, Code[]> {
+/** Lists the codes that a route can return, by status. A path parameter names a record, which may not exist. */
+export function listErrorCodes({ bind, body }: Route, { membership }: Access): Map<number, Code[]> {
   const namesRecord = listSources(bind).some(({ from }) => from === 'path');
   const codes: readonly Code[] = [
     ...everyRoute,
@@ -27,22 +27,22 @@ export function errorCodesByStatus({ bind, body }: Route, { membership }: Access
   return Map.groupBy(codes, (code) => httpStatus[code]);
 }
 
-/** The response of a root field's operation for the codes of one status, with examples of this operation. */
+/** Describes the response of a root field's operation for the codes of one status, with examples of this operation. */
 export function describeErrors(field: string, codes: readonly Code[]): Json {
   const examples = codes.map((code) => code.toLowerCase()).flatMap((code) => [`${field}.${code}`, code]);
   return {
     description: codes.map((code) => `\`${code.toLowerCase()}\`: ${errorDescriptions[code]}`).join(' '),
-    headers: headerRefs(...codes.flatMap(headersWith)),
+    headers: toHeaderRefs(...codes.flatMap(listErrorHeaders)),
     content: {
       'application/json': {
-        schema: reference('schemas', componentName(codes)),
+        schema: reference('schemas', formatComponentName(codes)),
         examples: pickExamples(...examples),
       },
     },
   };
 }
 
-function headersWith(code: Code): Header[] {
+function listErrorHeaders(code: Code): Header[] {
   switch (code) {
     case 'UNAUTHENTICATED':
       return ['WWW-Authenticate'];

@@ -51,8 +51,8 @@ export type Header = keyof typeof headers;
 /** The headers of the rate limit, which replies to authenticated callers have. */
 export const quota = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const;
 
-/** The headers of a response. Every response has the request's ID. */
-export function headerRefs(...names: readonly Header[]) {
+/** References the headers of a response. Every response has the request's ID. */
+export function toHeaderRefs(...names: readonly Header[]) {
   return Object.fromEntries(
     ['X-Request-Id', ...names].map((name) => [name, reference('headers', name)] as const),
   );

@@ -3,9 +3,9 @@ import { type Access, describeAccess } from '../../src/auth/access.ts';
 import { type Binding, listSources } from '../binding.ts';
 import type { Route } from '../route.ts';
 import { toPascalCase } from './error-shapes.ts';
-import { describeErrors, errorCodesByStatus } from './errors.ts';
+import { describeErrors, listErrorCodes } from './errors.ts';
 import { pickExamples } from './examples.ts';
-import { headerRefs, quota } from './headers.ts';
+import { quota, toHeaderRefs } from './headers.ts';
 import { describeParameters } from './parameters.ts';
 import { type Json, reference } from './schemas.ts';
 
@@ -13,18 +13,18 @@ import { type Json, reference } from './schemas.ts';
 export const notModified = {
   description:
     'The list has not changed since the `ETag` in `If-None-Match`. There is no body. The request counts as a read.',
-  headers: headerRefs(...quota, 'ETag', 'Cache-Control'),
+  headers: toHeaderRefs(...quota, 'ETag', 'Cache-Control'),
 };
 
-/** The shapes of a route's bodies by the names that {@link describeOperation} uses. */
-export function namedShapes({
+/** Lists the shapes of a route's bodies by the names that {@link describeOperation} uses. */
+export function listShapes({
   field,
   summary,
   bind,
   body,
   reply,
 }: Route): Readonly<Record<string, z.ZodType>> {
-  const answer =
+  const replyShape =
     reply.name === undefined
       ? reply.shape
       : z
@@ -32,7 +32,7 @@ export function namedShapes({
           .meta({ id: `${toPascalCase(field)}Reply`, description: `The reply of "${summary}".` });
   return {
     ...(body && { [`${field}.request`]: body }),
-    ...(reply.status === 200 && { [`${field}.reply`]: answer }),
+    ...(reply.status === 200 && { [`${field}.reply`]: replyShape }),
     ...listEnums(bind),
   };
 }
@@ -44,7 +44,7 @@ function listEnums(bind: Binding): Record<string, z.ZodType> {
   return Object.fromEntries(enums.map((shape) => [`query.${shape.meta()?.id}`, shape]));
 }
 
-/** The Operation object of a route. */
+/** Describes a route as an Operation object. */
 export function describeOperation(
   route: Route,
   access: Access,
@@ -64,13 +64,13 @@ export function describeOperation(
     security: [{ bearer: [access.scope] }],
     ...(parameters.length > 0 && { parameters }),
     ...(route.body && {
-      requestBody: { required: true, content: jsonContent(`${route.field}.request`, schemas) },
+      requestBody: { required: true, content: describeContent(`${route.field}.request`, schemas) },
     }),
     responses: {
-      [route.reply.status]: successResponse(route, schemas),
+      [route.reply.status]: describeSuccess(route, schemas),
       ...(route.paged && { 304: reference('responses', 'NotModified') }),
       ...Object.fromEntries(
-        [...errorCodesByStatus(route, access)].map(([status, codes]) => [
+        [...listErrorCodes(route, access)].map(([status, codes]) => [
           status,
           describeErrors(route.field, codes),
         ]),
@@ -81,14 +81,14 @@ export function describeOperation(
 
 const EXTENSION = 'This operation is an extension of the specification.';
 
-function successResponse({ field, reply, paged }: Route, schemas: Readonly<Record<string, Json>>): Json {
+function describeSuccess({ field, reply, paged }: Route, schemas: Readonly<Record<string, Json>>): Json {
   return {
     description: reply.description,
-    headers: headerRefs(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
-    ...(reply.status === 200 && { content: jsonContent(`${field}.reply`, schemas) }),
+    headers: toHeaderRefs(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
+    ...(reply.status === 200 && { content: describeContent(`${field}.reply`, schemas) }),
   };
 }
 
-function jsonContent(name: string, schemas: Readonly<Record<string, Json>>): Json {
+function describeContent(name: string, schemas: Readonly<Record<string, Json>>): Json {
   return { 'application/json': { schema: schemas[name], examples: pickExamples(name) } };
 }

@@ -3,7 +3,7 @@ import { idSchema } from '../../src/values/constraints.ts';
 import { listSources, type Source } from '../binding.ts';
 import { pageShapes } from '../query.ts';
 import type { Route } from '../route.ts';
-import { componentRef, type Json, reference, toSchema } from './schemas.ts';
+import { type Json, reference, referenceComponent, toSchema } from './schemas.ts';
 
 /** The parameters that all lists have. */
 export const listParameters = {
@@ -27,7 +27,7 @@ export const listParameters = {
   },
 };
 
-/** The parameters of a route. Unknown query parameters are ignored. */
+/** Describes the parameters of a route. Unknown query parameters are ignored. */
 export function describeParameters({ bind, paged }: Route): readonly Json[] {
   const own = listSources(bind).filter((source) => source.from !== 'body');
   return [
@@ -47,6 +47,6 @@ function describeParameter(source: Exclude<Source, { from: 'body' }>): Json {
 }
 
 function describeQuery(shape: z.ZodEnum | z.ZodString): Json {
-  if (shape instanceof z.ZodEnum) return { type: 'array', items: componentRef(shape) };
+  if (shape instanceof z.ZodEnum) return { type: 'array', items: referenceComponent(shape) };
   return toSchema(shape);
 }

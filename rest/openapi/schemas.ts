@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** An object of JSON Schema, or of OpenAPI. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** The JSON schemas of some shapes by name, and those that they refer to: every shape with an id is a component. */
+/** Converts shapes to JSON schemas by name. Every shape with an ID becomes a component. */
 export function toSchemas(shapes: Readonly<Record<string, z.ZodType>>): {
   schemas: Readonly<Record<string, Json>>;
   components: Json;
@@ -16,24 +16,24 @@ export function toSchemas(shapes: Readonly<Record<string, z.ZodType>>): {
 const Schema = z.record(z.string(), z.unknown());
 const Schemas = z.object({ schemas: z.record(z.string(), Schema), components: Schema });
 
-/** The JSON schema of a shape that refers to none. */
+/** Converts a shape without components to a JSON schema. */
 export function toSchema(shape: z.ZodType): Json {
   const { $schema: _, ...schema } = z.toJSONSchema(shape);
   return schema;
 }
 
-/** Refers to a component. */
+/** Creates a reference to a component. */
 export function reference(kind: 'schemas' | 'parameters' | 'headers' | 'responses', name: string) {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
 /**
- * A reference to the component of a shape.
+ * Creates a reference to the component of a shape.
  * @throws {Error} if the shape has no ID
  */
-export function componentRef(shape: z.core.$ZodType) {
+export function referenceComponent(shape: z.core.$ZodType) {
   const id = z.globalRegistry.get(shape)?.id;
-  if (id === undefined) throw new Error('A shape that is referred to needs an id.');
+  if (id === undefined) throw new Error('A referenced shape must have an ID.');
   return reference('schemas', id);
 }
 
@@ -45,7 +45,7 @@ function adapt({
   zodSchema: z.core.$ZodType;
   jsonSchema: z.core.JSONSchema.BaseSchema;
 }) {
-  // The format says the same, here or where it is referred to.
+  // The format or the referenced schema already has the pattern.
   if (zodSchema instanceof z.ZodStringFormat || jsonSchema.$ref !== undefined) delete jsonSchema.pattern;
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
@@ -55,7 +55,7 @@ function adapt({
 function toDiscriminator({ def, options }: z.ZodDiscriminatedUnion): Json {
   const mapping = options.flatMap((option) => {
     const words = option._zod.propValues?.[def.discriminator] ?? [];
-    return [...words].map((word) => [String(word), componentRef(option).$ref]);
+    return [...words].map((word) => [String(word), referenceComponent(option).$ref]);
   });
   return { propertyName: def.discriminator, mapping: Object.fromEntries(mapping) };
 }

@@ -61,7 +61,9 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       await docs.getByRole('link', { name: 'Query', exact: true }).click();
       await docs.getByText("A user's workspaces over all projects, newest first.").waitFor();
       await docs.getByRole('link', { name: 'workspaces', exact: true }).click();
-      await docs.getByText('How many from the start, 1 to 100; 50 unless told.').waitFor();
+      await docs
+        .getByText('The number of records to return from the start of the list, 1 to 100. Defaults to 50.')
+        .waitFor();
     });
 
     test('runs a query with the token that is put into its header editor, and keeps no token', async () => {
@@ -168,7 +170,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       await paste(page, headerEditor, JSON.stringify({ Authorization: `Bearer ${expired}` }));
       await run(page);
       await notice(page)
-        .getByText(/^The token in the Headers tab expired at .+\. Reload the page to get another\.$/)
+        .getByText(/^The token in the Headers tab expired at .+\. Reload the page to get a new one\.$/)
         .waitFor();
 
       await page.reload();
@@ -184,7 +186,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       const { page } = await openPage(browser, `${gateway.address}/graphql`);
       await run(page);
       const how =
-        'Put another into the Headers tab. In development this prints one: npm run -s token -- --sub alice --org acme';
+        'Paste a valid token into the Headers tab. In development, this command prints one: npm run -s token -- --sub alice --org acme';
       await notice(page).getByText(`This operation requires a token. ${how}`).waitFor();
       await paste(page, headerEditor, JSON.stringify({ Authorization: 'Bearer none' }));
       await run(page);

@@ -51,7 +51,7 @@ export function getValidator(...place: readonly string[]): ValidateFunction {
 
 /** Returns the validator of an operation's response body. */
 export function getBodyValidator(path: string, method: string, status: number): ValidateFunction {
-  const name = componentName(openApi.paths[path]?.[method]?.responses[status]);
+  const name = formatComponentName(openApi.paths[path]?.[method]?.responses[status]);
   const place =
     name === undefined
       ? ['paths', path, method, 'responses', String(status)]
@@ -86,7 +86,7 @@ export function checkAgainstOpenApi(
 export function findResponse(operation: Operation, status: number): Response | undefined {
   const response = operation.responses[status];
   if (response === undefined || !('$ref' in response)) return response;
-  return openApi.components.responses[componentName(response) ?? ''];
+  return openApi.components.responses[formatComponentName(response) ?? ''];
 }
 
 function headerErrors(documented: Record<string, Ref>, headers: Headers): string[] {
@@ -107,6 +107,6 @@ function matchesTemplate(template: string, address: string): boolean {
 }
 
 /** Returns the name of the referenced component, if there is a reference. */
-function componentName(thing: object | undefined): string | undefined {
+function formatComponentName(thing: object | undefined): string | undefined {
   return thing !== undefined && '$ref' in thing ? String(thing.$ref).split('/').at(-1) : undefined;
 }
