@@ -1,5 +1,8 @@
 import { notificationKinds } from '../../src/notifications/notification.enums.ts';
-import { findPreferencesInChange, storeChanged } from '../../src/notifications/preferences/preference-statements.ts';
+import {
+  findPreferencesInChange,
+  storeChanged,
+} from '../../src/notifications/preferences/preference-statements.ts';
 import { toTime } from '../../src/values/time.ts';
 import { em, inTransaction } from './transaction.ts';
 
