@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../src/database/database.ts';
-import { removeBatch } from '../src/notifications/retention.ts';
+import { deleteBatch } from '../src/notifications/retention.ts';
 import { toTime } from '../src/values/time.ts';
 import { rest } from './support/client.ts';
 import { waitingSessions } from './support/database.ts';
@@ -59,7 +59,7 @@ async function removeExpired(): Promise<void> {
   const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
   try {
     const writer = { em: database.em.fork(), announce: () => undefined };
-    while (await removeBatch(writer, toTime(new Date(Date.now() + 1000))));
+    while (await deleteBatch(writer, toTime(new Date(Date.now() + 1000))));
   } finally {
     await database.close();
   }

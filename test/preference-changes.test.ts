@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { notificationKinds } from '../src/notifications/notification.enums.ts';
-import { lastChange, type PreferenceChange } from '../src/notifications/preferences/preferences.ts';
+import { findLastChange, type PreferenceChange } from '../src/notifications/preferences/preferences.ts';
 
 const channels = { emailEnabled: fc.boolean(), pushEnabled: fc.boolean(), chatDmEnabled: fc.boolean() };
 const change = fc.record(
@@ -31,8 +31,8 @@ test.each<[what: string, changes: PreferenceChange[], expected: object | undefin
     off,
   ],
   ['a later change of another kind has no effect', [off, { notificationKind: 'plan_requested', ...on }], off],
-])('lastChange of task_failed: %s', (_what, changes, expected) => {
-  const last = lastChange('task_failed', changes);
+])('findLastChange of task_failed: %s', (_what, changes, expected) => {
+  const last = findLastChange('task_failed', changes);
   if (expected === undefined) expect(last).toBeUndefined();
   else expect(last).toMatchObject(expected);
 });
@@ -45,7 +45,7 @@ test('the last change equals the result of applying all changes in order', () =>
           change.notificationKind == null || change.notificationKind === kind ? change : before,
         undefined,
       );
-      expect(lastChange(kind, changes)).toEqual(applied);
+      expect(findLastChange(kind, changes)).toEqual(applied);
     }),
   );
 });
@@ -54,7 +54,9 @@ test('an additional change decides for its own kind, and does not affect other k
   fc.assert(
     fc.property(kind, changes, change, (kind, changes, change) => {
       const applies = change.notificationKind == null || change.notificationKind === kind;
-      expect(lastChange(kind, [...changes, change])).toEqual(applies ? change : lastChange(kind, changes));
+      expect(findLastChange(kind, [...changes, change])).toEqual(
+        applies ? change : findLastChange(kind, changes),
+      );
     }),
   );
 });

@@ -1,5 +1,8 @@
 import { notificationKinds } from '../../src/notifications/notification.enums.ts';
-import { findStored, storeChanged } from '../../src/notifications/preferences/preference-statements.ts';
+import {
+  findPreferencesInChange,
+  storeChanged,
+} from '../../src/notifications/preferences/preference-statements.ts';
 import { toTime } from '../../src/values/time.ts';
 import { em, inTransaction } from './transaction.ts';
 
@@ -23,7 +26,7 @@ export async function updatePreferences(userId: string, { preferences }: { prefe
           now: toTime(new Date()),
         }),
       ),
-      send(findStored(em, { userId })),
+      send(findPreferencesInChange(em, { userId })),
     ]),
   );
   return notificationKinds.map((kind) => {

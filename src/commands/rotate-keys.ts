@@ -1,7 +1,7 @@
 import { readDevelopmentEncryptionKeys } from '../auth/development-key.ts';
 import { readConfig } from '../config.ts';
 import { type Database, openDatabase } from '../database/database.ts';
-import { type KeyUse, olderKeys, rotateBatch } from '../editor-auth/rotate-credentials.ts';
+import { countByOldKey, type KeyUse, rotateBatch } from '../editor-auth/rotate-credentials.ts';
 import { type CredentialCipher, createCredentialCipher } from '../encryption/credential-cipher.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { startDatabaseServer } from '../postgres/start-postgres.ts';
@@ -28,17 +28,17 @@ runCommand('npm run -s keys:rotate', async () => {
 });
 
 async function rotate(database: Database, cipher: CredentialCipher): Promise<void> {
-  let left = sumUses(await olderKeys(database.em.fork(), cipher));
+  let left = sumUses(await countByOldKey(database.em.fork(), cipher));
   printLine(`Credentials encrypted with keys other than "${cipher.currentKeyId}": ${left}`);
   for (let after: string | null = ''; after !== null; ) {
-    const { renewed, damaged, next } = await rotateBatch(database.em.fork(), cipher, after, BATCH_SIZE);
+    const { reencrypted, damaged, next } = await rotateBatch(database.em.fork(), cipher, after, BATCH_SIZE);
     after = next;
-    left -= renewed;
-    if (renewed > 0) printLine(`Re-encrypted ${renewed}, ${Math.max(left, 0)} left.`);
+    left -= reencrypted;
+    if (reencrypted > 0) printLine(`Re-encrypted ${reencrypted}, ${Math.max(left, 0)} left.`);
     if (damaged.length > 0)
       printLine(`Skipped, because decryption failed: users ${JSON.stringify(damaged)}.`);
   }
-  const remaining = await olderKeys(database.em.fork(), cipher);
+  const remaining = await countByOldKey(database.em.fork(), cipher);
   if (remaining.length > 0) throw new OperatorError(explain(remaining, cipher));
   printLine(`All credentials are encrypted with "${cipher.currentKeyId}".`);
 }

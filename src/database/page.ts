@@ -4,8 +4,8 @@ import type { Time } from '../values/time.ts';
 import type { Inputs } from './read.ts';
 
 /**
- * A part of a list. `limit` defaults to the whole list. `backwards` takes the last records instead of the first.
- * `tagged` adds the entity tag of the list to every record.
+ * A part of a list. `limit` defaults to the whole list. With `backwards`, the last records are returned instead of the
+ * first, in reverse order. With `tagged`, every record includes the entity tag of the list.
  */
 export type Page = {
   after?: Position | undefined;
@@ -36,7 +36,7 @@ export type PageInput = Bounds & {
 };
 
 /** Converts a page to inputs. */
-export function pageInput({ after, before, limit, offset, backwards, tagged }: Page): PageInput {
+export function toPageInput({ after, before, limit, offset, backwards, tagged }: Page): PageInput {
   return {
     afterTime: after?.createdAt,
     afterId: after?.id,
@@ -49,20 +49,20 @@ export function pageInput({ after, before, limit, offset, backwards, tagged }: P
   };
 }
 
-/** Sorts records in the list's order and limits them to the page, by an index on (…, created_at, id). */
-export function cutPage<Tables, Table extends keyof Tables, Row>(
+/** Sorts records and limits them to a page, by an index on (…, created_at, id). */
+export function selectPage<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   inputs: Inputs<PageInput>,
 ): SelectQueryBuilder<Tables, Table, Row> {
   const { slot, has } = inputs;
-  return inOrder(query, has('backwards'))
+  return sortRecords(query, has('backwards'))
     .$if(has('afterId') || has('beforeId'), (all) => all.where(isBetween(inputs)))
     .$if(has('limit'), (all) => all.limit(slot('limit')))
     .$if(has('offset'), (all) => all.offset(slot('offset')));
 }
 
-/** Sorts records in the list's order. */
-export function inOrder<Tables, Table extends keyof Tables, Row>(
+/** Sorts records newest first, or oldest first if `isBackwards`. */
+export function sortRecords<Tables, Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   isBackwards: boolean,
 ): SelectQueryBuilder<Tables, Table, Row> {
@@ -80,27 +80,27 @@ export type Combinations = {
 };
 
 /**
- * The IDs of a filtered page, as an array. An index has the list's order only within one combination, so each
- * combination is read separately, up to the end of the page. `limit` and `offset 0` keep PostgreSQL from joining in the
- * other direction, which would read all records of the user.
+ * Selects the IDs of a filtered page as an array. An index is sorted only within one combination, so each combination is
+ * read separately, up to the end of the page. `limit` and `offset 0` keep PostgreSQL from joining in the other
+ * direction, which would read all records of the user.
  */
-export function idsOfPage(
+export function selectPageIds(
   { from, table, matches }: Combinations,
   inputs: Inputs<PageInput>,
 ): RawBuilder<string[]> {
   const { slot, has } = inputs;
-  const order = sql`order by created_at ${direction(has)}, id ${direction(has)}`;
+  const order = sql`order by created_at ${sortDirection(has)}, id ${sortDirection(has)}`;
   const limit = has('limit') ? sql`limit ${slot('limit')}` : sql``;
   const offset = has('offset') ? sql`offset ${slot('offset')}` : sql``;
-  const reach = has('offset') ? sql`${slot('limit')}::bigint + ${slot('offset')}` : slot('limit');
+  const end = has('offset') ? sql`${slot('limit')}::bigint + ${slot('offset')}` : slot('limit');
   return sql`array(
     select id from ${from} cross join lateral (
       select id, created_at from ${sql.table(table)} where ${matches} and ${isBetween(inputs)}
-      ${order} ${has('limit') ? sql`limit ${reach}` : sql`offset 0`}
+      ${order} ${has('limit') ? sql`limit ${end}` : sql`offset 0`}
     ) matching ${order} ${limit} ${offset})`;
 }
 
-/** The number of records that match a filter, by an index-only scan if possible. */
+/** Counts the records that match a filter, by an index-only scan if possible. */
 export function countMatching(
   { from, table, matches }: Combinations,
   isCounted: RawBuilder<boolean> = sql`true`,
@@ -109,7 +109,7 @@ export function countMatching(
     select from ${sql.table(table)} where ${matches} and ${isCounted} offset 0) matching)`;
 }
 
-function direction(has: Inputs<PageInput>['has']): RawBuilder<unknown> {
+function sortDirection(has: Inputs<PageInput>['has']): RawBuilder<unknown> {
   return has('backwards') ? sql`asc` : sql`desc`;
 }
 

@@ -5,20 +5,20 @@ import type { CredentialOwner } from '../encryption/credential-cipher.ts';
 import type { Time } from '../values/time.ts';
 import type { FailureReason } from './editor-auth.enums.ts';
 
-/** A pair as it is written. */
-export type Encrypted = CredentialOwner & { ciphertext: string; keyId: string; now: Time };
+/** An encrypted token pair to store. */
+export type EncryptedPair = CredentialOwner & { ciphertext: string; keyId: string; now: Time };
 
-/** Every statement returns the revision that its change reached. */
-const reached = sql<number>`(select reached from raised)`.as('reached');
+/** The user's new revision, which every change returns. */
+const newRevision = sql<number>`(select revision from incremented)`.as('revision');
 
-/** What a new or deleted pair never keeps of the one before. */
+/** The columns that are reset when a pair is stored or deleted. */
 const reset = { reauthReason: null, claimId: null, claimedUntil: null };
 
-/** Stores a pair, whatever was stored before. */
-export const store = statement((db, slots: Slots<Encrypted>) => {
+/** Stores a pair, in place of any other. */
+export const store = statement((db, slots: Slots<EncryptedPair>) => {
   const { slot } = slots;
   return db
-    .with('raised', (db) => raise(db, slots).returning('editorAuth as reached'))
+    .with('incremented', (db) => incrementRevision(db, slots).returning('editorAuth as revision'))
     .insertInto('EditorCredential')
     .values({
       userId: slot('userId'),
@@ -40,15 +40,15 @@ export const store = statement((db, slots: Slots<Encrypted>) => {
         updatedAt: eb.ref('excluded.updatedAt'),
       })),
     )
-    .returning(['keyId', 'reauthReason', reached]);
+    .returning(['keyId', 'reauthReason', newRevision]);
 });
 
 /** Stores a pair in place of the one that it was refreshed from. */
-export const refresh = statement((db, slots: Slots<Encrypted & { refreshed: string }>) => {
+export const refresh = statement((db, slots: Slots<EncryptedPair & { refreshed: string }>) => {
   const { slot } = slots;
   return db
-    .with('current', (db) => current(db, slots).where('version', '=', slot('refreshed')))
-    .with('raised', (db) => raiseIfCurrent(db, slots))
+    .with('current', (db) => selectCurrent(db, slots).where('version', '=', slot('refreshed')))
+    .with('incremented', (db) => incrementIfStored(db, slots))
     .updateTable('EditorCredential')
     .set({
       version: slot('version'),
@@ -59,46 +59,46 @@ export const refresh = statement((db, slots: Slots<Encrypted & { refreshed: stri
       updatedAt: slot('now'),
     })
     .where('userId', '=', sql<string>`(select user_id from current)`)
-    .returning(['version', reached]);
+    .returning(['version', newRevision]);
 });
 
-/** Removes the stored pair. */
-export const wipe = statement((db, slots: Slots<{ userId: string; now: Time }>) =>
+/** Deletes the stored pair and keeps the row. */
+export const clear = statement((db, slots: Slots<{ userId: string; now: Time }>) =>
   db
-    .with('current', (db) => current(db, slots))
-    .with('raised', (db) => raiseIfCurrent(db, slots))
+    .with('current', (db) => selectCurrent(db, slots))
+    .with('incremented', (db) => incrementIfStored(db, slots))
     .updateTable('EditorCredential')
     .set({ ciphertext: null, keyId: null, refreshedFrom: null, ...reset, updatedAt: slots.slot('now') })
     .where('userId', '=', sql<string>`(select user_id from current)`)
-    .returning(reached),
+    .returning(newRevision),
 );
 
-/** Notes why the pair of a version no longer works. */
+/** Stores the reason why the pair of a version no longer works. */
 export const report = statement(
   (db, slots: Slots<CredentialOwner & { reason: FailureReason; now: Time }>) => {
     const { slot } = slots;
     return db
-      .with('current', (db) => current(db, slots).where('version', '=', slot('version')))
-      .with('raised', (db) => raiseIfCurrent(db, slots))
+      .with('current', (db) => selectCurrent(db, slots).where('version', '=', slot('version')))
+      .with('incremented', (db) => incrementIfStored(db, slots))
       .updateTable('EditorCredential')
       .set({ reauthReason: slot('reason'), updatedAt: slot('now') })
       .where('userId', '=', sql<string>`(select user_id from current)`)
-      .returning(['keyId', 'reauthReason', reached]);
+      .returning(['keyId', 'reauthReason', newRevision]);
   },
 );
 
-/** How long a claim lasts: longer than a provider takes to refresh a pair. */
+/** The duration of a claim, longer than a provider takes to refresh a pair. */
 export const CLAIM_SECONDS = 60;
 
 /**
- * Gives the caller the right to refresh a version, unless another caller has it. Returns no row if nothing is stored,
- * and a null `claimedUntil` if the version is no longer current. All gateways go by the database's clock.
+ * Claims the refresh of a version, unless another caller has claimed it. Returns no row if nothing is stored, and a null
+ * `claimedUntil` if the version is no longer current. Uses the database's clock, which all gateways share.
  */
 export const claim = statement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
   const { slot } = slots;
   return db
     .with('stored', (db) =>
-      current(db, slots)
+      selectCurrent(db, slots)
         .select(['claimId', 'claimedUntil', sql<Time>`clock_timestamp()`.as('now')])
         .select((eb) => eb('version', '=', slot('version')).as('matches')),
     )
@@ -129,10 +129,10 @@ export const claim = statement((db, slots: Slots<CredentialOwner & { claimId: st
     ]);
 });
 
-type OfUser = Slots<{ userId: string }>;
+type UserSlots = Slots<{ userId: string }>;
 
-/** The row of a stored pair, if there is one. */
-function current(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: OfUser) {
+/** Selects the row of the stored pair, if there is one. */
+function selectCurrent(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: UserSlots) {
   return db
     .selectFrom('EditorCredential')
     .select('userId')
@@ -140,15 +140,15 @@ function current(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: OfUser) {
     .where('ciphertext', 'is not', null);
 }
 
-function raise(db: Pick<Kysely<Tables>, 'updateTable'>, { slot }: OfUser) {
+function incrementRevision(db: Pick<Kysely<Tables>, 'updateTable'>, { slot }: UserSlots) {
   return db
     .updateTable('UserRevision')
     .set((eb) => ({ editorAuth: eb('editorAuth', '+', 1) }))
     .where('userId', '=', slot('userId'));
 }
 
-function raiseIfCurrent(db: Pick<Kysely<Tables>, 'updateTable'>, slots: OfUser) {
-  return raise(db, slots)
+function incrementIfStored(db: Pick<Kysely<Tables>, 'updateTable'>, slots: UserSlots) {
+  return incrementRevision(db, slots)
     .where(sql<boolean>`exists (select from current)`)
-    .returning('editorAuth as reached');
+    .returning('editorAuth as revision');
 }

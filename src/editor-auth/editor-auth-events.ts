@@ -7,22 +7,22 @@ import { type EditorAuth, readEditorAuth } from './editor-auth.ts';
 /** The state of a credential after a change. */
 export type EditorAuthEvent = { editorAuth: EditorAuth };
 
-/** The current state of a user's credential, then each change of it. */
+/** The events of a user's credential: first its current state, then one for each change. */
 export function watchEditorAuth(
   em: EntityManager,
   cipher: CredentialCipher,
   userId: string,
 ): Source<EditorAuthEvent> {
-  let shown: EditorAuth | undefined;
+  let last: EditorAuth | undefined;
   return {
     userId,
     topic: 'editorAuth',
-    // Before the first revision there is: the present state is shown even if there never was a credential.
+    // Below the first revision, so that the current state is sent even if there never was a credential.
     getStartRevision: () => -1,
     async read(_after, state) {
       const editorAuth = await readEditorAuth(em, cipher, userId);
-      const events = isDeepStrictEqual(editorAuth, shown) ? [] : [{ editorAuth }];
-      shown = editorAuth;
+      const events = isDeepStrictEqual(editorAuth, last) ? [] : [{ editorAuth }];
+      last = editorAuth;
       return { events, seen: state?.editorAuth ?? 0 };
     },
   };

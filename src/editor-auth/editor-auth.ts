@@ -6,11 +6,11 @@ import { InternalError } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
-import { type Encrypted, report, store, wipe } from './credential-statements.ts';
+import { clear, type EncryptedPair, report, store } from './credential-statements.ts';
 import type { EditorAuthType, FailureReason, ReauthReason } from './editor-auth.enums.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
-/** What the account sees of its credential: never the pair. */
+/** The state of a user's editor credential, without the token pair. */
 export type EditorAuth = {
   userId: string;
   type: EditorAuthType;
@@ -18,10 +18,10 @@ export type EditorAuth = {
   reauthReason: ReauthReason | null;
 };
 
-/** A decrypted pair, its version, and why its user must connect again; null if they need not. */
+/** A decrypted token pair, its version, and the reason why the user must connect the editor again, if there is one. */
 export type Credential = TokenPair & Pick<EditorCredential, 'version' | 'reauthReason'>;
 
-/** The state of a user's credential. */
+/** Reads the state of a user's credential. */
 export async function readEditorAuth(
   em: EntityManager,
   cipher: CredentialCipher,
@@ -44,7 +44,7 @@ function describeStatus(
   return { userId, type: 'subscription', needsReauth: reauthReason !== null, reauthReason };
 }
 
-/** Stores a pair in place of the one before, under a new version. */
+/** Stores a token pair with a new version, in place of any other. */
 export async function storeSubscription(
   { em, announce }: Writer,
   cipher: CredentialCipher,
@@ -52,24 +52,24 @@ export async function storeSubscription(
   pair: TokenPair,
   now: Time,
 ): Promise<EditorAuth> {
-  const encrypted = await encryptNew(cipher, userId, pair, now);
+  const encrypted = await encryptPair(cipher, userId, pair, now);
   const [stored] = await change(em, [userId], (run) => run(store, encrypted));
-  if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.reached });
+  if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.revision });
   return describeStatus(cipher, userId, stored);
 }
 
-/** Deletes the pair. */
+/** Deletes the token pair. */
 export async function deleteCredential(
   { em, announce }: Writer,
   userId: string,
   now: Time,
 ): Promise<EditorAuth> {
-  const [deleted] = await change(em, [userId], (run) => run(wipe, { userId, now }));
-  if (deleted !== undefined) announce({ user: userId, topic: 'editorAuth', revision: deleted.reached });
+  const [deleted] = await change(em, [userId], (run) => run(clear, { userId, now }));
+  if (deleted !== undefined) announce({ user: userId, topic: 'editorAuth', revision: deleted.revision });
   return describeNone(userId);
 }
 
-/** Notes that a pair no longer works. `applied` is false if it is no longer the current one: nothing changes. */
+/** Stores that a token pair no longer works. Changes nothing and returns `applied: false` if it is no longer current. */
 export async function reportFailure(
   { em, announce }: Writer,
   cipher: CredentialCipher,
@@ -78,14 +78,14 @@ export async function reportFailure(
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
   const { userId, version, reason } = failure;
   const [changed] = await change(em, [userId], (run) => run(report, { userId, version, reason, now }));
-  if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.reached });
+  if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.revision });
   const current = changed ?? (await findCredential(em, { userId }));
   return { applied: changed !== undefined, editorAuth: describeStatus(cipher, userId, current) };
 }
 
 /**
- * Decrypts a user's pair; null if none is stored.
- * @throws {InternalError} if it cannot be decrypted; its cause names the key that is missing
+ * Reads and decrypts a user's token pair. Returns `null` if none is stored.
+ * @throws {InternalError} if it cannot be decrypted; the cause names a missing key
  */
 export async function readCredential(
   em: EntityManager,
@@ -102,18 +102,18 @@ export async function readCredential(
   }
 }
 
-/** The row of a user's credential; it has no ciphertext once deleted. */
+/** Finds the row of a user's credential. It has no ciphertext after a deletion. */
 export const findCredential = readOne((db, { slot }: Inputs<{ userId: string }>) =>
   db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')),
 );
 
-/** Encrypts a pair under a new version, which is part of what is encrypted. */
-export async function encryptNew(
+/** Encrypts a token pair with a new version, to which the ciphertext is bound. */
+export async function encryptPair(
   cipher: CredentialCipher,
   userId: string,
   pair: TokenPair,
   now: Time,
-): Promise<Encrypted> {
+): Promise<EncryptedPair> {
   const owner = { userId, version: randomUUIDv7() };
   return { ...owner, ciphertext: await cipher.encrypt(pair, owner), keyId: cipher.currentKeyId, now };
 }

@@ -7,16 +7,16 @@ export const EditorCredentialSchema = defineEntity({
   tableName: 'editor_credential',
   properties: {
     userId: idColumn().primary(),
-    /** A UUIDv7 that is new for every stored pair and never repeats; older rows keep a number. */
+    /** A UUIDv7 that is unique to the stored pair. Pairs stored by earlier versions of the gateway have a number. */
     version: idColumn(),
-    /** The version that this pair was refreshed from, null if the user stored it. */
+    /** The version that this pair was refreshed from; null if the user stored it. */
     refreshedFrom: idColumn().strictNullable(),
-    /** The encrypted pair (JWE compact), null once deleted. */
+    /** The encrypted pair (JWE compact serialization); null after a deletion. */
     ciphertext: textColumn().strictNullable(),
-    /** The key that `ciphertext` lies under. */
+    /** The ID of the key that encrypted `ciphertext`. */
     keyId: textColumn().strictNullable(),
     reauthReason: enumColumn(failureReasons).strictNullable(),
-    /** The caller that may refresh this version, and until when. */
+    /** The caller that has claimed the refresh of this version, and the end of the claim. */
     claimId: idColumn().strictNullable(),
     claimedUntil: timeColumn().strictNullable(),
     createdAt: timeColumn(),

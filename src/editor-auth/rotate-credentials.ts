@@ -3,11 +3,11 @@ import { type EntityManager, query, type Tables } from '../database/database.ts'
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
-/** How many pairs lie under a key. */
+/** The number of token pairs that are encrypted with a key. */
 export type KeyUse = { keyId: string; count: number };
 
-/** The keys other than the current one that pairs lie under. */
-export async function olderKeys(em: EntityManager, cipher: CredentialCipher): Promise<KeyUse[]> {
+/** Counts the token pairs that are encrypted with each key other than the current one. */
+export async function countByOldKey(em: EntityManager, cipher: CredentialCipher): Promise<KeyUse[]> {
   const rows = await query(em)
     .selectFrom('EditorCredential')
     .select(['keyId', (eb) => eb.fn.countAll<number>().as('count')])
@@ -18,19 +18,19 @@ export async function olderKeys(em: EntityManager, cipher: CredentialCipher): Pr
   return rows.map(({ keyId, count }) => ({ keyId: keyId ?? '', count }));
 }
 
-/** What became of one batch. */
+/** The result of a batch. */
 export type RotatedBatch = {
-  /** How many pairs were encrypted anew. */
-  renewed: number;
-  /** The users whose pair does not open although its key is there. */
+  /** The number of pairs that were re-encrypted. */
+  reencrypted: number;
+  /** The users whose pair cannot be decrypted although its key is configured. */
   damaged: readonly string[];
-  /** The user after whom the next batch begins; null after the last. */
+  /** The user ID after which the next batch starts; null after the last batch. */
   next: string | null;
 };
 
 /**
- * Encrypts pairs that lie under other keys anew, under the current one, for up to `size` users after a user id.
- * Versions stay: it is the same pair. A pair whose key is missing or that does not open is left as it is.
+ * Re-encrypts token pairs of other keys with the current one, for up to `size` users after a user ID. The pairs and their
+ * versions do not change. Skips pairs whose key is missing or that cannot be decrypted.
  */
 export async function rotateBatch(
   em: EntityManager,
@@ -38,20 +38,20 @@ export async function rotateBatch(
   after: string,
   size: number,
 ): Promise<RotatedBatch> {
-  const users = await usersAfter(em, cipher, after, size);
-  if (users.length === 0) return { renewed: 0, damaged: [], next: null };
-  const { renewed, damaged } = await query(em)
+  const users = await findUsersAfter(em, cipher, after, size);
+  if (users.length === 0) return { reencrypted: 0, damaged: [], next: null };
+  const { reencrypted, damaged } = await query(em)
     .transaction()
-    .execute((db) => encryptAgain(db, cipher, users));
-  return { renewed, damaged, next: users.at(-1) ?? null };
+    .execute((db) => reencryptOfUsers(db, cipher, users));
+  return { reencrypted, damaged, next: users.at(-1) ?? null };
 }
 
-async function encryptAgain(
+async function reencryptOfUsers(
   db: Kysely<Tables>,
   cipher: CredentialCipher,
   users: readonly string[],
-): Promise<Pick<RotatedBatch, 'renewed' | 'damaged'>> {
-  // Those that were stored anew, or rotated by another run, while this one waited for their lock are no longer found.
+): Promise<Pick<RotatedBatch, 'reencrypted' | 'damaged'>> {
+  // Pairs that were replaced or rotated while this transaction waited for their lock no longer match.
   const rows = await db
     .selectFrom('EditorCredential')
     .selectAll()
@@ -61,21 +61,21 @@ async function encryptAgain(
     .forUpdate()
     .execute();
   const damaged: string[] = [];
-  let renewed = 0;
+  let reencrypted = 0;
   for (const row of rows) {
     if (row.ciphertext === null || row.keyId === null || !cipher.canRead(row.keyId)) continue;
-    const ciphertext = await encryptAnew(cipher, row.ciphertext, row);
+    const ciphertext = await reencrypt(cipher, row.ciphertext, row);
     if (ciphertext === undefined) {
       damaged.push(row.userId);
       continue;
     }
     await replaceCiphertext(db, row.userId, { ciphertext, keyId: cipher.currentKeyId });
-    renewed += 1;
+    reencrypted += 1;
   }
-  return { renewed, damaged };
+  return { reencrypted, damaged };
 }
 
-async function usersAfter(
+async function findUsersAfter(
   em: EntityManager,
   cipher: CredentialCipher,
   after: string,
@@ -92,7 +92,7 @@ async function usersAfter(
   return rows.map(({ userId }) => userId);
 }
 
-async function encryptAnew(
+async function reencrypt(
   cipher: CredentialCipher,
   ciphertext: string,
   owner: EditorCredential,

@@ -104,13 +104,13 @@ builder.mutationField('dismissNotifications', (t) =>
     },
     resolve: async (_root, { input: { ids, filter } }, context) => {
       const { viewer, now } = context;
-      const chosen = filter ? seenBy(filter) : { ids: ids ?? [] };
+      const chosen = filter ? toSeenFilter(filter) : { ids: ids ?? [] };
       return { notifications: await dismissNotifications(context, viewer.userId, chosen, now) };
     },
   }),
 );
 
-function seenBy({
+function toSeenFilter({
   kinds = null,
   projectId = null,
   upTo,

@@ -28,8 +28,8 @@ export async function dismissNotification(
 }
 
 /**
- * Locks the user and then the notification, so that of two concurrent dismissals one changes it and the other finds it
- * dismissed. Timestamps never decrease, even if the clocks of gateways differ.
+ * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it. Timestamps
+ * never decrease, even if the clocks of gateways differ.
  */
 const dismiss = statement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
   db
@@ -45,7 +45,7 @@ const dismiss = statement((db, { slot }: Slots<{ userId: string; id: string; now
         .where('Notification.status', '<>', 'dismissed')
         .forUpdate('Notification'),
     )
-    .with('raised', (db) =>
+    .with('incremented', (db) =>
       db
         .updateTable('UserRevision')
         .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
@@ -54,10 +54,10 @@ const dismiss = statement((db, { slot }: Slots<{ userId: string; id: string; now
         .returning('notifications as revision'),
     )
     .updateTable('Notification')
-    .from('raised')
+    .from('incremented')
     .set((eb) => ({
       status: 'dismissed',
-      revision: eb.ref('raised.revision'),
+      revision: eb.ref('incremented.revision'),
       dismissedAt: eb.fn('greatest', [slot('now'), 'updatedAt']),
       updatedAt: eb.fn('greatest', [slot('now'), 'updatedAt']),
     }))
@@ -66,19 +66,19 @@ const dismiss = statement((db, { slot }: Slots<{ userId: string; id: string; now
     .returningAll('Notification'),
 );
 
-/** Which notifications to dismiss: by their IDs, or all active ones that the user can have seen. */
+/** The notifications to dismiss: those with an ID, or the active ones that the client has received. */
 export type DismissFilter =
   | { ids: readonly string[] }
   | {
       kinds: readonly NotificationKind[] | null;
       projectId: string | null;
-      /** Up to where the user has seen changes; one of another epoch has seen nothing. */
+      /** The last change that the client has received. A cursor of another epoch dismisses nothing. */
       upTo: ChangeCursor;
     };
 
 /**
- * Dismisses notifications and returns those that it changed, in the order of their revisions. IDs that are unknown or
- * another user's are ignored; a filter dismisses only active ones.
+ * Dismisses notifications and returns the changed ones, in the order of their revisions. Ignores unknown IDs and those of
+ * another user's notifications.
  */
 export async function dismissNotifications(
   { em, announce }: Writer,
@@ -94,9 +94,9 @@ export async function dismissNotifications(
   return announceRecords(announce, userId, 'notifications', dismissed);
 }
 
-type Chosen = { userId: string; now: Time };
+type DismissInput = { userId: string; now: Time };
 
-const dismissByIds = statement((db, slots: Slots<Chosen & { ids: readonly string[] }>) =>
+const dismissByIds = statement((db, slots: Slots<DismissInput & { ids: readonly string[] }>) =>
   updateWithRevisions(
     db,
     slots,
@@ -105,9 +105,10 @@ const dismissByIds = statement((db, slots: Slots<Chosen & { ids: readonly string
   ),
 );
 
-type Seen = Chosen & ChangeCursor & { kinds: readonly NotificationKind[]; projectId: string | null };
+type SeenInput = DismissInput &
+  ChangeCursor & { kinds: readonly NotificationKind[]; projectId: string | null };
 
-const dismissSeen = statement((db, slots: Slots<Seen>) => {
+const dismissSeen = statement((db, slots: Slots<SeenInput>) => {
   const { slot } = slots;
   return updateWithRevisions(
     db,

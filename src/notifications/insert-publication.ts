@@ -10,12 +10,12 @@ type Insertion = Omit<NotificationDraft, 'payload'> & {
   now: Time;
 };
 
-/** Written out: PostgreSQL uses the index of active ones only if it sees the word. */
+/** A literal, because PostgreSQL uses the partial index only if the condition is a constant. */
 const active = sql.lit<'active'>('active');
 
 /**
- * Stores a draft and returns the user's revision; nothing if the same notification is stored already. Its steps read
- * from each other, so that they run in their order: the one that is superseded must not be active when its successor
+ * Stores a draft and returns the user's new revision, or no row if the same notification is stored already. Each step
+ * reads from the previous one, which fixes their order: the superseded notification must be resolved before its successor
  * is inserted.
  */
 export const insertPublication = statement((db, { slot }: Slots<Insertion>) => {
@@ -63,7 +63,7 @@ export const insertPublication = statement((db, { slot }: Slots<Insertion>) => {
             .where('taskId', '=', slot('taskId'))
             .where('kind', '=', slot('kind'))
             .as('newest'),
-          // Never before what it supersedes, though requests overtake each other on their way to the lock.
+          // Not before the superseded one's, because requests may acquire the lock out of order.
           sql<Time>`greatest(${now}, ${selectFrom('Notification')
             .select('updatedAt')
             .where('userId', '=', slot('userId'))

@@ -1,7 +1,7 @@
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 
-/** What must be equal for two notifications with one ID to be the same. */
+/** The properties in which two notifications with the same ID must be equal to be the same notification. */
 export const draftContent = [
   'kind',
   'taskId',
@@ -16,8 +16,8 @@ export const draftContent = [
 ] as const satisfies readonly (keyof Notification)[];
 
 /**
- * What the platform gives. Without an ID the gateway generates one. Without `occurredAt` it is the later of now and the
- * newest of the task and kind.
+ * A notification to publish. `id` defaults to a generated UUID. `occurredAt` defaults to now, or to that of the newest
+ * notification of the task and kind if it is later.
  */
 export type NotificationDraft = Pick<Notification, (typeof draftContent)[number] | 'payload'> & {
   id: string | null;

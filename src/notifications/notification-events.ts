@@ -13,16 +13,19 @@ import {
   readChangedNotifications,
 } from './read-changes.ts';
 
-/** A notification as a change left it. */
+/** A notification after a change. */
 export type NotificationEvent = {
   notification: ChangedNotification;
-  /** How many wait for the user, read after the change if it is to be read. */
+  /** The counts of active notifications, read after the change; `undefined` if they are not selected. */
   counts: ActiveCounts | undefined;
-  /** Goes on after this event. */
+  /** The cursor that resumes the stream after this event. */
   cursor: string;
 };
 
-/** Every change of a user's notifications after a cursor, or from now on: each notification in its newest state. */
+/**
+ * The events of a user's notifications after a cursor, or from now on. Several changes of a notification may be combined
+ * into one event with its current state.
+ */
 export function watchNotifications(
   em: EntityManager,
   userId: string,
@@ -45,7 +48,7 @@ export function watchNotifications(
         const { revision } = notification;
         return { notification, counts, cursor: formatChangeCursor({ epoch, revision }) };
       });
-      // Revisions without a notification belong to one that changed again, or was removed.
+      // A revision without a notification belongs to one that has changed again or was deleted.
       return { events, seen: changed.at(-1)?.revision ?? reached };
     },
   };

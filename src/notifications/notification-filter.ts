@@ -32,7 +32,7 @@ export type FilterInput = {
 };
 
 /** Converts all conditions but the times to inputs. */
-export function filterInput(
+export function toFilterInput(
   userId: string,
   { status, kind, projectId, taskId }: NotificationFilter,
 ): FilterInput {
@@ -50,10 +50,10 @@ export function filterInput(
   };
 }
 
-/** By an index on (user_id, …, kind, status, created_at, id): the one of tasks, of projects, or of neither. */
-export function combinations({ slot, has }: Inputs<FilterInput>): Combinations {
+/** Returns the combinations for an index on (user_id, …, kind, status, created_at, id), with the task or the project. */
+export function toCombinations({ slot, has }: Inputs<FilterInput>): Combinations {
   const isInProject = has('projectId') ? sql`project_id = ${slot('projectId')}` : sql`true`;
-  // A task belongs to one project. `is true` keeps PostgreSQL from reading all of the project to find the task.
+  // `is true` keeps PostgreSQL from using the index by project, which would read the whole project to find the task.
   const isChosen = has('taskId')
     ? sql`task_id = ${slot('taskId')} and (${isInProject}) is true`
     : isInProject;
@@ -68,16 +68,20 @@ export function combinations({ slot, has }: Inputs<FilterInput>): Combinations {
  * Limits a page to the times of a filter. They become positions, because PostgreSQL starts an index scan at one bound
  * only. No ID is empty, so the empty ID precedes all records of its time.
  */
-export function withinTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
+export function limitToTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
   const ends = [page.after, toPosition(createdBefore)].filter((end) => end !== undefined);
   const starts = [page.before, toPosition(createdFrom)].filter((start) => start !== undefined);
-  return { ...page, after: ends.toSorted(byTime).at(0), before: starts.toSorted(byTime).at(-1) };
+  return {
+    ...page,
+    after: ends.toSorted(comparePositions).at(0),
+    before: starts.toSorted(comparePositions).at(-1),
+  };
 }
 
 function toPosition(createdAt: Time | null | undefined): Position | undefined {
   return createdAt == null ? undefined : { createdAt, id: '' };
 }
 
-function byTime(one: Position, other: Position): number {
+function comparePositions(one: Position, other: Position): number {
   return `${one.createdAt}${one.id}` < `${other.createdAt}${other.id}` ? -1 : 1;
 }

@@ -9,7 +9,7 @@ export const NotificationSchema = defineEntity({
   properties: {
     userId: idColumn().primary(),
     id: idColumn().primary(),
-    /** The user's revision at the last change of this notification; no two of a user share one. */
+    /** The user's revision at the last change of this notification, unique among the user's notifications. */
     revision: p.bigint('number'),
     kind: enumColumn(notificationKinds),
     status: enumColumn(notificationStatuses),
@@ -23,7 +23,7 @@ export const NotificationSchema = defineEntity({
     title: textColumn(),
     previewText: textColumn().strictNullable(),
     prUrl: textColumn().strictNullable(),
-    /** `json`, not `jsonb`: keys come back in the order in which they were sent. */
+    /** `json` instead of `jsonb`, to preserve the order of keys. */
     payload: p.json<NotificationPayload>().columnType('json'),
     occurredAt: timeColumn(),
     createdAt: timeColumn(),
@@ -49,7 +49,7 @@ export const NotificationSchema = defineEntity({
       properties: ['userId', 'projectId', 'kind', 'status', 'createdAt', 'id'],
     },
     {
-      // The project is last: it is compared in the index, together with the task.
+      // The project is last, so that the index alone decides whether a task is in the project.
       name: 'notification_newest_by_task',
       properties: ['userId', 'taskId', 'kind', 'status', 'createdAt', 'id', 'projectId'],
     },
@@ -69,7 +69,7 @@ export const TaskResolutionSchema = defineEntity({
     userId: idColumn().primary(),
     taskId: idColumn().primary(),
     kind: enumColumn(notificationKinds).primary(),
-    /** Events of the task and kind up to this time are resolved, also those that arrive later. */
+    /** Notifications of the task and kind that occurred up to this time are resolved, even if they arrive later. */
     resolvedBefore: timeColumn(),
     resolvedBy: enumColumn(resolutions),
     updatedAt: timeColumn(),

@@ -3,14 +3,14 @@ import type { EntityManager } from '../database/database.ts';
 import {
   type Bounds,
   countMatching,
-  cutPage,
-  idsOfPage,
-  inOrder,
   isBetween,
   type Page,
   type PageInput,
-  pageInput,
+  selectPage,
+  selectPageIds,
+  sortRecords,
   type Tagged,
+  toPageInput,
 } from '../database/page.ts';
 import { type Inputs, readCount, readOne, readPage } from '../database/read.ts';
 import type { Selected } from '../database/selected.ts';
@@ -18,11 +18,11 @@ import { NotFoundError } from '../errors/gateway-errors.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Notification } from './notification.entity.ts';
 import {
-  combinations,
   type FilterInput,
-  filterInput,
+  limitToTimes,
   type NotificationFilter,
-  withinTimes,
+  toCombinations,
+  toFilterInput,
 } from './notification-filter.ts';
 
 const always = ['id', 'kind'] as const;
@@ -38,9 +38,9 @@ const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
     .$if(true, (all) => all.select(chosen('Notification', always)))
     .where('userId', '=', slot('userId'))
     .$if(has('tagged'), (all) => all.select(selectTag(db, 'notifications', slot('userId')).as('tag')));
-  if (!has('kinds')) return cutPage(all, inputs);
-  const ids = idsOfPage(combinations(inputs), inputs);
-  return inOrder(all.where('id', '=', sql<string>`any(${ids})`), has('backwards'));
+  if (!has('kinds')) return selectPage(all, inputs);
+  const ids = selectPageIds(toCombinations(inputs), inputs);
+  return sortRecords(all.where('id', '=', sql<string>`any(${ids})`), has('backwards'));
 });
 
 /** Lists a user's notifications, newest first, with the selected properties. */
@@ -51,12 +51,12 @@ export async function listNotifications(
   page: Page,
   selected?: ReadonlySet<string>,
 ): Promise<Tagged<SelectedNotification>[]> {
-  return list(em, { ...filterInput(userId, filter), ...pageInput(withinTimes(page, filter)) }, selected);
+  return list(em, { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes(page, filter)) }, selected);
 }
 
 const count = readCount((db, inputs: Inputs<FilterInput & Bounds>) =>
   inputs.has('kinds')
-    ? db.selectNoFrom(countMatching(combinations(inputs), isBetween(inputs)).as('count'))
+    ? db.selectNoFrom(countMatching(toCombinations(inputs), isBetween(inputs)).as('count'))
     : db
         .selectFrom('Notification')
         .where('userId', '=', inputs.slot('userId'))
@@ -64,20 +64,20 @@ const count = readCount((db, inputs: Inputs<FilterInput & Bounds>) =>
         .select((eb) => eb.fn.countAll<number>().as('count')),
 );
 
-/** Counts the whole list. */
+/** Counts the notifications that match a filter. */
 export async function countNotifications(
   em: EntityManager,
   userId: string,
   filter: NotificationFilter,
 ): Promise<number> {
-  return count(em, { ...filterInput(userId, filter), ...pageInput(withinTimes({}, filter)) });
+  return count(em, { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes({}, filter)) });
 }
 
 const find = readOne((db, { slot }: Inputs<{ userId: string; id: string }>) =>
   db.selectFrom('Notification').selectAll().where('userId', '=', slot('userId')).where('id', '=', slot('id')),
 );
 
-/** @throws {NotFoundError} where the user has no such notification */
+/** Finds a notification by ID. @throws {NotFoundError} if the user has no such notification */
 export async function findNotification(em: EntityManager, userId: string, id: string): Promise<Notification> {
   const notification = await find(em, { userId, id });
   if (notification === undefined) throw new NotFoundError();

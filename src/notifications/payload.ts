@@ -1,9 +1,9 @@
 import type { NotificationKind, TaskStatus } from './notification.enums.ts';
 
-/** JSON that came from outside and goes back as it came. */
+/** A JSON object that is stored and returned unchanged. */
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** A plan's approval is asked for; `input` holds at least `summary` and `plan`. */
+/** A request to approve a plan. `input` has at least `summary` and `plan`. */
 export type PlanRequestedPayload = {
   toolId: string;
   input: JsonObject & { summary: string; plan: string };
@@ -23,13 +23,13 @@ export type AskUserQuestion = {
   multiSelect?: boolean | null | undefined;
 };
 
-/** Questions are asked; `input` holds at least `questions`. */
+/** Questions to the user. `input` has at least `questions`. */
 export type QuestionRequestedPayload = {
   toolId: string;
   input: JsonObject & { questions: AskUserQuestion[] };
 };
 
-/** A task failed or has an answer. */
+/** The result of a task that failed or produced a response. */
 export type TaskResultPayload = {
   taskStatus: TaskStatus;
   message: string | null;
@@ -37,10 +37,10 @@ export type TaskResultPayload = {
   messageTimestamp: string | null;
 };
 
-/** What the kind of a notification adds, as it is stored. */
+/** The payload of a notification, as it is stored. */
 export type NotificationPayload = PlanRequestedPayload | QuestionRequestedPayload | TaskResultPayload;
 
-/** Which payload a kind has. */
+/** The payload of each kind. */
 export type PayloadByKind = {
   plan_requested: PlanRequestedPayload;
   question_requested: QuestionRequestedPayload;
@@ -48,27 +48,27 @@ export type PayloadByKind = {
   task_response_ready: TaskResultPayload;
 };
 
-/** A kind with a payload of its shape. */
+/** A kind with its payload. */
 export type NotificationContent = {
   [Kind in NotificationKind]: { kind: Kind; payload: PayloadByKind[Kind] };
 }[NotificationKind];
 
 /**
- * The payload of a notification known to be of a kind.
- * @throws {Error} where it is of another
+ * Returns the payload of a notification of a known kind.
+ * @throws {Error} if the notification is of another kind
  */
 export function requirePayload<Kind extends NotificationKind>(
-  notification: Kinded,
+  notification: WithPayload,
   kind: Kind,
 ): PayloadByKind[Kind] {
   if (hasKind(notification, kind)) return notification.payload;
   throw new Error(`The notification is not of the kind "${kind}".`);
 }
 
-type Kinded = { kind: NotificationKind; payload: NotificationPayload };
+type WithPayload = { kind: NotificationKind; payload: NotificationPayload };
 
 function hasKind<Kind extends NotificationKind>(
-  notification: Kinded,
+  notification: WithPayload,
   kind: Kind,
 ): notification is { kind: Kind; payload: PayloadByKind[Kind] } {
   return notification.kind === kind;

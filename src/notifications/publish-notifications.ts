@@ -10,16 +10,16 @@ import type { NotificationDraft } from './notification-draft.ts';
 import type { Channels } from './preferences/preferences.ts';
 import { readPublications } from './read-publications.ts';
 
-/** A draft, whose inbox it goes to, and where it is in the arguments. */
+/** A draft, the user to publish it to, and its path in the arguments. */
 export type PublishRequest = { userId: string; draft: NotificationDraft; path: readonly (string | number)[] };
 
-/** `created` is false if the same notification was stored before. */
+/** A published notification. `created` is `false` if the same notification was stored already. */
 export type Publication = { notification: Notification; created: boolean; channels: Channels };
 
 /**
- * Stores notifications in order, all or none, and returns each as the last of them left it. One supersedes the active
- * one of the same task and kind; one that occurred before the newest of its task and kind is stored as resolved.
- * @throws {ConflictError} if an ID is taken by other content
+ * Stores notifications in order, all or none, and returns their final states. Each supersedes the active notification of
+ * its task and kind, unless it occurred before the newest one: then it is stored as resolved.
+ * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(
   { em, announce }: Writer,
@@ -41,24 +41,24 @@ export async function publishNotifications(
       Promise.all(
         drafts.map((draft, index) =>
           run(insertPublication, draft, (error) =>
-            isTaken(error) ? idTaken(requests[index], draft.id) : error,
+            isConflict(error) ? createConflictError(requests[index], draft.id) : error,
           ),
         ),
       ),
       run(readPublications, { users, ids }),
     ]),
   );
-  const reached = new Map<string, number>();
+  const revisions = new Map<string, number>();
   for (const [index, [row]] of inserted.entries()) {
     const user = users[index];
-    if (row !== undefined && user !== undefined) reached.set(user, row.notifications);
+    if (row !== undefined && user !== undefined) revisions.set(user, row.notifications);
   }
-  if (reached.size > 0) {
-    announce(Array.from(reached, ([user, revision]) => ({ user, topic: 'notifications', revision })));
+  if (revisions.size > 0) {
+    announce(Array.from(revisions, ([user, revision]) => ({ user, topic: 'notifications', revision })));
   }
   return drafts.map(({ userId, id }, index) => {
     const row = stored.find((row) => row.userId === userId && row.id === id);
-    if (row === undefined) throw new Error('A notification was not stored.');
+    if (row === undefined) throw new Error('A published notification was not found.');
     const { emailEnabled, pushEnabled, chatDmEnabled, ...notification } = row;
     const channels = {
       emailEnabled: emailEnabled ?? true,
@@ -69,12 +69,12 @@ export async function publishNotifications(
   });
 }
 
-/** A draft with the ID of a stored notification is inserted only where its content differs. */
-function isTaken(error: Error): boolean {
+/** Whether an ID exists already with other content: a draft with the same content would not have been inserted. */
+function isConflict(error: Error): boolean {
   return error instanceof DatabaseError && error.constraint === 'notification_pkey';
 }
 
-function idTaken(request: PublishRequest | undefined, id: string): ConflictError {
+function createConflictError(request: PublishRequest | undefined, id: string): ConflictError {
   const message = 'is taken by a notification with other content';
   const issue = { path: [...(request?.path ?? []), 'id'], message, value: id };
   return new ConflictError('A notification with this ID and other content already exists.', [issue]);

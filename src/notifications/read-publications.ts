@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
 
-/** Notifications by user and ID, with the channels that the user's preferences store for their kind. */
+/** Reads notifications by user and ID, with the channels in the user's stored preference for their kind. */
 export const readPublications = statement(
   (db, { slot }: Slots<{ users: readonly string[]; ids: readonly string[] }>) => {
     const wanted: RawBuilder<{ user: string; notification: string }> = sql`unnest(

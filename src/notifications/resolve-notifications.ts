@@ -8,7 +8,7 @@ import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
-/** Which notifications of a task: of all kinds unless some are listed, and with `before` only those up to that time. */
+/** A filter of a task's notifications. `kinds` defaults to all; with `before`, only those that occurred up to it match. */
 export type TaskFilter = {
   taskId: string;
   kinds?: readonly NotificationKind[] | null | undefined;
@@ -25,8 +25,8 @@ type Input = {
 };
 
 /**
- * Resolves a user's active notifications of a task and returns those that it changed, oldest first. With `before` it
- * holds for events that occurred up to then and arrive later.
+ * Resolves a user's active notifications of a task and returns the changed ones, oldest first. With `before`, it also
+ * applies to notifications that occurred up to then and are published later.
  */
 export async function resolveNotifications(
   { em, announce }: Writer,
@@ -37,7 +37,7 @@ export async function resolveNotifications(
 ): Promise<Notification[]> {
   const input: Input = { userId, taskId, kinds: kinds ?? notificationKinds, before, reason, now };
   const [resolved] = await change(em, [userId], (run) =>
-    Promise.all([run(resolveActive, input), before === null ? [] : run(keepResolution, input)]),
+    Promise.all([run(resolveActive, input), before === null ? [] : run(storeResolution, input)]),
   );
   return announceRecords(announce, userId, 'notifications', resolved);
 }
@@ -58,8 +58,8 @@ const resolveActive = statement((db, slots: Slots<Input>) => {
   );
 });
 
-/** Keeps the latest time for each kind, with its reason. */
-const keepResolution = statement((db, { slot }: Slots<Input>) =>
+/** Stores `before` and the reason for each kind, unless a later time is stored. */
+const storeResolution = statement((db, { slot }: Slots<Input>) =>
   db
     .insertInto('TaskResolution')
     .columns(['userId', 'taskId', 'kind', 'resolvedBefore', 'resolvedBy', 'updatedAt'])

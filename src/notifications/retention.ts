@@ -5,36 +5,36 @@ import type { Writer } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
 import { type Time, toTime } from '../values/time.ts';
 
-/** Notifications removed in one transaction. */
-const BATCH = 500;
+/** The maximum number of notifications that one transaction deletes. */
+const BATCH_SIZE = 500;
 
-const EVERY_MS = 3_600_000;
+const INTERVAL_MS = 3_600_000;
 
 const DAY_MS = 86_400_000;
 
-/** Removes old notifications at once and then every hour, until it is stopped; 0 days keep them for ever. */
+/** Deletes old notifications now and every hour, until it is stopped. With `days` 0, it deletes none. */
 export function startRetention(writer: Writer, days: number, log: Log): { stop(): Promise<void> } {
   if (days === 0) return { stop: async () => undefined };
   let isStopped = false;
   const run = async () => {
     try {
-      let removed = 0;
+      let deleted = 0;
       const before = toTime(new Date(Date.now() - days * DAY_MS));
       while (!isStopped) {
-        const batch = await removeBatch(writer, before);
+        const batch = await deleteBatch(writer, before);
         if (batch === undefined) break;
-        removed += batch;
+        deleted += batch;
       }
-      await removeResolutions(writer.em, before);
-      if (removed > 0) log.info({ removed, days }, 'removed old notifications');
+      await deleteResolutions(writer.em, before);
+      if (deleted > 0) log.info({ deleted, days }, 'deleted old notifications');
     } catch (error) {
-      log.warn({ err: error }, 'removing old notifications failed; trying again in an hour');
+      log.warn({ err: error }, 'deleting old notifications failed; retrying in an hour');
     }
   };
   let running = run();
   const timer = setInterval(() => {
     running = running.then(run);
-  }, EVERY_MS);
+  }, INTERVAL_MS);
   return {
     async stop() {
       isStopped = true;
@@ -45,26 +45,26 @@ export function startRetention(writer: Writer, days: number, log: Log): { stop()
 }
 
 /**
- * Removes some of one user's notifications that were resolved or dismissed before a time, and answers how many;
- * undefined where there are none left, or another gateway is removing them: one does it at a time.
+ * Deletes a batch of one user's notifications that were resolved or dismissed before a time, and returns their number.
+ * Returns `undefined` if there are none left, or if another gateway is deleting them.
  */
-export async function removeBatch({ em, announce }: Writer, before: Time): Promise<number | undefined> {
+export async function deleteBatch({ em, announce }: Writer, before: Time): Promise<number | undefined> {
   const batch = await query(em)
     .transaction()
-    .execute((db) => deleteBatch(db, before));
+    .execute((db) => deleteInTransaction(db, before));
   if (batch === undefined) return undefined;
   announce({ user: batch.userId, topic: 'notifications', revision: batch.revision });
-  return batch.removed;
+  return batch.deleted;
 }
 
-type Batch = { userId: string; revision: number; removed: number };
+type Batch = { userId: string; revision: number; deleted: number };
 
-async function deleteBatch(db: Kysely<Tables>, before: Time): Promise<Batch | undefined> {
+async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<Batch | undefined> {
   const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLocks.retention}) as free`;
   const { rows } = await lock.execute(db);
   if (!rows[0]?.free) return undefined;
-  // Locked as found: a user who was deleted meanwhile is not brought back.
-  const owner = await retired(db, before)
+  // Locks the existing row, so that a user who is deleted concurrently is not created again.
+  const owner = await selectInactive(db, before)
     .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
     .select('UserRevision.userId')
     .orderBy('updatedAt')
@@ -76,23 +76,23 @@ async function deleteBatch(db: Kysely<Tables>, before: Time): Promise<Batch | un
   const { numDeletedRows } = await db
     .deleteFrom('Notification')
     .where('userId', '=', userId)
-    .where('id', 'in', retired(db, before).select('id').where('userId', '=', userId).limit(BATCH))
+    .where('id', 'in', selectInactive(db, before).select('id').where('userId', '=', userId).limit(BATCH_SIZE))
     .executeTakeFirstOrThrow();
-  // Whoever holds the list by its revision must see that it changed.
+  // The list has changed, and so must its entity tag.
   const { notifications } = await db
     .updateTable('UserRevision')
     .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
     .where('userId', '=', userId)
     .returning('notifications')
     .executeTakeFirstOrThrow();
-  return { userId, revision: notifications, removed: Number(numDeletedRows) };
+  return { userId, revision: notifications, deleted: Number(numDeletedRows) };
 }
 
-/** Forgets up to when tasks were resolved if that was reported as long ago. */
-async function removeResolutions(em: EntityManager, before: Time): Promise<void> {
+/** Deletes the resolutions of tasks that were reported before a time. */
+async function deleteResolutions(em: EntityManager, before: Time): Promise<void> {
   await query(em).deleteFrom('TaskResolution').where('updatedAt', '<', before).execute();
 }
 
-function retired(db: Kysely<Tables>, before: Time) {
+function selectInactive(db: Kysely<Tables>, before: Time) {
   return db.selectFrom('Notification').where('status', '<>', 'active').where('updatedAt', '<', before);
 }

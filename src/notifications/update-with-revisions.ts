@@ -4,20 +4,20 @@ import type { Slots } from '../database/statement.ts';
 import type { Time } from '../values/time.ts';
 import type { Resolution } from './notification.enums.ts';
 
-/** Chooses among a user's notifications. */
-type Choice = (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>;
+/** The condition for the notifications to change. */
+type Condition = (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>;
 
-/** What becomes of the chosen ones. */
+/** The new status, and the reason of a resolution. */
 type Change = { status: 'dismissed' } | { status: 'resolved'; resolvedBy: Expression<Resolution> };
 
 /**
- * Changes the chosen notifications of a user who is locked, and returns them. Each takes a revision of its own, oldest
- * first; its times never go back, though clocks and requests overtake each other.
+ * Changes notifications of a user, whose revision must be locked, and returns them. Each gets its own revision, oldest
+ * first. Timestamps never decrease, even if the clocks of gateways differ.
  */
 export function updateWithRevisions(
   db: Kysely<Tables>,
   { slot }: Slots<{ userId: string; now: Time }>,
-  choice: Choice,
+  condition: Condition,
   change: Change,
 ) {
   return db
@@ -27,7 +27,7 @@ export function updateWithRevisions(
         .select('id')
         .select(sql<number>`row_number() over (order by created_at, id)`.as('position'))
         .where('userId', '=', slot('userId'))
-        .where(choice),
+        .where(condition),
     )
     .with('reached', (db) =>
       db

@@ -1,10 +1,10 @@
 import type { EntityManager } from '../database/database.ts';
 import { type Inputs, readList } from '../database/read.ts';
 
-/** A user of the list. */
+/** A user in the list. */
 export type ListedUser = { id: string };
 
-/** Which users to list. IDs are ordered by code point. */
+/** A page of users, in the order of their IDs by code point. */
 export type UserPage = {
   /** Only users whose ID starts with it. */
   prefix: string;
@@ -13,17 +13,17 @@ export type UserPage = {
   limit: number;
 };
 
-/** Lists users by ID, by the primary key. Every user who has stored records is listed. */
+/** Lists the users who have stored records, in the order of their IDs. */
 export async function listUsers(
   em: EntityManager,
   { prefix, after, limit }: UserPage,
 ): Promise<ListedUser[]> {
-  return list(em, { prefix, end: endOfPrefix(prefix), after, limit });
+  return list(em, { prefix, end: findPrefixEnd(prefix), after, limit });
 }
 
 type ListInput = Omit<UserPage, 'prefix'> & { prefix: string; end: string | undefined };
 
-// A range, because a prepared statement cannot use the index for a prefix that it does not know yet.
+// A range, because a prepared statement cannot use the index for a `like` pattern in a parameter.
 const list = readList((db, { slot, has }: Inputs<ListInput>) =>
   db
     .selectFrom('UserRevision')
@@ -38,8 +38,8 @@ const list = readList((db, { slot, has }: Inputs<ListInput>) =>
 const LAST_CHARACTER = '\u{10ffff}';
 const SURROGATES = { first: 0xd800, next: 0xe000 };
 
-/** The first string after all strings with a prefix, by code point; undefined if no string follows them. */
-function endOfPrefix(prefix: string): string | undefined {
+/** Returns the first string after all strings with a prefix, by code point; `undefined` if there is none. */
+function findPrefixEnd(prefix: string): string | undefined {
   const characters = [...prefix];
   const index = characters.findLastIndex((character) => character !== LAST_CHARACTER);
   const following = (characters[index]?.codePointAt(0) ?? Number.NaN) + 1;

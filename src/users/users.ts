@@ -3,16 +3,16 @@ import { type Slots, statement } from '../database/statement.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 
-/** Whether anything was stored of a user, and whether a credential was. */
+/** Whether any data of the user was stored, and whether an editor credential was. */
 export type UserDeletion = { deleted: boolean; hadCredential: boolean };
 
-/** Deletes everything that is stored of a user, and ends their live subscriptions. */
+/** Deletes all data of a user and ends the user's subscriptions. */
 export async function deleteUser({ em, announce }: Writer, userId: string): Promise<UserDeletion> {
   const [credentials, revisions, ...others] = await change(em, [userId], (run) =>
     Promise.all([
-      run(removeCredential, { userId }),
-      run(removeRevisions, { userId }),
-      ...removals.map((remove) => run(remove, { userId })),
+      run(deleteCredential, { userId }),
+      run(deleteRevisions, { userId }),
+      ...deleteRecords.map((deleteOfTable) => run(deleteOfTable, { userId })),
     ]),
   );
   announce({ user: userId, topic: 'user', revision: 0 });
@@ -22,14 +22,14 @@ export async function deleteUser({ em, announce }: Writer, userId: string): Prom
   };
 }
 
-type OfUser = Slots<{ userId: string }>;
+type UserSlots = Slots<{ userId: string }>;
 
-const removeCredential = statement((db, { slot }: OfUser) =>
+const deleteCredential = statement((db, { slot }: UserSlots) =>
   db.deleteFrom('EditorCredential').where('userId', '=', slot('userId')).returning('keyId'),
 );
 
-/** Returns how often anything of the user was changed. */
-const removeRevisions = statement((db, { slot }: OfUser) =>
+/** Returns the number of changes: 0 if nothing was ever stored. */
+const deleteRevisions = statement((db, { slot }: UserSlots) =>
   db
     .deleteFrom('UserRevision')
     .where('userId', '=', slot('userId'))
@@ -44,15 +44,15 @@ const tables = [
   'WorkspaceDeletion',
 ] as const;
 
-/** Each removes the user's rows of one table, and returns one row if there were any. */
-const removals = tables.map((table) =>
-  statement((db, { slot }: OfUser) =>
+/** Each deletes the user's rows of one table, and returns one row if there were any. */
+const deleteRecords = tables.map((table) =>
+  statement((db, { slot }: UserSlots) =>
     db
-      .with('removed', (db) =>
+      .with('deleted', (db) =>
         db.deleteFrom(table).where('userId', '=', slot('userId')).returning(sql<number>`1`.as('row')),
       )
-      .selectFrom('removed')
-      .select('row as removed')
+      .selectFrom('deleted')
+      .select('row as deleted')
       .limit(1),
   ),
 );

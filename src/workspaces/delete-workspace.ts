@@ -5,8 +5,8 @@ import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 
 /**
- * Deletes a workspace as of `deletedAt`, also one that was never stored: states from before no longer bring it back.
- * Returns whether one was deleted; one with a newer state stays.
+ * Deletes a workspace unless its state is newer than `deletedAt`, and returns whether it did. States up to `deletedAt`
+ * that arrive later are ignored, even if the workspace was never stored.
  */
 export async function deleteWorkspace(
   { em, announce }: Writer,
@@ -14,15 +14,15 @@ export async function deleteWorkspace(
   id: string,
   deletedAt: Time,
 ): Promise<boolean> {
-  const [deletion] = await change(em, [userId], (run) => run(remove, { userId, id, deletedAt }));
+  const [deletion] = await change(em, [userId], (run) => run(deleteAsOf, { userId, id, deletedAt }));
   if (deletion === undefined || deletion.revision === null) return false;
   announce({ user: userId, topic: 'workspaces', revision: deletion.revision });
   return true;
 }
 
-const remove = statement((db, { slot }: Slots<{ userId: string; id: string; deletedAt: Time }>) =>
+const deleteAsOf = statement((db, { slot }: Slots<{ userId: string; id: string; deletedAt: Time }>) =>
   db
-    .with('removed', (db) =>
+    .with('deleted', (db) =>
       db
         .deleteFrom('Workspace')
         .where('userId', '=', slot('userId'))
@@ -30,34 +30,34 @@ const remove = statement((db, { slot }: Slots<{ userId: string; id: string; dele
         .where('updatedAt', '<=', slot('deletedAt'))
         .returning('id'),
     )
-    .with('reached', (db) =>
+    .with('incremented', (db) =>
       db
         .updateTable('UserRevision')
         .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
         .where('userId', '=', slot('userId'))
-        .where(({ exists, selectFrom }) => exists(selectFrom('removed').select('id')))
+        .where(({ exists, selectFrom }) => exists(selectFrom('deleted').select('id')))
         .returning('workspaces'),
     )
-    .with('noted', (db) =>
+    .with('recorded', (db) =>
       db
         .insertInto('WorkspaceDeletion')
         .values({
           userId: slot('userId'),
           id: slot('id'),
           deletedAt: slot('deletedAt'),
-          revision: sql<number>`coalesce((select workspaces from reached), 0)`,
+          revision: sql<number>`coalesce((select workspaces from incremented), 0)`,
         })
         .onConflict((conflict) =>
           conflict
             .columns(['userId', 'id'])
             .doUpdateSet((eb) => ({
               deletedAt: eb.ref('excluded.deletedAt'),
-              // A deletion that is repeated keeps its revision: whoever has not seen it yet still has to.
+              // A repeated deletion keeps its revision, so that streams that have not reported it yet still do.
               revision: eb.fn('greatest', ['excluded.revision', 'WorkspaceDeletion.revision']),
             }))
             .whereRef('excluded.deletedAt', '>', 'WorkspaceDeletion.deletedAt'),
         )
         .returning('id'),
     )
-    .selectNoFrom(sql<number | null>`(select workspaces from reached)`.as('revision')),
+    .selectNoFrom(sql<number | null>`(select workspaces from incremented)`.as('revision')),
 );

@@ -129,8 +129,8 @@ builder.mutationFields((t) => ({
     args: { input: t.arg({ type: PutWorkspacesInput, required: true, description: 'The states to store.' }) },
     resolve: async (_root, { input }, context) => {
       const states = input.workspaces.map(toState);
-      const twice = repeated(states);
-      if (twice.length > 0) throw new ValidationError(twice);
+      const issues = findRepeatedIds(states);
+      if (issues.length > 0) throw new ValidationError(issues);
       return { workspaces: await putWorkspaces(context, input.userId, states) };
     },
   }),
@@ -163,11 +163,11 @@ function toState({ hardware, ...given }: typeof WorkspaceInput.$inferInput): Wor
   };
 }
 
-function repeated(states: readonly WorkspaceState[]): ValidationIssue[] {
-  const first = new Map<string, number>();
+function findRepeatedIds(states: readonly WorkspaceState[]): ValidationIssue[] {
+  const seen = new Set<string>();
   return states.flatMap(({ id }, index) => {
-    if (!first.has(id)) {
-      first.set(id, index);
+    if (!seen.has(id)) {
+      seen.add(id);
       return [];
     }
     const path = ['input', 'workspaces', index, 'id'];

@@ -9,8 +9,8 @@ import type { Workspace } from './workspace.entity.ts';
 export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
 
 /**
- * Stores the states that are newer than what is known of each workspace, its deletion included, all or none. Returns
- * those that it stored.
+ * Stores the states that are newer than the stored state or deletion of their workspace, in one transaction. Returns the
+ * stored ones.
  */
 export async function putWorkspaces(
   { em, announce }: Writer,
@@ -21,7 +21,7 @@ export async function putWorkspaces(
   return announceRecords(announce, userId, 'workspaces', stored);
 }
 
-/** The states with the columns of their table as keys. */
+/** Converts states to JSON rows with the table's columns as keys. */
 function toRows(states: readonly WorkspaceState[]): string {
   return JSON.stringify(
     states.map((state) => ({
@@ -64,7 +64,7 @@ const columns = [
   'updatedAt',
 ] as const satisfies readonly (keyof WorkspaceState)[];
 
-/** Stores the states that are newer, under revisions in their order, and raises the user's. */
+/** Stores the newer states with consecutive revisions, in their order, and updates the user's revision. */
 export const storeNewer = statement((db, { slot }: Slots<{ userId: string; states: string }>) =>
   db
     .with(

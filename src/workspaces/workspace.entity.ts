@@ -8,7 +8,7 @@ export const WorkspaceSchema = defineEntity({
   properties: {
     userId: idColumn().primary(),
     id: p.uuid().primary(),
-    /** The user's revision of workspaces at the last change of this one; no two of a user share one. */
+    /** The user's revision at the last change of this workspace, unique among the user's workspaces. */
     revision: p.bigint('number'),
     projectId: idColumn(),
     status: enumColumn(workspaceStatuses),
@@ -23,7 +23,7 @@ export const WorkspaceSchema = defineEntity({
     gitRef: textColumn().strictNullable(),
     previewToken: secretColumn().strictNullable(),
     errorMessage: textColumn().strictNullable(),
-    /** The workspace's own times, as the platform gives them. */
+    /** As reported by the platform. */
     createdAt: timeColumn(),
     updatedAt: timeColumn(),
   },
@@ -47,9 +47,9 @@ export const WorkspaceDeletionSchema = defineEntity({
   properties: {
     userId: idColumn().primary(),
     id: p.uuid().primary(),
-    /** States of the workspace from before this time are no longer taken. */
+    /** States of the workspace up to this time are ignored. */
     deletedAt: timeColumn(),
-    /** The user's revision of workspaces when it was removed; 0 where there was none to remove. */
+    /** The user's revision when the workspace was deleted, or 0 if it was not stored. */
     revision: p.bigint('number').default(0),
   },
   indexes: [{ name: 'workspace_deletion_changes', properties: ['userId', 'revision'] }],

@@ -16,20 +16,20 @@ import { EVENT_STREAM, sendEvents } from './event-stream.ts';
 import { negotiateResultType } from './media-type.ts';
 import type { createResponder, Outcome } from './yoga.ts';
 
-/** What the GraphQL API needs of the gateway. */
+/** The dependencies of the GraphQL endpoint. */
 export type GraphQLOptions = {
   engine: Engine;
   rateLimiter: Pick<RateLimiter, 'refuseExhausted'>;
   handle: HandleRequest;
-  /** Opens the responder for everything but plain successes. */
+  /** Creates, on first use, the responder for all replies but plain successes. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
-  /** Whether introspection needs no token. */
+  /** Whether introspection is allowed without a token. */
   openIntrospection: boolean;
 };
 
 /**
- * The GraphQL endpoint: the token first, then the parameters, then the operation. Plain successes are written here,
- * and event streams too, for which Yoga needs twice the memory. Yoga writes all other replies.
+ * Creates the GraphQL endpoint. It checks the token, reads the parameters, and runs the operation. It sends plain
+ * successes and event streams itself, because Yoga needs twice the memory per stream. Yoga sends all other replies.
  */
 export function createGraphQLEndpoint(options: GraphQLOptions) {
   const { engine, rateLimiter, handle, openResponder, openIntrospection } = options;
@@ -37,20 +37,20 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method } = request;
-    // A reply to a GET may hold a credential, and caches may keep it.
+    // The reply may contain a credential, and caches may store replies to GET.
     if (method === 'GET') response.setHeader('Cache-Control', 'no-store');
     const read = lazy(() => readParameters(request, response));
     const outcome = await handle<Outcome | Send>(request, response, {
       async run(context) {
         rateLimiter.refuseExhausted(context);
-        // Yoga refuses other methods.
+        // Yoga rejects other methods.
         if (method !== 'POST' && method !== 'GET') return {};
-        // Refused with 406 by Yoga, whatever the result would be. Nothing is executed.
+        // Yoga rejects the request with 406. Nothing is executed.
         if (!acceptsReply(request)) return { reply: {} };
         return run(request, response, await read(), context);
       },
       refuse: (refusal) => ({ refusal }),
-      // Without a token any other request is refused for that, even if it cannot be read.
+      // A request without a token that cannot be parsed is rejected for the missing token.
       allowsAnonymous: async () => openIntrospection && asksIntrospection(read),
     });
     if (typeof outcome === 'function') return outcome();
@@ -74,7 +74,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
   }
 }
 
-/** A media type with a parameter is accepted only as a whole (RFC 9110, section 12.5.1). */
+/** With and without the parameter: a media range with a parameter matches only a type with it (RFC 9110, section 12.5.1). */
 const eventStreams = [EVENT_STREAM, `${EVENT_STREAM};charset=utf-8`];
 
 function acceptsEvents(request: IncomingMessage): boolean {
@@ -86,7 +86,7 @@ function acceptsReply(request: IncomingMessage): boolean {
   return negotiateResultType(request.headers.accept) !== undefined || acceptsEvents(request);
 }
 
-/** Sends a reply that needs nothing of Yoga. Never rejects. */
+/** Sends a reply without Yoga. Never rejects. */
 type Send = () => Promise<void> | void;
 
 function asksIntrospection(read: () => Promise<Parameters>): Promise<boolean> {
@@ -95,16 +95,16 @@ function asksIntrospection(read: () => Promise<Parameters>): Promise<boolean> {
     .catch(() => false);
 }
 
-/** @throws {BadRequestError} if the request cannot be read, or has parameters of another shape */
+/** Reads the parameters of a request. @throws {BadRequestError} if they cannot be read or are invalid */
 async function readParameters(request: IncomingMessage, response: ServerResponse): Promise<Parameters> {
   const sent = request.method === 'POST' ? await readJson(request, response) : parseQueryParameters(request);
   const parsed = Parameters.safeParse(sent);
   if (parsed.success) return parsed.data;
-  // The message of a validation error repeats no key that the caller chose.
+  // The message of a validation error contains no keys from the request.
   throw new BadRequestError(new ValidationError(toIssues(parsed, sent, ['parameters'])).message);
 }
 
-/** The parameters of a request without a body. @throws {BadRequestError} if one is not JSON */
+/** Parses the parameters in a query string. @throws {BadRequestError} if one is not valid JSON */
 function parseQueryParameters(request: IncomingMessage): Record<string, unknown> {
   const query = requestQuery(request);
   const entries = [...new Set(query.keys())].map((name) => {

@@ -3,13 +3,13 @@ import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
 import { maskError, type Reply } from '../mask-errors.ts';
 import { GRAPHQL_PATH } from './graphql-path.ts';
 
-/** The outcome of a request: the error that refused it, or its document and reply. Neither for unsupported methods. */
+/** The outcome of a request: the error that rejected it, or its document and reply. Empty for unsupported methods. */
 export type Outcome = { readonly refusal?: unknown; readonly query?: string; readonly reply?: Reply };
 
 type ServerContext = { readonly outcome: Outcome };
 type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
 
-/** GraphQL over HTTP by Yoga: methods, media types, status and headers of requests that have been run already. */
+/** Creates the Yoga server that sends replies: it checks the method and media type, and sets the status and headers. */
 export function createResponder(schema: GraphQLSchema) {
   const fromOutcome: YogaPlugin = {
     onRequestParse({ serverContext: { outcome }, setRequestParser }) {
@@ -17,7 +17,7 @@ export function createResponder(schema: GraphQLSchema) {
       setRequestParser(() => ({ query: outcome.query ?? '' }));
     },
     onParams({ context: { outcome }, setResult }) {
-      if (outcome.reply !== undefined) setResult(withText(outcome.reply));
+      if (outcome.reply !== undefined) setResult(withSerializer(outcome.reply));
     },
     onResponse({ response, setResponse, fetchAPI }) {
       if (response.status !== 406 || response.body !== null) return;
@@ -42,7 +42,7 @@ export function createResponder(schema: GraphQLSchema) {
   });
 }
 
-/** Yoga's own reply has no body. */
+/** The body for Yoga's reply with 406, which has none. */
 const NOT_ACCEPTABLE = JSON.stringify({
   errors: [
     {
@@ -53,7 +53,7 @@ const NOT_ACCEPTABLE = JSON.stringify({
   ],
 });
 
-/** Yoga would create every error again, and search the document for its location. */
-function withText(reply: Reply) {
+/** Without a serializer of its own, Yoga would copy every error and search the document for its location. */
+function withSerializer(reply: Reply) {
   return { ...reply, stringify: () => JSON.stringify({ errors: reply.errors, data: reply.data }) };
 }

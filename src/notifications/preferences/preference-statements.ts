@@ -5,7 +5,7 @@ import { type Slots, statement } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
 import type { NotificationKind } from '../notification.enums.ts';
 
-/** Preferences as a statement takes them, column by column. */
+/** Preferences as inputs of a statement, one array per column. */
 export type PreferenceColumns = {
   userId: string;
   kinds: readonly NotificationKind[];
@@ -15,7 +15,7 @@ export type PreferenceColumns = {
   now: Time;
 };
 
-function insertion(db: Kysely<Tables>, { slot }: Slots<PreferenceColumns>) {
+function insertPreferences(db: Kysely<Tables>, { slot }: Slots<PreferenceColumns>) {
   const now = slot('now', 'timestamptz');
   return db
     .insertInto('NotificationPreference')
@@ -36,9 +36,9 @@ function insertion(db: Kysely<Tables>, { slot }: Slots<PreferenceColumns>) {
     .returning('notificationKind');
 }
 
-/** Stores preferences whose channels differ from what is stored. */
+/** Stores preferences whose channels differ from the stored ones. */
 export const storeChanged = statement((db, slots: Slots<PreferenceColumns>) =>
-  insertion(db, slots).onConflict((conflict) =>
+  insertPreferences(db, slots).onConflict((conflict) =>
     conflict
       .columns(['userId', 'notificationKind'])
       .doUpdateSet((eb) => ({
@@ -57,16 +57,18 @@ export const storeChanged = statement((db, slots: Slots<PreferenceColumns>) =>
   ),
 );
 
-/** Stores preferences of kinds that were never stored. */
+/** Stores preferences of kinds that are not stored yet. */
 export const storeMissing = statement((db, slots: Slots<PreferenceColumns>) =>
-  insertion(db, slots).onConflict((conflict) => conflict.columns(['userId', 'notificationKind']).doNothing()),
+  insertPreferences(db, slots).onConflict((conflict) =>
+    conflict.columns(['userId', 'notificationKind']).doNothing(),
+  ),
 );
 
-function storedPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string }>) {
+function selectPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string }>) {
   return db.selectFrom('NotificationPreference').selectAll().where('userId', '=', slot('userId'));
 }
 
-/** A user's stored preferences. */
-export const find = readList(storedPreferences);
-/** The same within a change. */
-export const findStored = statement(storedPreferences);
+/** Finds a user's stored preferences. */
+export const findPreferences = readList(selectPreferences);
+/** Finds a user's stored preferences within a change. */
+export const findPreferencesInChange = statement(selectPreferences);

@@ -4,23 +4,23 @@ import type { Time } from '../../values/time.ts';
 import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
 import type { NotificationPreference } from './preference.entity.ts';
 import {
-  find,
-  findStored,
+  findPreferences,
+  findPreferencesInChange,
   type PreferenceColumns,
   storeChanged,
   storeMissing,
 } from './preference-statements.ts';
 
-/** The channels that notifications may take, by the preference that turns each on. */
+/** The properties that enable the channels of notifications. */
 export const channels = ['emailEnabled', 'pushEnabled', 'chatDmEnabled'] as const;
 
-/** The channels that one kind of notification may take. */
+/** Which channels are enabled for a kind of notification. */
 export type Channels = Pick<NotificationPreference, (typeof channels)[number]>;
 
-/** One item of an update; without a kind it applies to every kind. */
+/** One item of an update. Without a kind, it applies to every kind. */
 export type PreferenceChange = Channels & { notificationKind?: NotificationKind | null | undefined };
 
-/** What applies to a kind; one that was never stored has no times yet. */
+/** The preference that applies to a kind. A default that is not stored has no timestamps. */
 export type EffectivePreference = Omit<NotificationPreference, 'createdAt' | 'updatedAt'> & {
   createdAt: Time | null;
   updatedAt: Time | null;
@@ -28,20 +28,20 @@ export type EffectivePreference = Omit<NotificationPreference, 'createdAt' | 'up
 
 const allOn: Channels = { emailEnabled: true, pushEnabled: true, chatDmEnabled: true };
 
-/** The channels that a list of changes ends in for a kind, later items over earlier; undefined where none speaks of it. */
-export function lastChange(
+/** Returns the last change that applies to a kind, which overrides earlier ones; `undefined` if none applies. */
+export function findLastChange(
   kind: NotificationKind,
   changes: readonly PreferenceChange[],
 ): Channels | undefined {
   return changes.findLast(({ notificationKind }) => (notificationKind ?? kind) === kind);
 }
 
-/** A user's preferences for every kind, in the specification's order. Reading never writes. */
+/** Lists a user's preferences for all kinds, in the order of {@link notificationKinds}. Stores nothing. */
 export async function listPreferences(em: EntityManager, userId: string): Promise<EffectivePreference[]> {
-  return everyKind(userId, await find(em, { userId }));
+  return addDefaults(userId, await findPreferences(em, { userId }));
 }
 
-function everyKind(userId: string, stored: readonly NotificationPreference[]): EffectivePreference[] {
+function addDefaults(userId: string, stored: readonly NotificationPreference[]): EffectivePreference[] {
   return notificationKinds.map(
     (notificationKind) =>
       stored.find((preference) => preference.notificationKind === notificationKind) ?? {
@@ -54,14 +54,14 @@ function everyKind(userId: string, stored: readonly NotificationPreference[]): E
   );
 }
 
-/** Applies changes; every kind is stored afterwards. `updatedAt` moves only where a channel changes. */
+/** Applies changes and stores the preferences of all kinds. `updatedAt` changes only if a channel does. */
 export async function updatePreferences(
   em: EntityManager,
   userId: string,
   changes: readonly PreferenceChange[],
   now: Time,
 ): Promise<EffectivePreference[]> {
-  const wanted = notificationKinds.map((kind) => ({ kind, channels: lastChange(kind, changes) }));
+  const wanted = notificationKinds.map((kind) => ({ kind, channels: findLastChange(kind, changes) }));
   const given = wanted.flatMap(({ kind, channels }) => (channels === undefined ? [] : [{ kind, channels }]));
   const others = wanted.flatMap(({ kind, channels }) =>
     channels === undefined ? [{ kind, channels: allOn }] : [],
@@ -70,10 +70,10 @@ export async function updatePreferences(
     Promise.all([
       given.length > 0 ? run(storeChanged, toColumns(userId, given, now)) : [],
       others.length > 0 ? run(storeMissing, toColumns(userId, others, now)) : [],
-      run(findStored, { userId }),
+      run(findPreferencesInChange, { userId }),
     ]),
   );
-  return everyKind(userId, stored);
+  return addDefaults(userId, stored);
 }
 
 function toColumns(
