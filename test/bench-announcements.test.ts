@@ -27,7 +27,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Publishes a notification to a user through a contender, which then ends and announces what it has to. */
+/** Publishes a notification through a contender and stops it, which sends outstanding announcements. */
 async function publishBy(name: 'gateway' | 'no-announcements', userId: string): Promise<void> {
   const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
   const server = await startContender(name, { databaseUrl: database.url, issuer });
@@ -37,7 +37,7 @@ async function publishBy(name: 'gateway' | 'no-announcements', userId: string): 
   await server.stop();
 }
 
-test('the contender without announcements makes none, and the gateway does', async () => {
+test('the contender "no-announcements" sends no announcements, unlike the gateway', async () => {
   await publishBy('no-announcements', 'alice');
   await publishBy('gateway', 'bob');
 

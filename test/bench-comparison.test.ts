@@ -30,7 +30,7 @@ function compare(rates: readonly number[], costs: readonly number[], targets?: T
 
 const same = (value: number) => Array.from({ length: 6 }, () => value);
 
-test('a subject has medians of its rounds, and the first one has no ratio', () => {
+test("reports the medians of each subject's rounds, and no ratio for the first subject", () => {
   const samples = [sample(10, 100, 30), sample(30, 300, 10), sample(20, 200, 20)];
   const run = () => Promise.resolve(sample(0, 0, 0));
   const [result] = compareSamples([
@@ -49,7 +49,7 @@ test('a subject has medians of its rounds, and the first one has no ratio', () =
   ]);
 });
 
-test('ratios compare requests per second, and processor time of server and PostgreSQL, of the same round', () => {
+test('ratios compare rates and total processor time of server and PostgreSQL within the same round', () => {
   const peer = compare([0.5, 0.6, 0.7, 0.8, 0.9, 1], [1, 1.2, 1.4, 1.6, 1.8, 2]);
   expect(peer?.ratio).toMatchObject({ median: 0.75, low: 0.5, high: 1 });
   expect(peer?.cost?.median).toBeCloseTo(1.5);

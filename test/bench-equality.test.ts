@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 
 test.each(Object.entries(workloads))(
-  'in the bench all contenders of %s do the same',
+  'all contenders of the workload "%s" make the same changes and return the same data',
   async (_name, workload) => {
     const running = listImplementations(workload).flatMap(({ name, implementation }) => {
       const server = servers.get(name);

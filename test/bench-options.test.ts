@@ -4,7 +4,7 @@ import { readOptions } from '../bench/options.ts';
 const defaults = { usual: { rounds: 9, seconds: 3 }, quick: { rounds: 2, seconds: 1 } };
 const read = (...args: string[]) => readOptions(args, ['publish', 'dismiss'], defaults);
 
-test('rounds and seconds have defaults, which --quick changes, and can be set', () => {
+test('rounds and seconds default to lower values with --quick, and can be set', () => {
   expect(read()).toMatchObject({ rounds: 9, seconds: 3, isQuick: false, only: [] });
   expect(read('--quick')).toMatchObject({ rounds: 2, seconds: 1, isQuick: true });
   expect(read('--quick', '--rounds', '5', '--seconds', '7')).toMatchObject({ rounds: 5, seconds: 7 });

@@ -17,12 +17,15 @@ describe('medianInterval', () => {
     { count: 8, low: 1, high: 8, confidence: 0.9921875 },
     { count: 9, low: 2, high: 8, confidence: 0.9609375 },
     { count: 20, low: 6, high: 15, confidence: 0.958610534667969 },
-  ])('of $count values cuts off as many as 95 % allow', ({ count, low, high, confidence }) => {
-    const interval = medianInterval(range(count));
-    expect(interval).toEqual({ low, high, confidence: expect.closeTo(confidence, 10) });
-  });
+  ])(
+    'of $count values excludes as many as a confidence of 95 % allows',
+    ({ count, low, high, confidence }) => {
+      const interval = medianInterval(range(count));
+      expect(interval).toEqual({ low, high, confidence: expect.closeTo(confidence, 10) });
+    },
+  );
 });
 
-test('quantile is the smallest value that so large a share does not exceed', () => {
+test('quantile returns the smallest value that the given share of values does not exceed', () => {
   expect([0, 0.5, 0.51, 0.99, 1].map((share) => quantile(range(100), share))).toEqual([1, 50, 51, 99, 100]);
 });

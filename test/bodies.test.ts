@@ -60,7 +60,7 @@ const unreadable: [what: string, message: string, request: RestRequest][] = [
     { raw: '{"preferences":[]}', headers: { 'Content-Type': 'text/plain' } },
   ],
   [
-    'has a Content-Type that begins alike',
+    'has a Content-Type with application/json as prefix',
     'must be sent with Content-Type: application/json',
     { raw: '{"preferences":[]}', headers: { 'Content-Type': 'application/json-patch+json' } },
   ],

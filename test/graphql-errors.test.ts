@@ -178,7 +178,7 @@ test.each<[args: string, location: string, message: string, value: unknown]>([
   ['after: "nonsense"', 'after', 'must be a cursor of this list', 'nonsense'],
   ['before: "WzEsMl0"', 'before', 'must be a cursor of this list', 'WzEsMl0'],
   ['before: "bnVsbA"', 'before', 'must be a cursor of this list', 'bnVsbA'],
-])('the page %s is refused on every list', async (args, location, message, value) => {
+])('rejects the page arguments %s on every list', async (args, location, message, value) => {
   const { status, data, errors } = await send(
     `{ workspaces(${args}) { totalCount } notifications(${args}) { totalCount } }`,
   );

@@ -148,7 +148,7 @@ test('reads the changes of many subscribers together', async () => {
 
   const isOfUsers = (value: unknown) => Array.isArray(value) && value.some((item) => users.includes(item));
   const reads = statements.filter(({ text, values }) => text.startsWith('select') && values.some(isOfUsers));
-  // Streams whose first read comes after the insert are not woken: they read on their own.
+  // Streams whose first read comes after the insert need no announcement.
   expect(reads.filter(({ text }) => text.includes('join')).length).toBeLessThanOrEqual(4);
   expect(reads.length).toBeLessThanOrEqual(10);
   for (const stream of streams) stream.close();

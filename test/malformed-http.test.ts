@@ -44,16 +44,16 @@ test.each([
     'is not valid HTTP',
   ],
   [
-    'has no Host (RFC 9112, section 3.2)',
+    'has no Host header (RFC 9112, section 3.2)',
     `${get} HTTP/1.1\r\nConnection: close\r\n\r\n`,
     'has no Host header',
   ],
   [
-    'has two Hosts (RFC 9112, section 3.2)',
+    'has two Host headers (RFC 9112, section 3.2)',
     rawRequest(get, ['Host: other.test']),
     'has more than one Host header',
   ],
-])('a request that %s is a 400 with our body', async (_what, bytes, message) => {
+])('returns 400 with an error body for a request that %s', async (_what, bytes, message) => {
   const reply = await sendRaw(gateway, bytes);
 
   checkAgainstSpecification({ method: 'GET', path: '/' }, reply);

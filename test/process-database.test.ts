@@ -93,7 +93,7 @@ test("exits with PostgreSQL's error if the password or the database name is wron
   expect(name).toMatch(/failed: database "no_such_database" does not exist\. /);
 });
 
-/** What an operator reads of a start on a database that cannot be used. */
+/** Returns the error of a start with an unusable database. */
 async function refusal({ href }: URL): Promise<string> {
   const starting = startDatabaseServer(readConfig({ DATABASE_URL: href }), 'gateway', () => undefined);
   const error: unknown = await starting.catch((error: unknown) => error);

@@ -17,7 +17,7 @@ afterAll(async () => {
 const get = ({ address }: TestGateway, accept: string, method = 'GET') =>
   fetch(`${address}/`, { method, headers: { Accept: accept } });
 
-test('a browser gets a page whose links lead to GraphiQL, the reference and the document', async () => {
+test('returns browsers a page with working links to GraphiQL, the reference and the OpenAPI document', async () => {
   const page = await (await get(withGraphiql, browser)).text();
   const links = [...page.matchAll(/<a href="([^"]+)">/g)].map(([, link = '']) => link);
   expect(links).toEqual(['graphql', 'docs', 'openapi.json']);
@@ -27,14 +27,14 @@ test('a browser gets a page whose links lead to GraphiQL, the reference and the 
   }
 });
 
-test('without GraphiQL no link leads to it', async () => {
+test('does not link to GraphiQL if it is off', async () => {
   const page = await (await get(gateway, browser)).text();
   expect(page).not.toContain('href="graphql"');
   expect(page).toContain('href="docs"');
 });
 
 test.each(['*/*', 'application/json', 'application/json, text/html', 'image/png', 'text/html;q=0'])(
-  'a client that accepts %s gets the 404 of every unknown path',
+  'returns the 404 of an unknown path to a client that accepts %s',
   async (accept) => {
     const response = await get(gateway, accept);
     const unknown = await fetch(`${gateway.address}/nowhere`);
@@ -43,7 +43,7 @@ test.each(['*/*', 'application/json', 'application/json, text/html', 'image/png'
   },
 );
 
-test('the page has the headers of the other pages, and depends on Accept', async () => {
+test('the page has the same headers as the other pages, and varies by Accept', async () => {
   const start = await get(gateway, browser);
   const reference = await fetch(`${gateway.address}/docs`);
   const security = [
@@ -59,7 +59,7 @@ test('the page has the headers of the other pages, and depends on Accept', async
   expect(start.headers.get('vary')).toBe('Accept');
 });
 
-test('HEAD has the headers of GET, and any other method is not found', async () => {
+test('supports HEAD, and returns 404 for methods other than GET and HEAD', async () => {
   const head = await get(gateway, browser, 'HEAD');
   const page = await (await get(gateway, browser)).text();
   expect([head.status, head.headers.get('content-length')]).toEqual([200, String(Buffer.byteLength(page))]);
