@@ -16,6 +16,7 @@ import { requestPath } from './http/address.ts';
 import { createGraphiql } from './pages/graphiql.ts';
 import { createPageToken } from './pages/graphiql-token.ts';
 import { REFERENCE_PATHS, serveReference } from './pages/reference.ts';
+import { serveStart } from './pages/start-page.ts';
 import type { RateLimiter } from './rate-limit/rate-limiter.ts';
 import type { RequestLifecycle } from './request-lifecycle.ts';
 import { lazy } from './values/lazy.ts';
@@ -27,6 +28,7 @@ export const PATHS = [
   `${GRAPHQL_PATH}/assets/{file}`,
   '/healthz',
   '/readyz',
+  '/',
   '/openapi.json',
   '/docs',
   '/docs/assets/{file}',
@@ -58,6 +60,7 @@ export function createEndpoints(options: EndpointsOptions): RequestListener {
   mountAdminEndpoints(app, options);
   app.get(/^\/openapi\.json$/, serveOpenApi(options.schema, options.publicUrl));
   app.get(REFERENCE_PATHS, serveReference());
+  app.get(/^\/$/, serveStart(config.graphiql));
   app.use((_request, response) => sendError(response, new NotFoundError()));
   app.use((error: unknown, _request: IncomingMessage, response: ServerResponse, _next: NextFunction) => {
     sendError(response, fail(error, response));

@@ -3,7 +3,7 @@ import type { Authenticate } from './auth/authenticate.ts';
 import { anonymous, type Viewer } from './auth/viewer.ts';
 import type { Context, HandleRequest } from './context.ts';
 import { type GatewayError, InternalError, UnauthenticatedError } from './errors/gateway-errors.ts';
-import { asGatewayError } from './graphql/mask.ts';
+import { asGatewayError } from './graphql/mask-errors.ts';
 import type { OpenRecord, RequestRecord } from './http/request-log.ts';
 import type { Step } from './http/steps.ts';
 import { type Log, logInternalError } from './log.ts';

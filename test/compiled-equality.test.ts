@@ -11,7 +11,7 @@ import { validateDocument } from '../src/graphql/execution/documents.ts';
 import { compile, interpret, isCompilable } from '../src/graphql/execution/executor.ts';
 import { createOperations, type Operation } from '../src/graphql/execution/operation.ts';
 import { variableIssues } from '../src/graphql/execution/variables.ts';
-import { maskResult } from '../src/graphql/mask.ts';
+import { maskResult } from '../src/graphql/mask-errors.ts';
 import { createHub } from '../src/live/hub.ts';
 import { createLog } from '../src/log.ts';
 import { createCounters } from '../src/rate-limit/counters.ts';

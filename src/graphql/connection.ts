@@ -6,9 +6,9 @@ import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.
 import type { Position } from '../values/cursor.ts';
 import { formatPosition, parsePosition } from '../values/cursor.ts';
 import { builder } from './builder.ts';
-import { type List, readPage } from './listing.ts';
-import { reads, readsBelow, resolveFrom } from './reads.ts';
+import { type List, readListPage } from './list-page.ts';
 import { wholeNumberRule } from './rules.ts';
+import { reads, readsBelow, resolveFrom } from './selected-properties.ts';
 
 /** The default page size. */
 export const DEFAULT_PAGE_SIZE = 50;
@@ -38,11 +38,11 @@ export async function connect<Node>(
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
   if (listing !== undefined) {
-    const records = await readPage(list, listing);
+    const records = await readListPage(list, listing);
     return { ...records, hasPreviousPage: false, hasNextPage: false, totalCount };
   }
   const { limit, ...page } = toPage(args, list.isId);
-  const { nodes: read, etag } = await readPage(list, { page: { ...page, limit: limit + 1 } });
+  const { nodes: read, etag } = await readListPage(list, { page: { ...page, limit: limit + 1 } });
   const nodes = read.slice(0, limit);
   const hasMore = read.length > limit;
   const whole = { totalCount, etag };

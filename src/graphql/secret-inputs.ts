@@ -11,12 +11,12 @@ import type { PathInfo } from '../errors/validation-issues.ts';
 import { SecretText } from './scalars.ts';
 
 /** Whether values of an input type may contain a credential. */
-export function containsSecret(type: GraphQLInputType, seen: ReadonlySet<string> = new Set()): boolean {
+export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<string> = new Set()): boolean {
   const named = getNamedType(type);
   if (named.name === SecretText.name) return true;
   if (!isInputObjectType(named) || seen.has(named.name)) return false;
   const inside = new Set([...seen, named.name]);
-  return Object.values(named.getFields()).some((field) => containsSecret(field.type, inside));
+  return Object.values(named.getFields()).some((field) => mayContainSecret(field.type, inside));
 }
 
 /**
@@ -31,7 +31,7 @@ export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, decl
   const named = getNamedType(type);
   const fields = isInputObjectType(named) ? Object.values(named.getFields()) : [];
   const field = fields.find(({ name }) => name === step);
-  if (field === undefined) return { isSecret: containsSecret(named), declaredSteps };
+  if (field === undefined) return { isSecret: mayContainSecret(named), declaredSteps };
   const isBesideSecret = fields.some(({ type }) => getNamedType(type).name === SecretText.name);
   const place = inspectInput(field.type, rest, declaredSteps + 1);
   return { ...place, isSecret: isBesideSecret || place.isSecret };

@@ -17,7 +17,6 @@ export type StreamContext = {
 };
 
 /**
-/**
  * Opens a stream of a user's changes. It includes every change that is committed after this call.
  * @throws {RateLimitedError} if there are too many subscribers
  */

@@ -1,6 +1,6 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { reads, readsBelow, selectedProperties } from '../graphql/reads.ts';
+import { reads, readsBelow, selectedProperties } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { parseChangeCursor } from '../revisions/change-cursor.ts';

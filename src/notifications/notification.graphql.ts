@@ -1,6 +1,6 @@
 import { builder } from '../graphql/builder.ts';
-import { resolveFrom, resolveRecord } from '../graphql/reads.ts';
-import { recordInterfaceRef, recordRef } from '../graphql/records.ts';
+import { recordInterfaceRef, recordRef } from '../graphql/record-refs.ts';
+import { resolveFrom, resolveRecord } from '../graphql/selected-properties.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import {

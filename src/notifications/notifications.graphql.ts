@@ -1,9 +1,9 @@
 import { accountRead, accountWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
-import { resolveRecord, selectedProperties } from '../graphql/reads.ts';
-import { recordRef } from '../graphql/records.ts';
+import { recordRef } from '../graphql/record-refs.ts';
 import { maxItems } from '../graphql/rules.ts';
+import { resolveRecord, selectedProperties } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';

@@ -5,7 +5,8 @@
  */
 import * as graphiql from '@graphql-yoga/render-graphiql/graphiql';
 import { readExamples } from './graphiql-examples.ts';
-import { renderBootScript } from './graphiql-page.ts';
+import { noticeStyle } from './graphiql-notice.ts';
+import { renderBootScript, titleStyle } from './graphiql-page.ts';
 import { type Assets, addAsset, type PageFiles } from './page.ts';
 
 /** The files that the page loads, and all files by name. */
@@ -24,7 +25,7 @@ const icon = Buffer.from(graphiql.favicon.slice(graphiql.favicon.indexOf(',') + 
 const files: PageFiles = {
   boot: `graphql/assets/${await addAsset(assets, 'boot', 'js', boot)}`,
   script: `graphql/assets/${await addAsset(assets, 'graphiql', 'js', graphiql.js)}`,
-  style: `graphql/assets/${await addAsset(assets, 'graphiql', 'css', graphiql.css)}`,
+  style: `graphql/assets/${await addAsset(assets, 'graphiql', 'css', graphiql.css + titleStyle + noticeStyle)}`,
   icon: `graphql/assets/${await addAsset(assets, 'icon', 'ico', icon)}`,
 };
 

@@ -1,5 +1,6 @@
 import type { Example } from './graphiql-examples.ts';
-import { type PageFiles, renderHtml } from './page.ts';
+import { noticeElement, noticeScript } from './graphiql-notice.ts';
+import { linkStyle, type PageFiles, renderHtml } from './page.ts';
 
 /** The names of the editor's worker scripts, relative to the URL of the boot script. */
 export type WorkerFiles = { editorWorkerService: string; json: string; graphql: string };
@@ -7,10 +8,18 @@ export type WorkerFiles = { editorWorkerService: string; json: string; graphql: 
 // The editor accepts JSON with comments. The header is commented out because GraphiQL would send a placeholder with its
 // introspection query, which would then be rejected.
 const headersWithoutToken = `{
-  // Uncomment the last line with your token. In development, this command prints one:
+  // Uncomment this line with your token. In development, this command prints one:
   // npm run -s token -- --sub alice --org acme
   // "Authorization": "Bearer <token>"
 }`;
+
+/** Keeps the title whole beside many tabs, which scroll. */
+export const titleStyle = `
+.graphiql-session-header > .graphiql-logo {
+  flex-shrink: 0;
+  white-space: nowrap;
+}
+`;
 
 /**
  * Renders the HTML of GraphiQL.
@@ -21,11 +30,12 @@ export function renderPage({ script, style, icon, boot }: PageFiles, token: stri
   return renderHtml({
     title: 'GraphiQL',
     icon,
-    style,
+    style: linkStyle(style),
     scripts: [boot, script],
     body: `  <body class="no-focus-outline">
     <noscript>GraphiQL requires JavaScript.</noscript>
     <div id="root"${token === null ? '' : ` data-token="${token}"`}></div>
+    ${noticeElement}
   </body>`,
   });
 }
@@ -50,7 +60,8 @@ const options = ${JSON.stringify(options)};
 const headersWithoutToken = ${JSON.stringify(headersWithoutToken)};
 
 self.MonacoEnvironment = {
-  globalAPI: false,
+  // Makes \`monaco\` global, which sets options of the editors.
+  globalAPI: true,
   getWorkerUrl: (moduleId, label) => new URL(workers[label], base).href,
 };
 
@@ -73,12 +84,30 @@ addEventListener('DOMContentLoaded', () => {
     if (example.variables !== '') options.defaultEditorToolsVisibility = 'variables';
     // Reloading the page must not open the example again.
     history.replaceState(null, '', location.pathname);
-  }
+  } else Object.assign(options, readOpenTab());
 
+  // Comments wrap; a token in the header editor does not.
+  monaco.editor.onDidCreateEditor((editor) => {
+    editor.onDidChangeModel(() => {
+      const isOperation = editor.getModel()?.getLanguageId() === 'graphql';
+      editor.updateOptions({ wordWrap: isOperation ? 'on' : 'off' });
+    });
+  });
   options.title = renderTitle();
   YogaGraphiQL.renderYogaGraphiQL(root, options);
 });
 
+/** The tab that was open before the page was reloaded. GraphiQL opens another one unless it is given its content. */
+function readOpenTab() {
+  try {
+    const { tabs, activeTabIndex } = JSON.parse(localStorage.getItem('graphiql:tabState'));
+    const { query, variables } = tabs[activeTabIndex];
+    return { query: query ?? '', variables: variables ?? '' };
+  } catch {
+    return {};
+  }
+}
+${noticeScript}
 /** Renders the title with a menu that opens an example in a new tab. */
 function renderTitle() {
   const { createElement } = React;

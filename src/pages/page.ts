@@ -16,12 +16,20 @@ export type Assets = Map<string, Asset>;
 export type PageFiles = { script: string; style: string; icon: string; boot: string };
 
 /** The parts of an HTML page. */
-type Page = Pick<PageFiles, 'style' | 'icon'> & {
+type Page = {
   title: string;
+  icon: string;
+  /** The element with the style sheet. */
+  style: string;
   /** In loading order. */
   scripts: readonly string[];
   body: string;
 };
+
+/** The element of a style sheet that is a file. */
+export function linkStyle(path: string): string {
+  return `<link rel="stylesheet" href="${path}">`;
+}
 
 /** Renders a page without inline scripts. All paths are relative, so that a proxy can add a prefix. */
 export function renderHtml({ title, icon, style, scripts, body }: Page): string {
@@ -32,7 +40,7 @@ export function renderHtml({ title, icon, style, scripts, body }: Page): string 
     <meta name="viewport" content="width=device-width">
     <title>Account gateway: ${title}</title>
     <link rel="icon" href="${icon}">
-    <link rel="stylesheet" href="${style}">
+    ${style}
 ${scripts.map((script) => `    <script src="${script}" defer></script>`).join('\n')}
   </head>
 ${body}

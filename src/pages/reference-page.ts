@@ -1,11 +1,11 @@
-import { type PageFiles, renderHtml } from './page.ts';
+import { linkStyle, type PageFiles, renderHtml } from './page.ts';
 
 /** Renders the HTML of the REST reference. */
 export function renderPage({ script, style, icon, boot }: PageFiles): string {
   return renderHtml({
     title: 'REST reference',
     icon,
-    style,
+    style: linkStyle(style),
     scripts: [script, boot],
     body: `  <body>
     <noscript>This page requires JavaScript. The OpenAPI document is at <a href="openapi.json">openapi.json</a>.</noscript>

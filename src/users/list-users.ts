@@ -39,7 +39,7 @@ const LAST_CHARACTER = '\u{10ffff}';
 const SURROGATES = { first: 0xd800, next: 0xe000 };
 
 /** The first string after all strings with a prefix, by code point; undefined if no string follows them. */
-export function endOfPrefix(prefix: string): string | undefined {
+function endOfPrefix(prefix: string): string | undefined {
   const characters = [...prefix];
   const index = characters.findLastIndex((character) => character !== LAST_CHARACTER);
   const following = (characters[index]?.codePointAt(0) ?? Number.NaN) + 1;

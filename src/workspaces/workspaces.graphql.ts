@@ -2,9 +2,14 @@ import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
 import { enumValues } from '../graphql/enum-values.ts';
-import { readsBelow, resolveFrom, resolveRecord, selectedProperties } from '../graphql/reads.ts';
-import { recordRef } from '../graphql/records.ts';
+import { recordRef } from '../graphql/record-refs.ts';
 import { maxItems } from '../graphql/rules.ts';
+import {
+  readsBelow,
+  resolveFrom,
+  resolveRecord,
+  selectedProperties,
+} from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { readEntityTag } from '../revisions/revisions.ts';

@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { signDevelopmentToken } from '../../src/auth/development-key.ts';
 import { readExamples } from '../../src/pages/graphiql-examples.ts';
 import { hasBrowser, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
 import { type DevelopmentGateway, seed, startDevelopmentGateway } from '../support/development.ts';
@@ -136,6 +137,60 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       await run(page);
       await shows(page, '"status": "DISMISSED"');
       expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Inbox', 'Dismiss']);
+    });
+
+    test('keeps its title and menu in view beside many tabs', async () => {
+      const menu = page.getByRole('combobox', { name: 'Examples' });
+      const before = await menu.boundingBox();
+      for (let count = 0; count < 20; count += 1) await page.getByRole('button', { name: 'New tab' }).click();
+      await page.getByRole('tab').nth(21).waitFor({ state: 'attached' });
+      expect(await menu.boundingBox()).toEqual(before);
+    });
+
+    test('wraps the lines of an operation, so that long comments can be read', async () => {
+      const comment = `# ${'A comment longer than the editor is wide. '.repeat(5)}`;
+      await pasteOperation(page, 'Commented', `${comment}\nquery Commented { __typename }`);
+      const lines = page.locator(`${queryEditor} .view-line`);
+      expect(await lines.count()).toBeGreaterThan(3);
+      expect(await lines.evaluateAll((all) => all.some((line) => line.scrollWidth > line.clientWidth))).toBe(
+        false,
+      );
+    });
+  });
+
+  describe('a token that does not work', () => {
+    const notice = (page: Page) => page.locator('#notice');
+
+    test('is explained, and a page with tokens of its own has another after it is loaded again', async () => {
+      const gateway = await startDevelopmentGateway({ GRAPHIQL: 'true' });
+      onTestFinished(gateway.close);
+      const { page } = await openPage(browser, `${gateway.address}/graphql`);
+      const key = { dataDir: gateway.settings.DATA_DIR ?? '', issuer: null, audience: null };
+      const expired = await signDevelopmentToken(key, { sub: 'alice' }, -60);
+      await paste(page, headerEditor, JSON.stringify({ Authorization: `Bearer ${expired}` }));
+      await run(page);
+      await notice(page)
+        .getByText(/^The token in the Headers tab expired at .+\. Reload the page to get another\.$/)
+        .waitFor();
+
+      await page.reload();
+      await run(page);
+      await shows(page, '"nodes": []');
+      expect(await notice(page).isVisible()).toBe(false);
+      expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Inbox']);
+    });
+
+    test('is explained on a page without tokens: how to get one, and where it goes', async () => {
+      const gateway = await startTestGateway({ GRAPHIQL: 'true' });
+      onTestFinished(gateway.close);
+      const { page } = await openPage(browser, `${gateway.address}/graphql`);
+      await run(page);
+      const how =
+        'Put another into the Headers tab. In development this prints one: npm run -s token -- --sub alice --org acme';
+      await notice(page).getByText(`This operation requires a token. ${how}`).waitFor();
+      await paste(page, headerEditor, JSON.stringify({ Authorization: 'Bearer none' }));
+      await run(page);
+      await notice(page).getByText(`The gateway rejected the token in the Headers tab. ${how}`).waitFor();
     });
   });
 });

@@ -16,7 +16,7 @@ import {
 } from '../../errors/gateway-errors.ts';
 import { logInternalError } from '../../log.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
-import { asGatewayError, maskResult, type Reply, type Result } from '../mask.ts';
+import { asGatewayError, maskResult, type Reply, type Result } from '../mask-errors.ts';
 import { createDocuments, openOwnDocument } from './documents.ts';
 import { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';

@@ -14,7 +14,7 @@ import {
 import { type CompiledQuery, compileQuery, isCompiledQuery } from 'graphql-jit';
 import { LRUCache } from 'lru-cache';
 import type { Context } from '../../context.ts';
-import { containsSecret } from '../secret-inputs.ts';
+import { mayContainSecret } from '../secret-inputs.ts';
 import type { Operation } from './operation.ts';
 import type { VariableValues } from './variables.ts';
 
@@ -114,7 +114,7 @@ export function isCompilable(schema: GraphQLSchema, { document, node }: Operatio
       },
       Argument() {
         const argument = typeInfo.getArgument();
-        return !argument || containsSecret(argument.type) ? refuse() : undefined;
+        return !argument || mayContainSecret(argument.type) ? refuse() : undefined;
       },
       Variable({ name }, _key, parent) {
         const argument = typeInfo.getArgument();

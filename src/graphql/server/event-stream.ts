@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Heartbeats } from '../../http/heartbeats.ts';
 import type { Subscription } from '../execution/engine.ts';
-import type { Reply } from '../mask.ts';
+import type { Reply } from '../mask-errors.ts';
 
 /** The media type of server-sent events. */
 export const EVENT_STREAM = 'text/event-stream';

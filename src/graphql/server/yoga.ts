@@ -1,6 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
-import { maskError, type Reply } from '../mask.ts';
+import { maskError, type Reply } from '../mask-errors.ts';
 import { GRAPHQL_PATH } from './graphql-path.ts';
 
 /** The outcome of a request: the error that refused it, or its document and reply. Neither for unsupported methods. */

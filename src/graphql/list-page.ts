@@ -20,7 +20,10 @@ type Records<Node> = { nodes: Node[]; etag: () => Promise<string> };
  * Reads a page and, if the operation selects it, the entity tag. No records are read if the client already has the list
  * with that tag.
  */
-export async function readPage<Node>(list: List<Node>, { page, isKnown }: Listing): Promise<Records<Node>> {
+export async function readListPage<Node>(
+  list: List<Node>,
+  { page, isKnown }: Listing,
+): Promise<Records<Node>> {
   if (list.reads?.has('etag') === false) return { nodes: await list.page(page), etag: list.etag };
   if (isKnown === undefined) {
     const nodes = await list.page({ ...page, tagged: true });

@@ -52,7 +52,7 @@ const UNFIT =
  * The message of an error that graphql-js or Yoga made before an operation ran, without anything that it repeats of the
  * request except names.
  */
-export function readableMessage({ message }: Pick<GraphQLError, 'message'>): string {
+export function toPublicMessage({ message }: Pick<GraphQLError, 'message'>): string {
   const type = UNFIT.exec(message)?.slice(1).find(Boolean);
   if (type !== undefined) return `Expected a value of type "${type}".`;
   const [suggestion = ''] = SUGGESTION.exec(message) ?? [];

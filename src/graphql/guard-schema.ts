@@ -3,7 +3,7 @@ import { defaultFieldResolver, type GraphQLFieldResolver, type GraphQLSchema } f
 import { type Access, checkAccess, requireAccess } from '../auth/access.ts';
 import type { Context } from '../context.ts';
 import type { RateLimiter } from '../rate-limit/rate-limiter.ts';
-import { asGatewayError } from './mask.ts';
+import { asGatewayError } from './mask-errors.ts';
 
 type Resolver = GraphQLFieldResolver<unknown, Context>;
 

@@ -16,7 +16,7 @@ import {
   RateLimitedError,
   ValidationError,
 } from '../errors/gateway-errors.ts';
-import { readableMessage } from './graphql-messages.ts';
+import { toPublicMessage } from './public-messages.ts';
 
 /*
  * The one place that turns whatever was thrown into what a GraphQL client reads. No message of a library that contains
@@ -29,7 +29,7 @@ export function asGatewayError(error: unknown, outer?: GraphQLError): GatewayErr
   if (!(error instanceof GraphQLError)) return new InternalError(error);
   const located = outer ?? error;
   if (error.originalError) return asGatewayError(error.originalError, located);
-  if (located.path === undefined) return new BadRequestError(readableMessage(error));
+  if (located.path === undefined) return new BadRequestError(toPublicMessage(error));
   // During execution graphql-js itself reports arguments, and defects of ours.
   const [, name, rule = ''] =
     /^Argument "(\w+)" (?:of (required|non-null) type|has invalid value)/.exec(error.message) ?? [];

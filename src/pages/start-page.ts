@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import Negotiator from 'negotiator';
+import { renderHtml, sendPage } from './page.ts';
+
+/** A link of the page, relative to its address. */
+type Link = { address: string; name: string; description: string };
+
+const graphiql: Link = {
+  address: 'graphql',
+  name: 'GraphiQL',
+  description: 'Explore the GraphQL schema and run operations.',
+};
+
+const documents: readonly Link[] = [
+  { address: 'docs', name: 'REST reference', description: 'Every path of the REST API, with examples.' },
+  { address: 'openapi.json', name: 'openapi.json', description: 'The REST API as an OpenAPI document.' },
+];
+
+const style = `
+      body { margin: 10vh auto; max-width: 36rem; padding: 0 1.5rem; font: 1rem/1.5 system-ui, sans-serif; color: #1f2933; }
+      h1 { font-size: 1.5rem; }
+      dt { margin-top: 1rem; font-weight: 600; }
+      dd { margin: 0; }
+      a { color: #0b5cad; }`;
+
+/** Serves the page of the root address to browsers. Any other client gets what `next` replies. */
+export function serveStart(hasGraphiql: boolean) {
+  const page = renderStart(hasGraphiql ? [graphiql, ...documents] : documents);
+  return (request: IncomingMessage, response: ServerResponse, next: () => void): void => {
+    response.appendHeader('Vary', 'Accept');
+    if (prefersPage(request)) sendPage(response, page, 'no-cache');
+    else next();
+  };
+}
+
+/** A client without a preference is a program. */
+function prefersPage(request: IncomingMessage): boolean {
+  return new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html';
+}
+
+function renderStart(links: readonly Link[]): string {
+  const items = links.map(
+    ({ address, name, description }) => `
+      <dt><a href="${address}">${name}</a></dt>
+      <dd>${description}</dd>`,
+  );
+  return renderHtml({
+    title: 'Start',
+    icon: 'data:,',
+    style: `<style>${style}
+    </style>`,
+    scripts: [],
+    body: `  <body>
+    <h1>Account gateway</h1>
+    <p>The account and integrations service, over GraphQL and REST.</p>
+    <dl>${items.join('')}
+    </dl>
+  </body>`,
+  });
+}
