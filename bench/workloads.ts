@@ -13,7 +13,7 @@ const INBOX = `query Inbox($first: Int!, $after: String) {
       }
       ... on PlanRequestedNotification { payload { summary plan } }
       ... on QuestionRequestedNotification {
-        payload { questions { question options { label description preview } header questionId multiSelect } }
+        payload { questions { question options { label description preview } header id: questionId multiSelect } }
       }
       ... on TaskFailedNotification { payload { taskStatus message } }
       ... on TaskResponseReadyNotification { payload { taskStatus message } }

@@ -3,7 +3,7 @@ import { routes } from '../rest/router.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { operations } from './support/openapi.ts';
-import { documentOf, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
+import { buildDocument, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
 import { subscribe } from './support/sse.ts';
 import { signToken } from './support/tokens.ts';
 
@@ -16,10 +16,10 @@ const scopes = [
 ] as const;
 const [read, write, platformWrite, platformRead, credentials] = scopes;
 
-/** What opens a root field: no scope claim at all (the full account), or a scope alone; and membership besides. */
-type Access = { opens: readonly string[]; member: boolean };
-const reading: Access = { opens: ['the full account', read, write], member: false };
-const writing: Access = { opens: ['the full account', write], member: false };
+/** The grants that allow a root field (no scope claim grants the full account), and whether membership is required. */
+type Access = { grants: readonly string[]; member: boolean };
+const reading: Access = { grants: ['the full account', read, write], member: false };
+const writing: Access = { grants: ['the full account', write], member: false };
 
 const access: Readonly<Record<string, Access>> = {
   notification: reading,
@@ -36,33 +36,33 @@ const access: Readonly<Record<string, Access>> = {
   deleteEditorAuth: { ...writing, member: true },
   storeEditorSubscription: { ...writing, member: true },
   updateNotificationPreferences: { ...writing, member: true },
-  deleteUser: { opens: [platformWrite], member: false },
-  deleteWorkspace: { opens: [platformWrite], member: false },
-  publishNotification: { opens: [platformWrite], member: false },
-  putWorkspaces: { opens: [platformWrite], member: false },
-  reportEditorAuthFailure: { opens: [platformWrite], member: false },
-  publishNotifications: { opens: [platformWrite], member: false },
-  resolveNotifications: { opens: [platformWrite], member: false },
-  editorCredential: { opens: [credentials], member: false },
-  refreshEditorCredential: { opens: [credentials], member: false },
-  claimEditorCredentialRefresh: { opens: [credentials], member: false },
-  statistics: { opens: [platformRead], member: false },
-  users: { opens: [platformRead], member: false },
+  deleteUser: { grants: [platformWrite], member: false },
+  deleteWorkspace: { grants: [platformWrite], member: false },
+  publishNotification: { grants: [platformWrite], member: false },
+  putWorkspaces: { grants: [platformWrite], member: false },
+  reportEditorAuthFailure: { grants: [platformWrite], member: false },
+  publishNotifications: { grants: [platformWrite], member: false },
+  resolveNotifications: { grants: [platformWrite], member: false },
+  editorCredential: { grants: [credentials], member: false },
+  refreshEditorCredential: { grants: [credentials], member: false },
+  claimEditorCredentialRefresh: { grants: [credentials], member: false },
+  statistics: { grants: [platformRead], member: false },
+  users: { grants: [platformRead], member: false },
 };
 
-/** What a token may name in `scope`, with the claim. */
-const grants: Readonly<Record<string, object>> = {
+/** The claims of a token for each grant. */
+const claimsByGrant: Readonly<Record<string, object>> = {
   'the full account': {},
   ...Object.fromEntries(scopes.map((scope) => [scope, { scope }])),
-  'no scope at all': { scope: '' },
+  'an empty scope': { scope: '' },
   'an unknown scope': { scope: 'account account:admin ACCOUNT:READ account:readx' },
 };
 
-const kinds = Object.keys(grants).flatMap((grant) =>
+const kinds = Object.keys(claimsByGrant).flatMap((grant) =>
   [true, false].map((isMember) => ({
     grant,
     isMember,
-    who: isMember ? 'a member' : 'somebody without membership',
+    who: isMember ? 'a member' : 'a non-member',
   })),
 );
 const fields = Object.keys(access);
@@ -71,14 +71,14 @@ const restCases = routes.flatMap(({ method, path, field }) =>
   kinds.map((kind) => ({ method, path, field, ...kind })),
 );
 
-/** The refusal that a caller is due; undefined where there is none. A missing scope comes first. */
-function refusalOf(field: string, { grant, isMember }: { grant: string; isMember: boolean }) {
-  if (!access[field]?.opens.includes(grant)) return 'FORBIDDEN';
+/** Returns the expected error code, if any. A missing scope is reported before missing membership. */
+function expectedError(field: string, { grant, isMember }: { grant: string; isMember: boolean }) {
+  if (!access[field]?.grants.includes(grant)) return 'FORBIDDEN';
   return access[field]?.member && !isMember ? 'ORG_MEMBERSHIP_REQUIRED' : undefined;
 }
 
-const tokenOf = ({ grant, isMember }: { grant: string; isMember: boolean }) =>
-  signToken({ sub: 'alice', ...grants[grant], ...(isMember && { org_id: 'acme' }) });
+const signTokenFor = ({ grant, isMember }: { grant: string; isMember: boolean }) =>
+  signToken({ sub: 'alice', ...claimsByGrant[grant], ...(isMember && { org_id: 'acme' }) });
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -86,44 +86,46 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-test('this table and the table of good arguments have a row for every root field of the schema', () => {
+test('the access table and the table of valid arguments cover every root field', () => {
   const names = Object.keys(rootFields).sort();
 
   expect(fields.toSorted()).toEqual(names);
   expect(Object.keys(goodArguments).sort()).toEqual(names);
 });
 
-test.each(fields)('the descriptions of %s name the scope and the membership that it requires', (field) => {
+test.each(fields)('the descriptions of %s state the scope and membership that it requires', (field) => {
   const { description, args } = rootFields[field] ?? {};
   const inRest = operations.find(({ operation }) => operation.operationId === field)?.operation.description;
-  const { opens, member } = access[field] ?? reading;
-  const scope = opens.find((grant) => grant !== 'the full account');
+  const { grants, member } = access[field] ?? reading;
+  const scope = grants.find((grant) => grant !== 'the full account');
   const readsOthers = args?.some(({ name }) => name === 'userId') && scope === read;
-  const other = readsOthers ? `; with \`userId\` of another user, \`${platformRead}\`` : '';
+  const other = readsOthers ? `, or \`${platformRead}\` if \`userId\` names another user` : '';
   const membership = member ? ' Requires membership in an organization.' : '';
 
   expect(description?.split('\n\n').at(-1)).toBe(`Requires the scope \`${scope}\`${other}.${membership}`);
   if (inRest !== undefined) expect(inRest).toContain(`Requires the scope \`${scope}\`.${membership}`);
 });
 
-test.each(fields)('%s without a token is a 401 without data', async (field) => {
+test.each(fields)('%s returns 401 without data if the token is missing', async (field) => {
   const given = goodArguments[field]?.('alice') ?? {};
 
-  const { status, text } = await graphql(gateway, documentOf(field, given), given);
+  const { status, text } = await graphql(gateway, buildDocument(field, given), given);
 
   expect(status).toBe(401);
   expect(JSON.parse(text)).not.toHaveProperty('data');
 });
 
-test.each(cases)('$field for $who with $grant is opened or refused as the table says', async (row) => {
+test.each(cases)('$field checks scope and membership: $who with $grant', async (row) => {
   const given = goodArguments[row.field]?.('alice') ?? {};
 
   const call = isSubscription(row.field) ? subscribe : graphql;
-  const reply = await call(gateway, documentOf(row.field, given), given, { token: await tokenOf(row) });
+  const reply = await call(gateway, buildDocument(row.field, given), given, {
+    token: await signTokenFor(row),
+  });
 
   const [error] = reply.errors;
   const isRefusal = ['FORBIDDEN', 'ORG_MEMBERSHIP_REQUIRED'].includes(error?.extensions.code);
-  expect(isRefusal ? error.extensions.code : undefined).toBe(refusalOf(row.field, row));
+  expect(isRefusal ? error.extensions.code : undefined).toBe(expectedError(row.field, row));
   if ('stream' in reply) {
     expect([reply.status, reply.stream !== undefined]).toEqual(isRefusal ? [403, false] : [200, true]);
     reply.stream?.close();
@@ -131,23 +133,26 @@ test.each(cases)('$field for $who with $grant is opened or refused as the table 
 });
 
 describe('REST', () => {
-  test.each(routes)('$method $path without a token is a 401', async ({ method, path }) => {
+  test.each(routes)('$method $path returns 401 without a token', async ({ method, path }) => {
     const { status } = await rest(gateway, method.toUpperCase(), path.replace('{id}', 'unknown'));
 
     expect(status).toBe(401);
   });
 
-  test.each(restCases)('$method $path for $who with $grant is opened or refused alike', async (row) => {
-    const token = await tokenOf(row);
-    const path = row.path.replace('{id}', 'unknown');
+  test.each(restCases)(
+    '$method $path checks scope and membership like its root field: $who with $grant',
+    async (row) => {
+      const token = await signTokenFor(row);
+      const path = row.path.replace('{id}', 'unknown');
 
-    const { status, body, headers } = await rest(gateway, row.method.toUpperCase(), path, { token });
+      const { status, body, headers } = await rest(gateway, row.method.toUpperCase(), path, { token });
 
-    const refusal = refusalOf(row.field, row);
-    if (refusal === undefined) expect(status).not.toBe(403);
-    else expect([status, body.code]).toEqual([403, refusal.toLowerCase()]);
-    expect(headers.get('www-authenticate')).toBe(
-      refusal === 'FORBIDDEN' ? 'Bearer error="insufficient_scope"' : null,
-    );
-  });
+      const refusal = expectedError(row.field, row);
+      if (refusal === undefined) expect(status).not.toBe(403);
+      else expect([status, body.code]).toEqual([403, refusal.toLowerCase()]);
+      expect(headers.get('www-authenticate')).toBe(
+        refusal === 'FORBIDDEN' ? 'Bearer error="insufficient_scope"' : null,
+      );
+    },
+  );
 });

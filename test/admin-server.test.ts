@@ -20,14 +20,14 @@ afterAll(async () => {
 
 const status = async (url: string, options?: RequestInit) => (await fetch(url, options)).status;
 
-/** The requests that one process has counted, read at its own port. */
-async function counted({ adminAddress }: TestGateway): Promise<number> {
+/** Returns the number of requests that one process has counted, read at its admin port. */
+async function countRequests({ adminAddress }: TestGateway): Promise<number> {
   const route = { http_route: '/user/workspaces' };
   const scraped = await scrape({ address: adminAddress });
   return scraped.sum('http_server_request_duration_seconds_count', route) ?? 0;
 }
 
-test('with a shared port each process reports its own metrics at its admin port', async () => {
+test('processes that share a port report their own metrics at their own admin ports', async () => {
   expect(second.address).toBe(first.address);
   expect(second.adminAddress).not.toBe(first.adminAddress);
   const token = await member('alice');
@@ -35,15 +35,15 @@ test('with a shared port each process reports its own metrics at its admin port'
     await rest(first, 'GET', '/user/workspaces', { token, headers: { Connection: 'close' } });
   }
 
-  await expect.poll(async () => (await counted(first)) + (await counted(second))).toBe(REQUESTS);
-  const counts = [await counted(first), await counted(second)];
+  await expect.poll(async () => (await countRequests(first)) + (await countRequests(second))).toBe(REQUESTS);
+  const counts = [await countRequests(first), await countRequests(second)];
   expect(Math.min(...counts)).toBeGreaterThan(0);
   for (let scrapes = 0; scrapes < 5; scrapes += 1) {
-    expect([await counted(first), await counted(second)]).toEqual(counts);
+    expect([await countRequests(first), await countRequests(second)]).toEqual(counts);
   }
 });
 
-test('/readyz and /healthz are served on both ports, /metrics on the admin port alone', async () => {
+test('serves /readyz and /healthz on both ports, and /metrics on the admin port only', async () => {
   for (const path of ['/readyz', '/healthz']) {
     expect(await status(`${first.address}${path}`)).toBe(200);
     expect(await status(`${first.adminAddress}${path}`)).toBe(200);
@@ -52,14 +52,14 @@ test('/readyz and /healthz are served on both ports, /metrics on the admin port 
   expect(await status(`${first.adminAddress}/metrics`)).toBe(200);
 });
 
-test('nothing else is served on the admin port', async () => {
+test('serves nothing else on the admin port', async () => {
   for (const path of ['/', '/graphql', '/user/workspaces', '/docs', '/metrics/', '/../metrics']) {
     expect(await status(`${first.adminAddress}${path}`), path).toBe(path === '/../metrics' ? 200 : 404);
   }
   expect(await status(`${first.adminAddress}/metrics`, { method: 'POST' })).toBe(404);
 });
 
-test('a METRICS_TOKEN is required on the admin port too', async () => {
+test('requires METRICS_TOKEN on the admin port', async () => {
   const token = 'a-token-for-metrics';
   const guarded = await startTestGateway({ ADMIN_PORT: '0', METRICS_TOKEN: token }, first.database);
   const metrics = `${guarded.adminAddress}/metrics`;
@@ -73,7 +73,7 @@ test('a METRICS_TOKEN is required on the admin port too', async () => {
   await guarded.close();
 });
 
-test('metrics that other machines could read are not served without a token', async () => {
+test('does not serve metrics on a public admin address without METRICS_TOKEN', async () => {
   const everywhere = await startTestGateway({ ADMIN_HOST: '0.0.0.0', ADMIN_PORT: '0' }, first.database);
   const { port } = new URL(everywhere.adminAddress);
   expect(await status(`http://127.0.0.1:${port}/metrics`)).toBe(404);
@@ -81,14 +81,14 @@ test('metrics that other machines could read are not served without a token', as
   await everywhere.close();
 });
 
-test('an admin port that is taken stops the start with its name', async () => {
+test('fails to start if the admin port is in use, naming the port and ADMIN_PORT', async () => {
   const { port } = new URL(first.adminAddress);
   await expect(startTestGateway({ ADMIN_PORT: port }, first.database)).rejects.toThrow(
     `Port ${port} of 127.0.0.1 is in use. Stop the process that uses it, or set ADMIN_PORT to another port`,
   );
 });
 
-test('the admin port is closed with the gateway', async () => {
+test('closes the admin port together with the gateway', async () => {
   const short = await startTestGateway({ ADMIN_PORT: '0' }, first.database);
   await short.close();
   await expect(fetch(`${short.adminAddress}/healthz`)).rejects.toThrow();

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type Import, importsOf, sourcesBelow, stemOf, textOf } from './support/imports.ts';
+import { type Import, parseImports, readSource, sourcesBelow, stemOf } from './support/imports.ts';
 
 const sources = [...sourcesBelow('src'), ...sourcesBelow('rest')];
-const imports = sources.flatMap(importsOf);
-/** A folder with GraphQL fields is a feature. */
+const imports = sources.flatMap(parseImports);
+/** A folder that defines GraphQL fields is a feature. */
 const features = [
   ...new Set(
     sources.filter((path) => path.endsWith('.graphql.ts')).map((path) => path.split('/').at(1) ?? ''),
@@ -14,27 +14,27 @@ const isOurs = ({ to }: Import) => to.startsWith('src/') || to.startsWith('rest/
 const describeImport = ({ from, to, typeOnly }: Import) =>
   `${from} imports ${typeOnly ? 'types of ' : ''}${to}`;
 
-/** The imports of some files that nothing allows. */
+/** Returns the imports of the matching files that are not allowed. */
 function forbidden(files: (path: string) => boolean, allowed: (one: Import) => boolean): string[] {
   return imports.filter((one) => files(one.from) && !allowed(one)).map(describeImport);
 }
 
-const isOf = (folder: string) => (path: string) => path.startsWith(folder);
+const isIn = (folder: string) => (path: string) => path.startsWith(folder);
 const isEntity = (path: string) => path.endsWith('.entity.ts');
-/** Closed lists, which every layer may share. */
+/** Closed lists of values, which every layer may import. */
 const isEnums = (path: string) => path.endsWith('.enums.ts');
 const isGraphQL = (path: string) => path.endsWith('.graphql.ts');
 const isFeature = (path: string) => features.some((feature) => path.startsWith(`src/${feature}/`));
 
-test('finds imports of every kind', () => {
+test('finds static, type-only and dynamic imports', () => {
   expect(sources.length).toBeGreaterThan(60);
-  expect(importsOf('src/main.ts')).toContainEqual({
+  expect(parseImports('src/main.ts')).toContainEqual({
     from: 'src/main.ts',
     to: 'src/server.ts',
     typeOnly: false,
   });
-  expect(importsOf('src/schema.ts').filter(({ to }) => isGraphQL(to)).length).toBeGreaterThan(5);
-  expect(importsOf('src/notifications/notification.entity.ts')).toContainEqual({
+  expect(parseImports('src/schema.ts').filter(({ to }) => isGraphQL(to)).length).toBeGreaterThan(5);
+  expect(parseImports('src/notifications/notification.entity.ts')).toContainEqual({
     from: 'src/notifications/notification.entity.ts',
     to: 'src/notifications/payload.ts',
     typeOnly: true,
@@ -42,25 +42,25 @@ test('finds imports of every kind', () => {
 });
 
 describe('rest/', () => {
-  test('imports Express, graphql, zod, Node.js, errors/, http/, access, constraints and enums, and only types of the rest of src/', () => {
+  test('imports only packages and modules of the HTTP layer, and otherwise only types of src/', () => {
     const packages = /^(express|graphql|zod|node:.*)$/;
     const files =
       /^(rest\/.*|src\/(errors|http)\/.*|src\/auth\/access\.ts|src\/values\/constraints\.ts|.*\.enums\.ts)$/;
     expect(
-      forbidden(isOf('rest/'), ({ to, typeOnly }) =>
+      forbidden(isIn('rest/'), ({ to, typeOnly }) =>
         to.startsWith('src/') || to.startsWith('rest/') ? typeOnly || files.test(to) : packages.test(to),
       ),
     ).toEqual([]);
   });
 
   test('imports no entity or domain function, not even as a type', () => {
-    expect(forbidden(isOf('rest/'), ({ to }) => isEnums(to) || (!isEntity(to) && !isFeature(to)))).toEqual(
+    expect(forbidden(isIn('rest/'), ({ to }) => isEnums(to) || (!isEntity(to) && !isFeature(to)))).toEqual(
       [],
     );
   });
 
   test('is imported only by the composition root and the command that writes the OpenAPI document', () => {
-    const importers = imports.filter(({ from, to }) => isOf('rest/')(to) && isOf('src/')(from));
+    const importers = imports.filter(({ from, to }) => isIn('rest/')(to) && isIn('src/')(from));
     expect([...new Set(importers.map(({ from }) => from))]).toEqual([
       'src/app.ts',
       'src/commands/openapi.ts',
@@ -70,19 +70,19 @@ describe('rest/', () => {
   });
 });
 
-test('an entity imports only MikroORM, shared columns, enums and types', () => {
+test('entities import only MikroORM, shared columns, enums and types', () => {
   const allowed = ['@mikro-orm/core', 'src/database/columns.ts'];
   expect(forbidden(isEntity, ({ to, typeOnly }) => typeOnly || isEnums(to) || allowed.includes(to))).toEqual(
     [],
   );
 });
 
-test('a *.enums.ts imports nothing', () => {
+test('*.enums.ts files import nothing', () => {
   expect(sources.filter(isEnums).length).toBeGreaterThan(0);
   expect(forbidden(isEnums, () => false)).toEqual([]);
 });
 
-test('a domain file imports neither graphql, Express, rest/ nor a *.graphql.ts', () => {
+test('domain files import neither graphql, Express, rest/ nor *.graphql.ts files', () => {
   const isDomain = (path: string) => isFeature(path) && !isGraphQL(path);
   const isApi = (to: string) =>
     /^(graphql|graphql-.*|express|@pothos\/.*)$/.test(to) ||
@@ -91,21 +91,21 @@ test('a domain file imports neither graphql, Express, rest/ nor a *.graphql.ts',
   expect(forbidden(isDomain, ({ to }) => !isApi(to))).toEqual([]);
 });
 
-test('a *.graphql.ts reaches the database only through its domain file', () => {
+test('*.graphql.ts files access the database only through their domain file', () => {
   const isDatabase = (to: string) => /^(@mikro-orm|kysely|pg)\b/.test(to) || to.startsWith('src/database/');
   expect(forbidden(isGraphQL, ({ to, typeOnly }) => typeOnly || (!isDatabase(to) && !isEntity(to)))).toEqual(
     [],
   );
 });
 
-test('errors/ imports none of our other files, and the configuration only errors/', () => {
+test('errors/ imports none of our other files, and the configuration imports only errors/', () => {
   const isErrors = (path: string) => path.startsWith('src/errors/');
   const isConfig = (path: string) => path === 'src/config.ts' || path.startsWith('src/config/');
   expect(forbidden(isErrors, (one) => !isOurs(one) || isErrors(one.to))).toEqual([]);
   expect(forbidden(isConfig, (one) => !isOurs(one) || isErrors(one.to) || isConfig(one.to))).toEqual([]);
 });
 
-/** From the lowest layer up. A file imports from its own layer and those before it. */
+/** Ordered from the lowest layer up. A file imports only from its own layer and lower ones. */
 const layers = [
   ['src/errors/'],
   ['src/config.ts', 'src/config/', 'src/values/'],
@@ -122,14 +122,14 @@ const layers = [
   ['src/main.ts'],
 ];
 
-test('every file belongs to a layer, and only the registry of entities is imported upwards', () => {
+test('every file belongs to a layer, and the registry of entities is the only upward import', () => {
   const layer = (path: string) => layers.findIndex((names) => names.some((name) => path.startsWith(name)));
   expect(sources.filter((path) => layer(path) === -1)).toEqual([]);
   const upwards = imports.filter((one) => isOurs(one) && layer(one.to) > layer(one.from));
   expect(upwards.map(describeImport)).toEqual(['src/database/database.ts imports src/entities.ts']);
 });
 
-test('features depend on each other one way', () => {
+test('features depend on each other in one direction only', () => {
   const findFeature = (path: string) => features.find((feature) => path.startsWith(`src/${feature}/`));
   const edges = imports.map(({ from, to }) => [findFeature(from), findFeature(to)]);
   const between = edges.filter(([from, to]) => from && to && from !== to).map((edge) => edge.join(' -> '));
@@ -141,15 +141,15 @@ test('features depend on each other one way', () => {
   ]);
 });
 
-test("a client program imports none of the gateway's code", () => {
+test("client programs import none of the gateway's code", () => {
   const programs = sourcesBelow('test/clients').filter((path) => !path.includes('node_modules'));
   expect(programs.length).toBeGreaterThan(0);
-  const known = programs.flatMap(importsOf).filter(({ to }) => /^(src|rest|test\/(?!clients\/))/.test(to));
+  const known = programs.flatMap(parseImports).filter(({ to }) => /^(src|rest|test\/(?!clients\/))/.test(to));
   expect(known.map(describeImport)).toEqual([]);
 });
 
 test('src/metrics imports only types of our other files; only it, admin/ and the composition root import prom-client', () => {
-  const isMetrics = isOf('src/metrics/');
+  const isMetrics = isIn('src/metrics/');
   expect(forbidden(isMetrics, (one) => one.typeOnly || !isOurs(one) || isMetrics(one.to))).toEqual([]);
   const mayUse = [
     'src/app.ts',
@@ -162,7 +162,7 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
   expect(forbidden(isOther, ({ to }) => to !== 'prom-client')).toEqual([]);
 });
 
-test('GraphiQL and its examples are loaded by the process that prepares them, not by the gateway', () => {
+test('GraphiQL and its examples are loaded only by the process that prepares them', () => {
   const isPrepared = (to: string) =>
     to.startsWith('@graphql-yoga/render-graphiql') || to === 'src/pages/graphiql-examples.ts';
   const importers = imports.filter(({ to, typeOnly }) => !typeOnly && isPrepared(to)).map(({ from }) => from);
@@ -171,22 +171,22 @@ test('GraphiQL and its examples are loaded by the process that prepares them, no
 });
 
 test('only config.ts reads the environment', () => {
-  expect(sources.filter((path) => textOf(path).includes('process.env'))).toEqual(['src/config.ts']);
+  expect(sources.filter((path) => readSource(path).includes('process.env'))).toEqual(['src/config.ts']);
 });
 
-test('no imports are circular, type-only imports included', () => {
-  const benches = sourcesBelow('bench').flatMap(importsOf);
+test('there are no import cycles, type-only imports included', () => {
+  const benches = sourcesBelow('bench').flatMap(parseImports);
   expect(benches.length).toBeGreaterThan(50);
-  expect(circles([...imports, ...benches])).toEqual([]);
+  expect(findCycles([...imports, ...benches])).toEqual([]);
 });
 
-test('no file has a vague name', () => {
+test('no file has a generic name such as utils or helpers', () => {
   const empty = ['utils', 'util', 'helpers', 'helper', 'common', 'services', 'service', 'shared', 'index'];
   expect(sources.filter((path) => empty.includes(stemOf(path)))).toEqual([]);
 });
 
-/** The files that can be reached from themselves. */
-function circles(edges: readonly Import[]): string[] {
+/** Returns the files that import themselves, directly or through other files. */
+function findCycles(edges: readonly Import[]): string[] {
   const next = Map.groupBy(edges, ({ from }) => from);
   return [...next.keys()].filter((start) => {
     const reached = new Set<string>();

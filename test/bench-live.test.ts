@@ -3,8 +3,8 @@ import { createEventScanner } from '../bench/event-scanner.ts';
 import { findHighestRate, type Rate } from '../bench/live-rates.ts';
 import { createReplyReader } from '../bench/raw-http.ts';
 
-/** Gives a text to a reader in two pieces, cut at every place in turn, and returns what each reader found. */
-function inTwoPieces<Found>(
+/** Passes a text to a reader in two pieces, split at every position in turn, and returns what each reader found. */
+function readInTwoPieces<Found>(
   text: string,
   createReader: (take: (found: Found) => void) => (text: string) => void,
 ): Found[][] {
@@ -17,28 +17,28 @@ function inTwoPieces<Found>(
   });
 }
 
-test('the number of every event is found once, wherever its text is cut', () => {
-  const eventOf = (number: number) =>
+test('finds the number of every event once, wherever its text is split', () => {
+  const formatEvent = (number: number) =>
     `event: next\ndata: {"data":{"notificationEvents":{"notification":{"id":"event-${number}","kind":"A"}}}}\n\n`;
-  const text = `:\n\n${eventOf(7)}${eventOf(12_345_678)}:\n\n${eventOf(0)}`;
+  const text = `:\n\n${formatEvent(7)}${formatEvent(12_345_678)}:\n\n${formatEvent(0)}`;
 
-  for (const found of inTwoPieces(text, createEventScanner)) expect(found).toEqual([7, 12_345_678, 0]);
+  for (const found of readInTwoPieces(text, createEventScanner)) expect(found).toEqual([7, 12_345_678, 0]);
 });
 
-test('every reply is found once, wherever its text is cut', () => {
-  const replyOf = (body: string) =>
+test('finds every reply once, wherever its text is split', () => {
+  const formatReply = (body: string) =>
     `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\nX-A: b\r\n\r\n${body}`;
-  const replies = [replyOf('{"a":1}'), replyOf(''), replyOf('\r\n\r\n{"b":2}')];
+  const replies = [formatReply('{"a":1}'), formatReply(''), formatReply('\r\n\r\n{"b":2}')];
 
-  for (const found of inTwoPieces(replies.join(''), createReplyReader)) expect(found).toEqual(replies);
+  for (const found of readInTwoPieces(replies.join(''), createReplyReader)) expect(found).toEqual(replies);
 });
 
-test('a reply without a length is an error, for its end cannot be found', () => {
+test('rejects a reply without Content-Length', () => {
   expect(() => createReplyReader(() => undefined)('HTTP/1.1 200 OK\r\n\r\n')).toThrow('no Content-Length');
 });
 
 describe('the highest rate', () => {
-  const rateOf = (perSecond: number, p99s: number[], missing = 0): Rate => ({
+  const createRate = (perSecond: number, p99s: number[], missing = 0): Rate => ({
     perSecond,
     runs: p99s.map((p99) => ({
       published: 100,
@@ -55,19 +55,27 @@ describe('the highest rate', () => {
 
   test.each<[what: string, rates: Rate[], highest: number | undefined]>([
     [
-      'is the last one before p99 is too high',
-      [rateOf(100, [9]), rateOf(200, [99]), rateOf(400, [101])],
+      'is the last one before p99 exceeds the limit',
+      [createRate(100, [9]), createRate(200, [99]), createRate(400, [101])],
       200,
     ],
-    ['is the last one of all that are fast enough', [rateOf(100, [9]), rateOf(200, [99])], 200],
-    ['is found by medians', [rateOf(100, [9]), rateOf(200, [900, 99, 98]), rateOf(400, [9, 100, 100])], 200],
+    ['is the last one if every p99 is within the limit', [createRate(100, [9]), createRate(200, [99])], 200],
     [
-      'needs every lower rate to be fast enough',
-      [rateOf(100, [9]), rateOf(200, [101]), rateOf(400, [9])],
+      'is determined by the medians of p99',
+      [createRate(100, [9]), createRate(200, [900, 99, 98]), createRate(400, [9, 100, 100])],
+      200,
+    ],
+    [
+      'requires every lower rate to be within the limit',
+      [createRate(100, [9]), createRate(200, [101]), createRate(400, [9])],
       100,
     ],
-    ['needs every event to arrive', [rateOf(100, [9]), rateOf(200, [9], 1)], 100],
-    ['does not exist if the first is too slow', [rateOf(100, [101]), rateOf(200, [9])], undefined],
+    ['requires every event to arrive', [createRate(100, [9]), createRate(200, [9], 1)], 100],
+    [
+      'is undefined if the lowest rate exceeds the limit',
+      [createRate(100, [101]), createRate(200, [9])],
+      undefined,
+    ],
   ])('%s', (_what, rates, highest) => {
     expect(findHighestRate(rates)?.perSecond).toBe(highest);
   });

@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { expect, onTestFinished, test } from 'vitest';
 import { parseStat, readFamilyTime, readStat } from '../bench/processor-time.ts';
 
-test('the times of a process are read, whatever its name is', () => {
+test('reads the processor times of a process whose name contains spaces and parentheses', () => {
   const text = '12 (a) b (c) S 7 12 12 0 -1 4194304 100 0 0 0 150 25 30 5 20 0 11 0 600 1000 50';
 
   expect(parseStat(text)).toEqual({ parent: 7, own: 1750, ended: 350 });
 });
 
-test("the time of a family is its own, its children's, and that of children that have ended", async () => {
+test('adds up the processor time of a process, its children, and children that have exited', async () => {
   const busy = 'while (process.cpuUsage().user < 200_000);';
   const program = `
     const { spawn, spawnSync } = require('node:child_process');

@@ -4,13 +4,13 @@ import { median, medianInterval, quantile } from '../bench/statistics.ts';
 const range = (count: number) => Array.from({ length: count }, (_, index) => count - index);
 
 describe('median', () => {
-  test('is the value in the middle', () => expect(median([5, 1, 3])).toBe(3));
-  test('is between the two in the middle', () => expect(median([4, 1, 2, 10])).toBe(3));
-  test('of nothing is not a number', () => expect(median([])).toBeNaN());
+  test('is the middle value', () => expect(median([5, 1, 3])).toBe(3));
+  test('is the mean of the two middle values', () => expect(median([4, 1, 2, 10])).toBe(3));
+  test('of no values is NaN', () => expect(median([])).toBeNaN());
 });
 
 describe('medianInterval', () => {
-  // The confidence is 1 - 2 * P(X <= cut) of a fair coin thrown so often; tables of the sign test have these.
+  // The confidence is 1 - 2 * P(X <= cut) for that many tosses of a fair coin, as in tables of the sign test.
   test.each([
     { count: 3, low: 1, high: 3, confidence: 0.75 },
     { count: 6, low: 1, high: 6, confidence: 0.96875 },

@@ -8,7 +8,7 @@ import { member } from './support/tokens.ts';
 
 const path = '/user/notification-preferences';
 const json = { 'Content-Type': 'application/json' };
-/** JSON of so many bytes. */
+/** JSON with a given number of bytes. */
 const jsonOfSize = (bytes: number) => `{"preferences":[]${' '.repeat(bytes - 18)}}`;
 
 let gateway: TestGateway;
@@ -23,8 +23,8 @@ const put = (request: RestRequest) => rest(gateway, 'PUT', path, { token, ...req
 
 const unreadable: [what: string, message: string, request: RestRequest][] = [
   ['is not JSON', 'is not JSON', { raw: '{preferences: []}', headers: json }],
-  ['is cut off', 'is not JSON', { raw: '{"preferences": [', headers: json }],
-  ['is JSON with a comment', 'is not JSON', { raw: '{"preferences": []} // all', headers: json }],
+  ['is truncated', 'is not JSON', { raw: '{"preferences": [', headers: json }],
+  ['has a comment', 'is not JSON', { raw: '{"preferences": []} // all', headers: json }],
   ['is not UTF-8', 'is not UTF-8', { raw: Uint8Array.from([0x7b, 0xff, 0x7d]), headers: json }],
   ['is empty', 'is empty', { raw: '', headers: json }],
   ['is white space', 'is not JSON', { raw: ' ', headers: json }],
@@ -32,7 +32,7 @@ const unreadable: [what: string, message: string, request: RestRequest][] = [
   [
     'is larger than 1 MiB after inflation',
     'is larger than 1048576 bytes',
-    { raw: gzipped(jsonOfSize(1_048_577)), headers: { ...json, 'Content-Encoding': 'gzip' } },
+    { raw: gzip(jsonOfSize(1_048_577)), headers: { ...json, 'Content-Encoding': 'gzip' } },
   ],
   [
     'is not what its Content-Encoding says',
@@ -71,11 +71,11 @@ const unreadable: [what: string, message: string, request: RestRequest][] = [
   ],
 ];
 
-function gzipped(text: string): Uint8Array<ArrayBuffer> {
+function gzip(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(gzipSync(text));
 }
 
-test.each(unreadable)('a body that %s is a 400', async (_what, message, request) => {
+test.each(unreadable)('returns 400 for a body that %s', async (_what, message, request) => {
   const { status, body } = await put(request);
 
   expect(status).toBe(400);
@@ -87,7 +87,7 @@ test.each(unreadable)('a body that %s is a 400', async (_what, message, request)
 });
 
 test.each(unreadable)(
-  'a GraphQL request whose body %s is a 400',
+  'returns 400 for a GraphQL request whose body %s',
   async (_what, message, { raw, headers }) => {
     const response = await fetch(`${gateway.address}/graphql`, {
       method: 'POST',
@@ -109,16 +109,16 @@ test.each(unreadable)(
 
 test.each<[what: string, request: RestRequest]>([
   ['of exactly 1 MiB', { raw: jsonOfSize(1_048_576), headers: json }],
-  ['with gzip', { raw: gzipped('{"preferences":[]}'), headers: { ...json, 'Content-Encoding': 'gzip' } }],
+  ['with gzip', { raw: gzip('{"preferences":[]}'), headers: { ...json, 'Content-Encoding': 'gzip' } }],
   [
     'with a charset',
     { raw: '{"preferences":[]}', headers: { 'Content-Type': 'application/json; charset=UTF-8' } },
   ],
   [
-    'with a Content-Type in capitals',
+    'with an upper-case Content-Type',
     { raw: '{"preferences":[]}', headers: { 'Content-Type': 'APPLICATION/JSON' } },
   ],
-])('a body %s is read', async (_what, request) => {
+])('reads a body %s', async (_what, request) => {
   expect((await put(request)).status).toBe(200);
 });
 
@@ -128,7 +128,7 @@ const unread: [type: string, raw: string][] = [
   ['application/json', jsonOfSize(2_000_000)],
 ];
 
-test.each(unread)('dismissing and deleting read no body, whatever it is: %s', async (type, raw) => {
+test.each(unread)('dismissing and deleting ignore the body: %s', async (type, raw) => {
   const { id } = await publish(gateway, 'alice');
   const sent = { token, raw, headers: { 'Content-Type': type } };
 
@@ -138,7 +138,7 @@ test.each(unread)('dismissing and deleting read no body, whatever it is: %s', as
   expect([dismissed.status, deleted.status]).toEqual([200, 204]);
 });
 
-test.each(unread)('GET reads no body, whatever it is: %s', async (type, raw) => {
+test.each(unread)('GET ignores the body: %s', async (type, raw) => {
   const lines = [`Authorization: Bearer ${token}`, `Content-Type: ${type}`, `Content-Length: ${raw.length}`];
 
   const { status } = await sendRaw(gateway, rawRequest('GET /user/workspaces', lines, raw));
@@ -147,7 +147,7 @@ test.each(unread)('GET reads no body, whatever it is: %s', async (type, raw) => 
 });
 
 test.each(['POST /graphql', `PUT ${path}`])(
-  '%s with neither length nor encoding has an empty body',
+  '%s without Content-Length and Transfer-Encoding has an empty body',
   async (start) => {
     const lines = [`Authorization: Bearer ${token}`, 'Content-Type: application/json'];
 

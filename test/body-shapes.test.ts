@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Sends JSON as it is written. */
+/** Sends JSON text unchanged. */
 const put = (raw: string) =>
   rest(gateway, 'PUT', '/user/notification-preferences', {
     token,
@@ -23,20 +23,20 @@ const put = (raw: string) =>
 
 type Items = [location: string, message: string, value: unknown][];
 
-const misshapen: [what: string, raw: string, items: Items][] = [
+const invalidBodies: [what: string, raw: string, items: Items][] = [
   ['null', 'null', [['body', 'must be an object', null]]],
-  ['text', '"text"', [['body', 'must be an object', 'text']]],
-  ['a list', '[]', [['body', 'must be an object', []]]],
-  ['without its property', '{}', [['body.preferences', 'is required', null]]],
-  ['with null for a list', '{"preferences":null}', [['body.preferences', 'must be an array', null]]],
-  ['with an object for a list', '{"preferences":{}}', [['body.preferences', 'must be an array', {}]]],
+  ['a string', '"text"', [['body', 'must be an object', 'text']]],
+  ['an array', '[]', [['body', 'must be an object', []]]],
+  ['an object without the property', '{}', [['body.preferences', 'is required', null]]],
+  ['null in place of an array', '{"preferences":null}', [['body.preferences', 'must be an array', null]]],
+  ['an object in place of an array', '{"preferences":{}}', [['body.preferences', 'must be an array', {}]]],
   [
-    'with an item that is null',
+    'an array with an item that is null',
     '{"preferences":[null]}',
     [['body.preferences[0]', 'must be an object', null]],
   ],
   [
-    'with an item without properties',
+    'an array with an item without properties',
     '{"preferences":[{}]}',
     [
       ['body.preferences[0].email_enabled', 'is required', null],
@@ -45,7 +45,7 @@ const misshapen: [what: string, raw: string, items: Items][] = [
     ],
   ],
   [
-    'with wrong types, a wrong word and an unknown property in several items',
+    'an array of items with wrong types, an unknown enum value and an unknown property',
     JSON.stringify({
       preferences: [
         { ...item, email_enabled: 'true', push_enabled: null },
@@ -73,7 +73,7 @@ const misshapen: [what: string, raw: string, items: Items][] = [
     ],
   ],
   [
-    'with the keys __proto__ and constructor',
+    'an object with the keys __proto__ and constructor',
     '{"preferences":[{"__proto__":{"email_enabled":true},"push_enabled":true,"chat_dm_enabled":true}],"constructor":{}}',
     [
       ['body.preferences[0].email_enabled', 'is required', null],
@@ -83,14 +83,14 @@ const misshapen: [what: string, raw: string, items: Items][] = [
   ],
 ];
 
-test.each(misshapen)('a body that is %s is a 422 that tells every fault', async (_what, raw, items) => {
+test.each(invalidBodies)('returns 422 with every error for a body that is %s', async (_what, raw, items) => {
   const { status, body } = await put(raw);
 
   expect(status).toBe(422);
   expect(body.errors).toEqual(items.map(([location, message, value]) => ({ location, message, value })));
 });
 
-test('lists at most 100 errors', async () => {
+test('returns at most 100 errors', async () => {
   const { body } = await put(`{"preferences":[${Array(100).fill('{}').join()}]}`);
 
   expect(body.error).toBe('Invalid request: body.preferences[0].email_enabled is required (and 99 more).');
@@ -98,7 +98,7 @@ test('lists at most 100 errors', async () => {
   expect(body.errors.at(-1).location).toBe('body.preferences[33].email_enabled');
 });
 
-test('refuses a list that is too long before it looks at the items', async () => {
+test('rejects an array that is too long without validating its items', async () => {
   const { body } = await put(`{"preferences":[${Array(20_000).fill('1').join()}]}`);
 
   expect(body.error).toBe('Invalid request: body.preferences must have at most 100 items.');

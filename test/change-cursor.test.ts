@@ -21,7 +21,7 @@ const state = (epoch: string, notifications: number) => ({
   editorAuth: 0,
 });
 
-test('every cursor is read as it was written', () => {
+test('a cursor survives writing and reading', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
       expect(parseChangeCursor(formatChangeCursor(cursor), [])).toEqual(cursor);
@@ -29,7 +29,7 @@ test('every cursor is read as it was written', () => {
   );
 });
 
-test('a cursor holds only what an address may', () => {
+test('a cursor contains only URL-safe characters', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
       expect(formatChangeCursor(cursor)).toMatch(/^[\w-]+$/);
@@ -48,7 +48,7 @@ const texts = fc.oneof(
   cursors.map((cursor) => ` ${formatChangeCursor(cursor)}`),
 );
 
-test('whatever else is given is a fault at its argument, or was written as a cursor', () => {
+test('rejects everything that is not a cursor, naming the argument', () => {
   fc.assert(
     fc.property(texts, (text) => {
       try {
@@ -62,22 +62,25 @@ test('whatever else is given is a fault at its argument, or was written as a cur
 });
 
 test.each([
-  ['of the same epoch', 'a', 7, 7],
-  ['of the same epoch, at its newest', 'a', 9, 9],
+  ['of the current epoch', 'a', 7, 7],
+  ['of the current epoch, at the latest revision', 'a', 9, 9],
   ['of another epoch', 'b', 7, 0],
-  ['from before the user had anything', '', 0, 0],
-  ['ahead of all that happened', 'a', 10, 0],
-])('a cursor %s stands for the revision that it has seen', (_what, epoch, revision, expected) => {
-  expect(resolveRevision({ epoch, revision }, state('a', 9))).toBe(expected);
-});
+  ['from before the user had any records', '', 0, 0],
+  ['ahead of the latest revision', 'a', 10, 0],
+])(
+  'a cursor %s resumes at its revision, or from the start if it does not apply',
+  (_what, epoch, revision, expected) => {
+    expect(resolveRevision({ epoch, revision }, state('a', 9))).toBe(expected);
+  },
+);
 
-test('without any change the present is the beginning', () => {
+test('without any change the latest cursor is the first one', () => {
   expect(getLatestCursor(undefined)).toEqual({ epoch: '', revision: 0 });
   expect(resolveRevision({ epoch: 'a', revision: 7 }, undefined)).toBe(0);
   expect(getLatestCursor(state('a', 9))).toEqual({ epoch: 'a', revision: 9 });
 });
 
-test('a cursor of the form before epochs is a fault', () => {
+test('rejects a cursor in the format used before epochs', () => {
   const cursor = Buffer.from('[1767225600000,7]').toString('base64url');
   expect(() => parseChangeCursor(cursor, ['after'])).toThrow(ValidationError);
 });

@@ -9,7 +9,7 @@ import { createTestDatabase, type TestDatabase, waitingSessions } from './suppor
 import { eventually } from './support/eventually.ts';
 import { startTestGateway } from './support/gateway.ts';
 import { payloads } from './support/records.ts';
-import { statementsOf } from './support/statements.ts';
+import { recordStatements } from './support/statements.ts';
 import { platform } from './support/tokens.ts';
 
 let database: TestDatabase;
@@ -27,8 +27,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-type OfUser = { userId: string };
-const count = statement((db, { slot }: Slots<OfUser>) =>
+type ByUser = { userId: string };
+const count = statement((db, { slot }: Slots<ByUser>) =>
   db
     .updateTable('UserRevision')
     .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
@@ -40,18 +40,18 @@ const fail = statement((db, { slot }: Slots<{ divisor: number }>) =>
 );
 
 const em = () => opened.em.fork();
-const countOf = async (userId: string) => {
+const readCount = async (userId: string) => {
   const rows = await database.sql('select workspaces::int as count from user_revision where user_id = $1', [
     userId,
   ]);
   return rows[0]?.count;
 };
 
-test('all statements of a change are sent before the first is answered', async () => {
+test('sends all statements of a change before the first one returns', async () => {
   await locker.query('begin');
   await locker.query('lock table user_revision');
   let result: Promise<unknown> | undefined;
-  const sent = await statementsOf(async () => {
+  const sent = await recordStatements(async () => {
     result = change(em(), ['sent'], (run) =>
       Promise.all([run(count, { userId: 'sent' }), run(count, { userId: 'sent' })]),
     );
@@ -78,7 +78,7 @@ test('a statement sees what was committed while the change waited for its lock',
   expect(await result).toEqual([{ workspaces: 42 }]);
 });
 
-test('where one statement fails nothing is changed, and the error is that of the first that failed', async () => {
+test('a failed statement rolls the change back; the error is that of the first failed statement', async () => {
   await change(em(), ['failed'], (run) => run(count, { userId: 'failed' }));
   const failing = change(em(), ['failed'], (run) =>
     Promise.all([
@@ -89,7 +89,7 @@ test('where one statement fails nothing is changed, and the error is that of the
     ]),
   );
   await expect(failing).rejects.toThrow('division by zero');
-  expect(await countOf('failed')).toBe(1);
+  expect(await readCount('failed')).toBe(1);
 
   const explained = change(em(), ['failed'], (run) =>
     Promise.all([run(fail, { divisor: 0 }, () => new Error('explained')), run(count, { userId: 'failed' })]),
@@ -100,38 +100,38 @@ test('where one statement fails nothing is changed, and the error is that of the
   ]);
 });
 
-test('where a later statement cannot be made nothing is changed, and the connection is free again', async () => {
-  const failing = change(em(), ['unmade'], (run) => {
-    const first = run(count, { userId: 'unmade' });
-    if (first instanceof Promise) throw new Error('unmade');
+test('a statement that cannot be built rolls the change back and releases the connection', async () => {
+  const failing = change(em(), ['unbuilt'], (run) => {
+    const first = run(count, { userId: 'unbuilt' });
+    if (first instanceof Promise) throw new Error('unbuilt');
     return first;
   });
-  await expect(failing).rejects.toThrow('unmade');
-  expect(await countOf('unmade')).toBeUndefined();
+  await expect(failing).rejects.toThrow('unbuilt');
+  expect(await readCount('unbuilt')).toBeUndefined();
   const { totalCount, idleCount } = getConnections(em()).changes;
   expect(idleCount).toBe(totalCount);
 });
 
-test('a statement that is sent after the commit is refused', async () => {
+test('rejects a statement that is sent after the commit', async () => {
   const late = change(em(), ['late'], async (run) => {
     await run(count, { userId: 'late' });
     return run(count, { userId: 'late' });
   });
   await expect(late).rejects.toThrow('send all its statements before');
-  expect(await countOf('late')).toBe(1);
+  expect(await readCount('late')).toBe(1);
 });
 
-test('changes of the same users in any order never wait for each other in a circle', async () => {
-  const users = ['circle-1', 'circle-2', 'circle-3', 'circle-4'];
+test('concurrent changes of the same users in any order do not deadlock', async () => {
+  const users = ['deadlock-1', 'deadlock-2', 'deadlock-3', 'deadlock-4'];
   const rounds = Array.from({ length: 60 }, (_none, round) => {
     const order = round % 2 === 0 ? users : users.toReversed();
     return change(em(), order, (run) => Promise.all(order.map((userId) => run(count, { userId }))));
   });
   await Promise.all(rounds);
-  expect(await Promise.all(users.map(countOf))).toEqual([60, 60, 60, 60]);
+  expect(await Promise.all(users.map(readCount))).toEqual([60, 60, 60, 60]);
 });
 
-test('a connection that is lost in the middle of a change makes a 500, and nothing is half done', async () => {
+test('returns 500 and rolls back if the connection is lost during a change', async () => {
   const gateway = await startTestGateway({}, database);
   const notifications = [1, 2].map((number) => ({
     userId: `lost-${number}`,
@@ -149,7 +149,7 @@ test('a connection that is lost in the middle of a change makes a 500, and nothi
     );
   await database.sql(`insert into user_revision (user_id) values ('lost-2')`);
   await locker.query('begin');
-  // The first user's notification can be stored, the second one's waits.
+  // The first user's notification can be stored; the second one's waits for the lock.
   await locker.query('lock table notification in share mode');
   const lost = publish();
   await eventually(async () => expect(await waitingSessions(database)).toBe(1));
@@ -162,20 +162,20 @@ test('a connection that is lost in the middle of a change makes a 500, and nothi
 
   expect(errors.map(({ extensions }) => extensions.code)).toEqual(['INTERNAL_ERROR']);
   expect(await database.sql(`select from notification where user_id like 'lost-%'`)).toEqual([]);
-  expect(await countOf('lost-1')).toBeUndefined();
+  expect(await readCount('lost-1')).toBeUndefined();
   expect((await publish()).data.publishNotifications.results).toEqual([{ created: true }, { created: true }]);
   await gateway.close();
 });
 
-test('a change that waits for a lock fails within the timeout of the database', async () => {
-  const impatient = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 300 });
+test('a change that waits for a lock fails within the database timeout', async () => {
+  const shortTimeout = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 300 });
   await locker.query('begin');
   await locker.query(`insert into user_revision (user_id) values ('slow')`);
   const started = performance.now();
   await expect(
-    change(impatient.em.fork(), ['slow'], (run) => run(count, { userId: 'slow' })),
+    change(shortTimeout.em.fork(), ['slow'], (run) => run(count, { userId: 'slow' })),
   ).rejects.toThrow(/timeout/);
   expect(performance.now() - started).toBeLessThan(5000);
   await locker.query('rollback');
-  await impatient.close();
+  await shortTimeout.close();
 });

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { Storm } from './support/storm.ts';
-import { take } from './support/storm-actions.ts';
-import { checkUser } from './support/storm-checks.ts';
-import { type Step, steps } from './support/storm-steps.ts';
+import { Workload } from './support/workload.ts';
+import { checkUser } from './support/workload-checks.ts';
+import { type Operation, operations } from './support/workload-operations.ts';
+import { runOperation } from './support/workload-runner.ts';
 
-/** Two gateways on one database, so that changes come over many connections. */
+/** Two gateways on one database, so that changes use many connections. */
 let gateways: TestGateway[];
 beforeAll(async () => {
   const keys = { ENCRYPTION_KEYS: `key:${randomBytes(32).toString('base64')}` };
@@ -20,35 +20,35 @@ afterAll(async () => {
 
 let runs = 0;
 
-/** Takes all steps at once, each of one of three users. */
-async function takeAll(taken: readonly Step[]): Promise<Storm> {
+/** Runs all operations at once, each for one of three users. */
+async function runAll(sequence: readonly Operation[]): Promise<Workload> {
   runs += 1;
   const users = [1, 2, 3].map((number) => `user-${runs}-${number}`);
-  const storm = new Storm(gateways, users);
-  await Promise.all(taken.map((step, index) => take(storm, step, index)));
-  return storm;
+  const workload = new Workload(gateways, users);
+  await Promise.all(sequence.map((operation, index) => runOperation(workload, operation, index)));
+  return workload;
 }
 
-test('whatever is changed at once, the result is the one that the times of the changes demand', async () => {
-  const many = fc.array(steps, { minLength: 30, maxLength: 60 });
+test('whatever the order of concurrent changes, their timestamps decide the result', async () => {
+  const many = fc.array(operations, { minLength: 30, maxLength: 60 });
   await fc.assert(
-    fc.asyncProperty(many, async (taken) => {
-      const storm = await takeAll(taken);
-      for (const user of storm.users) await checkUser(storm, user);
+    fc.asyncProperty(many, async (sequence) => {
+      const workload = await runAll(sequence);
+      for (const user of workload.users) await checkUser(workload, user);
     }),
     { numRuns: 12, endOnFailure: true },
   );
 });
 
-test('users who are deleted meanwhile leave everything of one life or nothing', async () => {
-  const many = fc.array(fc.oneof({ weight: 6, arbitrary: steps }, deletion), {
+test('deleting users concurrently with changes leaves no orphaned or inconsistent records', async () => {
+  const many = fc.array(fc.oneof({ weight: 6, arbitrary: operations }, deletion), {
     minLength: 30,
     maxLength: 60,
   });
   await fc.assert(
-    fc.asyncProperty(many, async (taken) => {
-      const storm = await takeAll(taken);
-      const { sql } = storm.database;
+    fc.asyncProperty(many, async (sequence) => {
+      const workload = await runAll(sequence);
+      const { sql } = workload.database;
       const orphans = await sql(
         `select user_id from notification union select user_id from notification_preference
          union select user_id from editor_credential union select user_id from workspace

@@ -23,7 +23,7 @@ const REPORT = `mutation ($input: ReportEditorAuthFailureInput!) {
   reportEditorAuthFailure(input: $input) { applied }
 }`;
 
-/** Sends a claim, and returns its result, or the code and the items of its error. */
+/** Sends a claim, and returns its result or the code and items of its error. */
 async function claim(userId: string, version: string, claimId: string) {
   const input = { userId, version, claimId };
   const { data, errors } = await graphql(gateway, CLAIM, { input }, { token: await platform() });
@@ -50,8 +50,8 @@ async function refresh(userId: string, version: string, pair: Pair): Promise<str
 
 const nextPair = (): Pair => ({ accessToken: randomUUID(), refreshToken: randomUUID() });
 
-/** Lets time pass for a user's claim, by moving its end towards the past. */
-async function pass(userId: string, seconds: number) {
+/** Simulates the passing of time by moving the end of a user's claim into the past. */
+async function elapse(userId: string, seconds: number) {
   await gateway.database.sql(
     'update editor_credential set claimed_until = claimed_until - make_interval(secs => $2) where user_id = $1',
     [userId, seconds],
@@ -60,7 +60,7 @@ async function pass(userId: string, seconds: number) {
 
 const secondsUntil = (time: string) => (Date.parse(time) - Date.now()) / 1000;
 
-test('a claim is granted to one claim ID for 60 s, and others get its end', async () => {
+test('grants a claim for 60 s to one claim ID, and returns its end to others', async () => {
   const version = await store('first');
 
   const granted = await claim('first', version, 'mine');
@@ -72,23 +72,23 @@ test('a claim is granted to one claim ID for 60 s, and others get its end', asyn
   expect(await claim('first', version, 'other')).toEqual({ granted: false, claimedUntil });
 });
 
-test('the same claim ID gets the claim again, for 60 s from then', async () => {
+test('extends the claim of the same claim ID to 60 s from now', async () => {
   const version = await store('again');
   const first = await claim('again', version, 'mine');
-  await pass('again', 40);
+  await elapse('again', 40);
 
   const second = await claim('again', version, 'mine');
 
   expect(second.granted).toBe(true);
   expect(Date.parse(second.claimedUntil)).toBeGreaterThanOrEqual(Date.parse(first.claimedUntil));
-  await pass('again', 40);
+  await elapse('again', 40);
   expect(await claim('again', version, 'other')).toMatchObject({ granted: false });
 });
 
-test('a claim that has ended is granted to another, and the version decides whose refresh is stored', async () => {
+test('grants an expired claim to another claim ID, and stores only the first refresh of the version', async () => {
   const version = await store('ended');
   await claim('ended', version, 'slow');
-  await pass('ended', 61);
+  await elapse('ended', 61);
   expect(await claim('ended', version, 'quick')).toMatchObject({ granted: true });
   expect(await claim('ended', version, 'slow')).toMatchObject({ granted: false });
 
@@ -97,7 +97,7 @@ test('a claim that has ended is granted to another, and the version decides whos
   expect(await credentialVersion(gateway, 'ended')).toBe(next);
 });
 
-test('a version that is no longer current, or never was, is a conflict, also for the claim ID that had it', async () => {
+test('returns CONFLICT for a version that is not current, even to the claim ID that holds the claim', async () => {
   const version = await store('stale');
   await claim('stale', version, 'mine');
   await store('stale');
@@ -109,13 +109,13 @@ test('a version that is no longer current, or never was, is a conflict, also for
   }
 });
 
-test('a token in the place of the version is redacted', async () => {
+test('redacts a token sent in place of the version', async () => {
   await store('mixed-up');
   const { items } = await claim('mixed-up', 'secret-access-token', 'mine');
   expect(items).toMatchObject([{ location: 'input.version', value: '[redacted]' }]);
 });
 
-test('a claim where nothing is stored, or no longer, is not found', async () => {
+test('returns NOT_FOUND if no credential is stored', async () => {
   const notFound = { code: 'NOT_FOUND' };
   expect(await claim('never', randomUUIDv7(), 'mine')).toEqual(notFound);
   const version = await store('deleted');
@@ -128,31 +128,27 @@ test('a claim where nothing is stored, or no longer, is not found', async () => 
 
 const changes: [what: string, ends: boolean, change: (user: string, version: string) => Promise<unknown>][] =
   [
-    ['storing a pair', true, (user) => store(user)],
+    ['storing a credential', true, (user) => store(user)],
     ['refreshing without the claim', true, (user, version) => refresh(user, version, nextPair())],
     [
-      'deleting the pair and storing one',
+      'deleting and storing a credential',
       true,
       async (user) => {
         await remove(user);
         await store(user);
       },
     ],
-    ['a read', false, (user) => credentialVersion(gateway, user)],
+    ['reading the credential', false, (user) => credentialVersion(gateway, user)],
+    ['a refresh that conflicts', false, (user) => refresh(user, randomUUIDv7(), nextPair()).catch(() => 0)],
     [
-      'a refresh that is a conflict',
-      false,
-      (user) => refresh(user, randomUUIDv7(), nextPair()).catch(() => 0),
-    ],
-    [
-      'a report of a failure',
+      'reporting a failure',
       false,
       (userId, version) =>
         asPlatform(gateway, REPORT, { input: { userId, version, reason: 'REFRESH_FAILED' } }),
     ],
   ];
 
-test.each(changes)('%s ends a claim: %s', async (user, ends, change) => {
+test.each(changes)('%s ends the claim: %s', async (user, ends, change) => {
   const version = await store(user);
   await claim(user, version, 'mine');
 
@@ -162,7 +158,7 @@ test.each(changes)('%s ends a claim: %s', async (user, ends, change) => {
   expect(await claim(user, current, 'other')).toMatchObject({ granted: ends });
 });
 
-test('a deletion keeps nothing of the claim', async () => {
+test('deleting the credential deletes the claim', async () => {
   await claim('wiped', await store('wiped'), 'mine');
   await remove('wiped');
   const rows = await gateway.database.sql(
@@ -172,7 +168,7 @@ test('a deletion keeps nothing of the claim', async () => {
   expect(rows).toEqual([{ claim_id: null, claimed_until: null }]);
 });
 
-test('a claim that is granted is audited, without the claim ID', async () => {
+test('writes an audit line for a granted claim, without the claim ID', async () => {
   const version = await store('audited');
   await claim('audited', version, 'mine-alone');
   await claim('audited', version, 'other');
@@ -185,18 +181,18 @@ test('a claim that is granted is audited, without the claim ID', async () => {
   expect(gateway.logLines().join('\n')).not.toContain('mine-alone');
 });
 
-type Step = { claim: 'a' | 'b' | 'c' } | { pass: number } | { change: 'store' | 'refresh' };
+type Step = { claim: 'a' | 'b' | 'c' } | { elapse: number } | { change: 'store' | 'refresh' };
 const steps = fc.array(
   fc.oneof(
     { weight: 5, arbitrary: fc.record({ claim: fc.constantFrom('a', 'b', 'c') }) },
-    // Far enough from multiples of 60 s that the time that the test itself takes decides nothing.
-    { weight: 3, arbitrary: fc.record({ pass: fc.constantFrom(25, 70) }) },
+    // Far enough from multiples of 60 s that the duration of the test itself does not matter.
+    { weight: 3, arbitrary: fc.record({ elapse: fc.constantFrom(25, 70) }) },
     { weight: 1, arbitrary: fc.record({ change: fc.constantFrom('store', 'refresh') }) },
   ),
   { maxLength: 15 },
 ) satisfies fc.Arbitrary<Step[]>;
 
-test('over any sequence of claims, changes and time at most one claim ID has the claim', async () => {
+test('at most one claim ID holds the claim, over any sequence of claims, changes and elapsed time', async () => {
   let runs = 0;
   await fc.assert(
     fc.asyncProperty(steps, async (sequence) => {
@@ -204,9 +200,9 @@ test('over any sequence of claims, changes and time at most one claim ID has the
       let version = await store(user);
       let held: { by: string; seconds: number } | undefined;
       for (const step of sequence) {
-        if ('pass' in step) {
-          await pass(user, step.pass);
-          if (held !== undefined) held.seconds -= step.pass;
+        if ('elapse' in step) {
+          await elapse(user, step.elapse);
+          if (held !== undefined) held.seconds -= step.elapse;
           if (held !== undefined && held.seconds <= 0) held = undefined;
         } else if ('change' in step) {
           version = await (step.change === 'store' ? store(user) : refresh(user, version, nextPair()));

@@ -17,11 +17,11 @@ const clients: [name: string, create: (address: string, token: string) => Cachin
   ['urql', createUrql],
 ];
 
-const inboxWith = (fields: string) =>
+const queryInbox = (fields: string) =>
   `{ notifications(first: 10) { nodes { ... on UserNotification { userId id } ${fields} } } }`;
 
 describe.each(clients)('the documented cache of %s', (_name, create) => {
-  test('keeps the questions of two notifications apart that call them the same', async () => {
+  test('stores questions with equal IDs of two notifications separately', async () => {
     const user = randomUUID();
     for (const question of ['First?', 'Second?']) {
       const input = { questions: [{ id: 'q', question, options: [{ label: 'Yes' }] }] };
@@ -33,23 +33,23 @@ describe.each(clients)('the documented cache of %s', (_name, create) => {
     const selection =
       '... on QuestionRequestedNotification { payload { questions { questionId question } } }';
 
-    await client.fetch(inboxWith(selection));
+    await client.fetch(queryInbox(selection));
 
     const payloads = ['Second?', 'First?'].map((question) => ({
       questions: [{ questionId: 'q', question }],
     }));
-    expect(await client.readCached(inboxWith(selection))).toMatchObject({
+    expect(await client.readCached(queryInbox(selection))).toMatchObject({
       notifications: { nodes: payloads.map((payload) => ({ payload })) },
     });
   });
 
-  test('keeps a task in each notification as it was then', async () => {
+  test('stores the task of each notification as of its publication', async () => {
     const user = randomUUID();
     for (const name of ['Before', 'After']) {
       await publish(gateway, user, 'task_failed', { task: { id: 'task', projectId: 'project', name } });
     }
     const client = create(gateway.address, await member(user));
-    const query = inboxWith('... on UserNotification { task { id name } }');
+    const query = queryInbox('... on UserNotification { task { id name } }');
 
     await client.fetch(query);
 
@@ -58,7 +58,7 @@ describe.each(clients)('the documented cache of %s', (_name, create) => {
     });
   });
 
-  test('keeps records of two users apart that have the same IDs', async () => {
+  test('stores records with equal IDs of two users separately', async () => {
     const [own, other] = [randomUUID(), randomUUID()];
     const workspace = workspaceInput();
     for (const [user, title, status] of [
@@ -100,7 +100,7 @@ describe.each(clients)('the documented cache of %s', (_name, create) => {
     });
   });
 
-  test('shows what a mutation changed in the queries that were read before', async () => {
+  test('updates the results of earlier queries after a mutation', async () => {
     const user = randomUUID();
     const { id } = await publish(gateway, user);
     const client = create(gateway.address, await member(user));
@@ -129,7 +129,7 @@ describe.each(clients)('the documented cache of %s', (_name, create) => {
   });
 });
 
-test('the page on caches shows the configuration that is tested', async () => {
+test('docs/client-caches.md contains the tested configurations', async () => {
   const page = await readFile('docs/client-caches.md', 'utf8');
   for (const path of ['test/clients/apollo-cache.ts', 'test/clients/graphcache-keys.ts']) {
     expect(page).toContain(`\`\`\`ts ${path}\n${await readFile(path, 'utf8')}\`\`\``);

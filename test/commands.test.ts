@@ -6,7 +6,12 @@ import { readConfig } from '../src/config.ts';
 import { graphql, rest } from './support/client.ts';
 import { copyCluster } from './support/cluster.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { type GatewayProcess, runProcess, startGatewayProcess, withoutPlace } from './support/process.ts';
+import {
+  type GatewayProcess,
+  removeLocationNotice,
+  runProcess,
+  startGatewayProcess,
+} from './support/process.ts';
 import { readSettings } from './support/settings-file.ts';
 import { jwks } from './support/tokens.ts';
 
@@ -44,13 +49,13 @@ async function printedToken(...options: string[]): Promise<string> {
 }
 
 describe('npm run token', () => {
-  test('prints one token and nothing else, and the running gateway takes it', async () => {
+  test('prints only a token, which the running gateway accepts', async () => {
     const printed = await printedToken('--sub', 'alice', '--org', 'acme');
     expect((await rest(gateway, 'GET', '/user/workspaces', { token: printed })).status).toBe(200);
     expect((await rest(gateway, 'GET', '/editor/auth', { token: printed })).status).toBe(200);
   });
 
-  test('without an organization the token is no member, and it is good for one hour', async () => {
+  test('signs a token without membership, valid for one hour, if only --sub is given', async () => {
     const printed = await printedToken('--sub', 'alice');
     const { iat = 0, exp = 0, ...claims } = decodeJwt(printed);
     expect(claims).toEqual({ sub: 'alice', aud: 'here' });
@@ -59,7 +64,7 @@ describe('npm run token', () => {
     expect(body.code).toBe('org_membership_required');
   });
 
-  test('with a scope the token has that scope and no other', async () => {
+  test('signs a token with exactly the given scope', async () => {
     const printed = await printedToken('--sub', 'service', '--scope', 'platform:read platform:write');
     const reply = await graphql(gateway, '{ statistics { __typename } }', {}, { token: printed });
     expect(reply.errors).toEqual([]);
@@ -71,7 +76,7 @@ describe('npm run token', () => {
     ['5m', 300],
     ['2h', 7200],
     ['1d', 86_400],
-  ])('with --ttl %s the token is good for %i seconds', async (ttl, seconds) => {
+  ])('signs a token that is valid for the given --ttl: %s, %i seconds', async (ttl, seconds) => {
     const { iat = 0, exp = 0 } = decodeJwt(await printedToken('--sub', 'alice', '--ttl', ttl));
     expect(exp - iat).toBe(seconds);
   });
@@ -85,14 +90,14 @@ describe('npm run token', () => {
     [['--sub', 'alice', '--ttl', '0h'], '--ttl must be a number followed by s, m, h or d'],
     [['--sub', 'alice', '--admin'], "Unknown option '--admin'"],
     [['alice'], 'Unexpected argument'],
-  ])('refuses %j with its usage and status 1', async (options, message) => {
+  ])('rejects %j with its usage and status 1', async (options, message) => {
     const ended = await token(options);
     expect(ended).toMatchObject({ status: 1, stdout: '' });
     expect(ended.stderr).toContain(message);
     expect(ended.stderr).toMatch(/\nUsage: npm run -s token -- --sub USER .*\n$/);
   });
 
-  test('refuses where another key set is configured, and makes no key', async () => {
+  test('fails if another key set is configured, and creates no key', async () => {
     const other = { DATA_DIR: join(folder, 'other'), AUTH_JWKS: JSON.stringify(jwks) };
     const ended = await token(['--sub', 'alice'], other);
     expect(ended).toMatchObject({ status: 1, stdout: '' });
@@ -100,7 +105,7 @@ describe('npm run token', () => {
     expect(existsSync(other.DATA_DIR)).toBe(false);
   });
 
-  test('reports a new key, which the running gateway does not have', async () => {
+  test('reports that it created a new key, whose tokens the running gateway rejects', async () => {
     const elsewhere = { DATA_DIR: join(folder, 'elsewhere') };
     const first = await token(['--sub', 'alice'], elsewhere);
     const path = join(elsewhere.DATA_DIR, 'signing-key.json');
@@ -112,7 +117,7 @@ describe('npm run token', () => {
     expect(await token(['--sub', 'alice'], elsewhere)).toMatchObject({ status: 0, stderr: '' });
   });
 
-  test('tells what is wrong with the configuration', async () => {
+  test('reports an invalid configuration', async () => {
     const ended = await token(['--sub', 'alice'], { PORT: 'http' });
     expect(ended).toMatchObject({ status: 1, stdout: '' });
     expect(ended.stderr).toContain('PORT: must be a whole number');
@@ -120,23 +125,23 @@ describe('npm run token', () => {
 });
 
 describe('npm run migrate', () => {
-  test('attaches to the database of the running gateway, says that it is up to date, and leaves it up', async () => {
+  test("attaches to the running gateway's database, reports that it is up to date, and leaves it running", async () => {
     const ended = await runProcess('src/commands/migrate.ts', settings);
     expect(ended).toEqual({ status: 0, stdout: 'The database is up to date.\n', stderr: '' });
     expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
   });
 
-  test('without a gateway starts the database for the time being', async () => {
+  test('starts the database while it runs if no gateway is running', async () => {
     await gateway.stop();
     const { status, stdout, stderr } = await runProcess('src/commands/migrate.ts', settings);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(withoutPlace(stdout)).toBe('The database is up to date.\n');
+    expect(removeLocationNotice(stdout)).toBe('The database is up to date.\n');
     expect(existsSync(join(settings.DATA_DIR, 'postgresql/cluster/postmaster.pid'))).toBe(false);
   });
 });
 
 describe('npm run settings', () => {
-  test('prints settings that production takes, whose tokens are those of the development key', async () => {
+  test("prints settings that are valid in production, with the development key's key set", async () => {
     const { status, stdout, stderr } = await runProcess('src/commands/settings.ts', settings);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     const printed = readSettings(stdout);
@@ -146,8 +151,8 @@ describe('npm run settings', () => {
     expect(printed.POSTGRES_PASSWORD).toMatch(/^[0-9a-f]{48}$/);
 
     const [, command = ''] = /^#\s+(AUTH_ISSUER=.*)$/m.exec(stdout) ?? [];
-    const told = Object.fromEntries(command.split(' ', 2).map((pair) => pair.split('=', 2)));
-    const { stdout: printedToken } = await token(['--sub', 'alice', '--org', 'acme'], told);
+    const printedSettings = Object.fromEntries(command.split(' ', 2).map((pair) => pair.split('=', 2)));
+    const { stdout: printedToken } = await token(['--sub', 'alice', '--org', 'acme'], printedSettings);
     const keys = keySet.kind === 'local' ? keySet.jwks : expect.unreachable();
     const verified = await jwtVerify(printedToken.trim(), createLocalJWKSet(keys), {
       issuer: issuer ?? '',
@@ -156,7 +161,7 @@ describe('npm run settings', () => {
     expect(verified.payload).toMatchObject({ sub: 'alice', org_id: 'acme' });
   });
 
-  test('makes other secrets every time', async () => {
+  test('prints new secrets every time', async () => {
     const print = async () => readSettings((await runProcess('src/commands/settings.ts', settings)).stdout);
     const [first, second] = await Promise.all([print(), print()]);
     expect(first.ENCRYPTION_KEYS).not.toBe(second.ENCRYPTION_KEYS);

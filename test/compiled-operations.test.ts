@@ -1,14 +1,13 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { INTERPRETED_FIRST } from '../src/graphql/execution/executor.ts';
+import { RUNS_BEFORE_COMPILATION } from '../src/graphql/execution/executor.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asPlatform, payloads, publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 /*
- * An operation is interpreted by graphql-js at first, and compiled when it came often. Nobody may be able to
- * tell which.
+ * An operation is interpreted by graphql-js at first, and compiled when it is sent often. The replies must not differ.
  */
 
 let gateway: TestGateway;
@@ -19,11 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Enough for an operation to be interpreted first and compiled then, and to run twice so. */
-const TIMES = INTERPRETED_FIRST + 2;
+/** Enough requests to interpret an operation first and then run it compiled twice. */
+const TIMES = RUNS_BEFORE_COMPILATION + 2;
 
-/** The different answers to a document that comes often. */
-async function answers(query: string, variables: Record<string, unknown> = {}) {
+/** Sends a document repeatedly and returns the distinct replies. */
+async function collectReplies(query: string, variables: Record<string, unknown> = {}) {
   const texts = new Set<string>();
   for (let time = 0; time < TIMES; time += 1) {
     const { status, text } = await graphql(gateway, query, variables, { token });
@@ -34,13 +33,13 @@ async function answers(query: string, variables: Record<string, unknown> = {}) {
 
 type Text = fc.Arbitrary<string>;
 
-/** Selections, each under a condition; the same field stands under the same name wherever it is asked for. */
+/** Selections, each with a condition; a response name always stands for the same field. */
 const selections = (condition: Text, ...fields: string[]): Text =>
   fc
     .array(fc.tuple(fc.constantFrom(...fields), condition), { minLength: 1, maxLength: 4 })
     .map((chosen) => chosen.map(([field, condition]) => withCondition(field, condition)).join(' '));
 
-/** Puts a condition behind a field or fragment, before what it selects. */
+/** Inserts a condition after a field or fragment, before its selection. */
 function withCondition(field: string, condition: string): string {
   const brace = field.indexOf('{');
   return brace === -1
@@ -92,7 +91,7 @@ function documents(condition: Text, { variables = '', root = '' }): Text {
 }
 
 const plain = documents(fc.constant(''), {});
-/** Few enough for the limit of directives, also where a fragment is spread more than once. */
+/** Within the limit on directives, even if a fragment is used more than once. */
 const conditional = documents(
   fc.constantFrom('', '@include(if: $a)', '@skip(if: $a)', '@include(if: $b) @skip(if: $a)'),
   {
@@ -104,18 +103,17 @@ const conditional = documents(
 test.each([
   ['without conditions', plain],
   ['with conditions', conditional],
-])(
-  'any document %s is answered the same when it comes often, whatever its fragments',
-  async (_what, documents) => {
-    for (const kind of kinds) await publish(gateway, 'alice', kind);
-    await fc.assert(
-      fc.asyncProperty(documents, fc.boolean(), fc.boolean(), async (document, a, b) => {
-        expect(await answers(document, { a, b, first: 3 })).toEqual([expect.stringMatching(/^200 {"data"/)]);
-      }),
-      { numRuns: 25 },
-    );
-  },
-);
+])('repeated requests return the same for any document %s, with any fragments', async (_what, documents) => {
+  for (const kind of kinds) await publish(gateway, 'alice', kind);
+  await fc.assert(
+    fc.asyncProperty(documents, fc.boolean(), fc.boolean(), async (document, a, b) => {
+      expect(await collectReplies(document, { a, b, first: 3 })).toEqual([
+        expect.stringMatching(/^200 {"data"/),
+      ]);
+    }),
+    { numRuns: 25 },
+  );
+});
 
 const update = `mutation ($on: Boolean!, $kind: NotificationKind) {
   updateNotificationPreferences(input: { preferences: [
@@ -123,25 +121,29 @@ const update = `mutation ($on: Boolean!, $kind: NotificationKind) {
   ] }) { preferences { notificationKind emailEnabled createdAt } }
 }`;
 const failures: [what: string, query: string, variables?: Record<string, unknown>][] = [
-  ['a record that does not exist', '{ __typename\n  gone: notification(id: "none") { __typename } }'],
+  ['a record that does not exist', '{ __typename\n  missing: notification(id: "none") { __typename } }'],
   [
-    'a record that does not exist, among lines that end otherwise',
+    'a record that does not exist, in a document with other line endings',
     '{\r\n__typename\r  notification(id: "none") { __typename } }',
   ],
   [
-    'several failures, some data',
+    'several failures and some data',
     '{ a: notification(id: "1") { __typename } b: editorAuth { type } c: notification(id: "2") { __typename } }',
   ],
-  ['an argument that breaks a rule', '{ notifications(first: 0) { nodes { __typename } } }'],
-  ['a variable that breaks a rule', 'query ($id: ID!) { notification(id: $id) { __typename } }', { id: '' }],
+  ['an argument that violates a rule', '{ notifications(first: 0) { nodes { __typename } } }'],
   [
-    'a variable of another type',
+    'a variable that violates a rule',
+    'query ($id: ID!) { notification(id: $id) { __typename } }',
+    { id: '' },
+  ],
+  [
+    'a variable of the wrong type',
     'query ($first: Int) { notifications(first: $first) { totalCount } }',
     { first: 'x' },
   ],
-  ['a variable that is missing', 'query ($id: ID!) { notification(id: $id) { __typename } }'],
+  ['a missing variable', 'query ($id: ID!) { notification(id: $id) { __typename } }'],
   [
-    'a variable whose default stands for it',
+    'a variable with a default value',
     'query ($first: Int = 1) { notifications(first: $first) { nodes { __typename } } }',
   ],
   [
@@ -149,22 +151,22 @@ const failures: [what: string, query: string, variables?: Record<string, unknown
     '{ notifications(userId: "bob") { totalCount } editorAuth(userId: "bob") { type } }',
   ],
   [
-    'a mutation that fails in its second field',
+    'a mutation whose second field fails',
     `mutation { one: dismissNotifications(input: { ids: [] }) { notifications { __typename } } two: dismissNotification(input: { id: "none" }) { notification { __typename } } }`,
   ],
   [
-    'introspection beside a field',
+    'introspection together with a field',
     '{ __schema { queryType { name } } editorAuth { type needsReauth reauthReason } }',
   ],
-  ['a change that is repeated', update, { on: false, kind: 'TASK_FAILED' }],
-  ['a change with a variable that is not given', update, { on: true }],
+  ['a repeated change', update, { on: false, kind: 'TASK_FAILED' }],
+  ['a change with an omitted variable', update, { on: true }],
 ];
 
-test.each(failures)('%s: answered the same when it comes often', async (_what, query, variables) => {
-  expect(await answers(query, variables)).toHaveLength(1);
+test.each(failures)('repeated requests return the same for %s', async (_what, query, variables) => {
+  expect(await collectReplies(query, variables)).toHaveLength(1);
 });
 
-test('a document with a @oneOf input is held to exactly one member when it comes often', async () => {
+test('a repeated document still requires exactly one member of a @oneOf input', async () => {
   const query = `mutation ($payload: NotificationPayloadInput!) { publishNotification(input: {
     userId: "alice", task: { id: "t", projectId: "p" }, title: "T", payload: $payload
   }) { created } }`;
@@ -174,7 +176,7 @@ test('a document with a @oneOf input is held to exactly one member when it comes
   await expect(asPlatform(gateway, query, { payload: both })).rejects.toThrow('exactly one field');
 });
 
-test('a credential written into a document is stored when it comes often', async () => {
+test('a repeated document with credentials as literals stores the credentials of each request', async () => {
   const store = (accessToken: string) =>
     `mutation { storeEditorSubscription(input: { accessToken: "${accessToken}", refreshToken: "r" }) { editorAuth { needsReauth } } }`;
   for (const accessToken of [...Array(TIMES).fill('one'), 'two']) {

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { ConfigError, readConfig, settingNames } from '../src/config.ts';
 import { readDockerfile } from './support/dockerfile.ts';
-import { filledExample, readSettings, textOfFile } from './support/settings-file.ts';
+import { filledExample, readRepositoryFile, readSettings } from './support/settings-file.ts';
 
 const Service = z.strictObject({
   build: z.literal('.').optional(),
@@ -34,12 +34,12 @@ const Compose = z.object({
   volumes: z.record(z.string(), z.null()),
 });
 
-const compose = Compose.parse(parse(await textOfFile('compose.yaml'), { merge: true }));
+const compose = Compose.parse(parse(await readRepositoryFile('compose.yaml'), { merge: true }));
 const services = Object.entries(compose.services);
 const ours = services.filter(([, { build }]) => build !== undefined);
 const gateways = ours.filter(([, { command }]) => command === undefined);
 
-/** Puts settings in the place of `${NAME:-default}` and `${NAME:?message}`. */
+/** Substitutes `${NAME:-default}` and `${NAME:?message}`. */
 function interpolate(text: string, settings: Record<string, string>): string {
   return text.replace(/\$\{(\w+):([-?])([^}]*)\}/g, (_all, name: string, operator: string, rest: string) => {
     const value = settings[name] || (operator === '-' ? rest : undefined);
@@ -48,30 +48,30 @@ function interpolate(text: string, settings: Record<string, string>): string {
   });
 }
 
-/** What the container of a service gets: the image's variables, the file's, its own. */
-async function environmentOf({ environment }: z.output<typeof Service>, file: Record<string, string>) {
-  const image = readDockerfile(await textOfFile('Dockerfile')).at(-1)?.instructions ?? [];
+/** Returns a container's environment: the image's variables, those of the file, then the service's own. */
+async function buildEnvironment({ environment }: z.output<typeof Service>, file: Record<string, string>) {
+  const image = readDockerfile(await readRepositoryFile('Dockerfile')).at(-1)?.instructions ?? [];
   const fromImage = image.flatMap((one) => (one.name === 'ENV' ? [one.variables] : []));
   const own = Object.entries(environment).map(([name, value]) => [name, interpolate(value, file)]);
   return Object.assign({}, ...fromImage, file, Object.fromEntries(own));
 }
 
-test('two gateways, and the command that migrates, are given nothing that the gateway does not read', async () => {
+test('the two gateways and the migration receive only variables that the gateway reads', async () => {
   expect(gateways).toHaveLength(2);
   const file = await filledExample();
   for (const [, service] of ours) {
-    const unknown = Object.keys(await environmentOf(service, file)).filter(
+    const unknown = Object.keys(await buildEnvironment(service, file)).filter(
       (name) => !settingNames.includes(name),
     );
-    // It is for the address of the database.
+    // Used in the database's URL.
     expect(unknown).toEqual(['POSTGRES_PASSWORD']);
   }
 });
 
-test('the gateways take their settings, in production, on PostgreSQL and Redis of their own', async () => {
+test('the gateways run in production mode with the configured PostgreSQL and Redis', async () => {
   const file = await filledExample();
   for (const [, service] of ours) {
-    expect(readConfig(await environmentOf(service, file))).toMatchObject({
+    expect(readConfig(await buildEnvironment(service, file))).toMatchObject({
       production: true,
       host: '0.0.0.0',
       port: 4000,
@@ -84,13 +84,13 @@ test('the gateways take their settings, in production, on PostgreSQL and Redis o
     });
   }
   const { POSTGRES_PASSWORD: _, ...without } = file;
-  await expect(environmentOf(ours[0]?.[1] ?? expect.unreachable(), without)).rejects.toThrow(
+  await expect(buildEnvironment(ours[0]?.[1] ?? expect.unreachable(), without)).rejects.toThrow(
     'POSTGRES_PASSWORD: set it in .env',
   );
 });
 
-test('an example that is not filled in is refused by name', async () => {
-  const example = readSettings(await textOfFile('.env.example'));
+test('rejects an example file that is not filled in, naming the settings', async () => {
+  const example = readSettings(await readRepositoryFile('.env.example'));
   const open = Object.keys(example).filter((name) => example[name] === '');
   expect(open).toEqual(['ENCRYPTION_KEYS', 'POSTGRES_PASSWORD']);
   const settings = { ...example, NODE_ENV: 'production', DATABASE_URL: 'postgres://db/gateway' };
@@ -101,8 +101,8 @@ test('an example that is not filled in is refused by name', async () => {
   );
 });
 
-test('everything waits for what it needs: the migration for PostgreSQL, the gateways for the migration', async () => {
-  const isBuiltWithCheck = /^HEALTHCHECK /m.test(await textOfFile('Dockerfile'));
+test('services wait for their dependencies: the migration for PostgreSQL, the gateways for the migration', async () => {
+  const isBuiltWithCheck = /^HEALTHCHECK /m.test(await readRepositoryFile('Dockerfile'));
   for (const [name, { depends_on }] of services) {
     for (const [needed, { condition }] of Object.entries(depends_on)) {
       const other = compose.services[needed] ?? expect.unreachable(`${name} needs ${needed}`);
@@ -119,18 +119,18 @@ test('everything waits for what it needs: the migration for PostgreSQL, the gate
   ]);
 });
 
-test('the proxy reaches every gateway where it listens, and asks its admin port whether it is ready', async () => {
+test('the proxy forwards to the port of every gateway and checks readiness at its admin port', async () => {
   const caddyfile = compose.configs.caddyfile?.content ?? '';
   const [, upstreams = ''] = /reverse_proxy ([^{]+) \{/.exec(caddyfile) ?? [];
   expect(upstreams.split(' ')).toEqual(gateways.map(([name]) => `${name}:4000`));
   expect(caddyfile).toContain('health_uri /readyz');
   const [, port] = /health_port (\d+)/.exec(caddyfile) ?? [];
   for (const [, service] of gateways) {
-    expect((await environmentOf(service, await filledExample())).ADMIN_PORT).toBe(port);
+    expect((await buildEnvironment(service, await filledExample())).ADMIN_PORT).toBe(port);
   }
 });
 
-test('running requests may end: containers are stopped after the 10 seconds that they have', () => {
+test('containers are given longer than the shutdown grace of 10 seconds to stop', () => {
   for (const [, { stop_grace_period = '0s' }] of gateways) {
     expect(Number.parseInt(stop_grace_period, 10)).toBeGreaterThan(10);
   }

@@ -37,7 +37,7 @@ async function get(user: string, path: string, ifNoneMatch?: string) {
   return rest(gateway, 'GET', path, { token: await member(user), headers });
 }
 
-async function tagOf(user: string, path: string): Promise<string> {
+async function readTag(user: string, path: string): Promise<string> {
   const { status, headers } = await get(user, path);
   expect(status).toBe(200);
   return headers.get('etag') ?? '';
@@ -55,7 +55,7 @@ const deleteUser = (userId: string) => deleteUserAt(gateway, userId);
 const dismissOne = (user: string) =>
   asMember(gateway, user, 'mutation { dismissNotification(input: { id: "n" }) { __typename } }');
 
-async function retain(): Promise<void> {
+async function removeExpired(): Promise<void> {
   const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 5000 });
   try {
     const writer = { em: database.em.fork(), announce: () => undefined };
@@ -65,7 +65,7 @@ async function retain(): Promise<void> {
   }
 }
 
-async function comeBack(user: string, again: (user: string) => Promise<unknown>): Promise<void> {
+async function recreate(user: string, again: (user: string) => Promise<unknown>): Promise<void> {
   await deleteUser(user);
   await again(user);
 }
@@ -84,22 +84,27 @@ const changes: Change[] = [
   ['resolving', INBOX, publishFirst, (user) => resolve(gateway, user, task.id)],
   ['dismissing one', INBOX, publishFirst, dismissOne],
   ['dismissing many', INBOX, publishFirst, (user) => dismiss(gateway, user, ['n'])],
-  ['removing what is old', INBOX, async (user) => [await publishFirst(user), await dismissOne(user)], retain],
+  [
+    'removing expired records',
+    INBOX,
+    async (user) => [await publishFirst(user), await dismissOne(user)],
+    removeExpired,
+  ],
   ['deleting the user', INBOX, publishFirst, deleteUser],
-  ['deleting the user, who comes back', INBOX, publishFirst, (user) => comeBack(user, publishFirst)],
+  ['deleting and recreating the user', INBOX, publishFirst, (user) => recreate(user, publishFirst)],
   ['putting a workspace', WORKSPACES, deleteUser, put],
   ['changing a workspace', WORKSPACES, put, (user) => put(user, '2026-01-01T00:00:01.000Z')],
   ['deleting a workspace', WORKSPACES, put, remove],
   ['stopping a workspace', RUNNING, put, (user) => put(user, '2026-01-01T00:00:01.000Z', 'STOPPED')],
   ['deleting the user', WORKSPACES, put, deleteUser],
-  ['deleting the user, who comes back', WORKSPACES, put, (user) => comeBack(user, put)],
+  ['deleting and recreating the user', WORKSPACES, put, (user) => recreate(user, put)],
 ];
 
 describe.each(changes)('after %s a client of %s', (what, path, before, change) => {
-  test('gets the new list once, and 304 from then on', async () => {
+  test('receives the changed list once, and then 304', async () => {
     const user = `${what} ${path}`.replaceAll(/\W/g, '-');
     await before(user);
-    const old = await tagOf(user, path);
+    const old = await readTag(user, path);
     expect((await get(user, path, old)).status).toBe(304);
 
     await change(user);
@@ -117,11 +122,11 @@ const noChanges: Change[] = [
     async (user) => [await publishFirst(user), await dismissOne(user)],
     dismissOne,
   ],
-  ['a publication sent again', INBOX, publishFirst, publishFirst],
-  ['dismissing what is unknown', INBOX, publishFirst, (user) => dismiss(gateway, user, ['unknown'])],
+  ['publishing the same notification again', INBOX, publishFirst, publishFirst],
+  ['dismissing an unknown notification', INBOX, publishFirst, (user) => dismiss(gateway, user, ['unknown'])],
   ['putting an older state', WORKSPACES, put, (user) => put(user, '2025-01-01T00:00:00.000Z')],
   [
-    'deleting what is gone',
+    'deleting a deleted workspace',
     WORKSPACES,
     async (user) => [await put(user), await remove(user)],
     (user) => remove(user, '2026-01-03T00:00:00.000Z'),
@@ -129,10 +134,10 @@ const noChanges: Change[] = [
   ['a change of the other list', WORKSPACES, put, publishFirst],
 ];
 
-test.each(noChanges)('%s leaves the tag of %s as it is', async (what, path, before, change) => {
+test.each(noChanges)('%s does not change the ETag of %s', async (what, path, before, change) => {
   const user = `${what} ${path}`.replaceAll(/\W/g, '-');
   await before(user);
-  const tag = await tagOf(user, path);
+  const tag = await readTag(user, path);
 
   await change(user);
 
@@ -140,7 +145,7 @@ test.each(noChanges)('%s leaves the tag of %s as it is', async (what, path, befo
 });
 
 describe.each([INBOX, WORKSPACES])('%s', (path) => {
-  test('carries a tag for the caller alone; a 304 carries the same and no body', async () => {
+  test('returns an ETag with Cache-Control: private; a 304 repeats both and has no body', async () => {
     const first = await get('headers', path);
     const tag = first.headers.get('etag') ?? '';
     const second = await get('headers', path, tag);
@@ -156,20 +161,23 @@ describe.each([INBOX, WORKSPACES])('%s', (path) => {
   });
 
   test.each([
-    ['a weak form', (tag: string) => `W/${tag}`, 304],
-    ['one of several', (tag: string) => `"other", W/"more" , ${tag}`, 304],
-    ['any', () => '*', 304],
-    ['another', () => '"other"', 200],
-    ['one without quotes', (tag: string) => tag.slice(1, -1), 200],
-    ['nothing', () => '', 200],
-  ])('If-None-Match with %s (RFC 9110, section 13.1.2)', async (_what, of, expected) => {
-    const tag = await tagOf('forms', path);
+    ['the weak form of the ETag', (tag: string) => `W/${tag}`, 304],
+    ['a list that contains the ETag', (tag: string) => `"other", W/"more" , ${tag}`, 304],
+    ['*', () => '*', 304],
+    ['another ETag', () => '"other"', 200],
+    ['the ETag without quotes', (tag: string) => tag.slice(1, -1), 200],
+    ['an empty value', () => '', 200],
+  ])(
+    'returns the status required by RFC 9110, section 13.1.2, for If-None-Match with %s',
+    async (_what, of, expected) => {
+      const tag = await readTag('forms', path);
 
-    expect((await get('forms', path, of(tag))).status).toBe(expected);
-  });
+      expect((await get('forms', path, of(tag))).status).toBe(expected);
+    },
+  );
 
   test.each(['with records', 'without records'])(
-    'GraphQL returns the same tag for a list %s',
+    'returns the same ETag over GraphQL for a list %s',
     async (what) => {
       const user = `graphql-${what.replace(' ', '-')}`;
       if (what === 'with records') await Promise.all([publishFirst(user), put(user)]);
@@ -177,17 +185,17 @@ describe.each([INBOX, WORKSPACES])('%s', (path) => {
 
       const data = await asMember(gateway, user, `{ ${field}(first: 1) { etag nodes { __typename } } }`);
 
-      expect(data[field].etag).toBe(await tagOf(user, path));
+      expect(data[field].etag).toBe(await readTag(user, path));
     },
   );
 
-  test('a request that is at fault is told so, whatever tag it names', async () => {
+  test('returns errors regardless of If-None-Match', async () => {
     expect((await get('issues', `${path}?limit=0`, '*')).status).toBe(400);
     expect((await rest(gateway, 'GET', path, { headers: { 'If-None-Match': '*' } })).status).toBe(401);
   });
 });
 
-test('a change in the middle of a read never leaves a client with the old list under the new tag', async () => {
+test('a change during a read never leaves a client with the old list under the new ETag', async () => {
   const user = 'racing';
   await publishFirst(user);
   const locker = new pg.Client({ connectionString: gateway.database.url });

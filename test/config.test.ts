@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { textOfFile } from './support/settings-file.ts';
+import { readRepositoryFile } from './support/settings-file.ts';
 import { jwks } from './support/tokens.ts';
 
 let folder: string;
@@ -14,7 +14,7 @@ afterAll(() => removeFolder(folder));
 
 const keyText = 'QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY=';
 
-function issuesOf(environment: NodeJS.ProcessEnv): readonly string[] {
+function collectIssues(environment: NodeJS.ProcessEnv): readonly string[] {
   try {
     readConfig(environment);
   } catch (error) {
@@ -24,7 +24,7 @@ function issuesOf(environment: NodeJS.ProcessEnv): readonly string[] {
   return [];
 }
 
-test('without any variable everything has the default of development', () => {
+test('every setting has a development default', () => {
   expect(readConfig({})).toEqual({
     production: false,
     host: '127.0.0.1',
@@ -56,7 +56,7 @@ test('without any variable everything has the default of development', () => {
   });
 });
 
-test('every variable is taken over', () => {
+test('reads every variable', () => {
   const config = readConfig({
     NODE_ENV: 'production',
     HOST: '0.0.0.0',
@@ -156,15 +156,15 @@ const badValues: Record<string, string[]> = {
 };
 
 describe.each(Object.entries(badValues))('%s', (name, values) => {
-  test.each(values)('refuses "%s", naming the variable', (value) => {
-    expect(issuesOf({ [name]: value })).toEqual([expect.stringMatching(new RegExp(`^${name}: \\w`))]);
+  test.each(values)('rejects "%s", naming the variable', (value) => {
+    expect(collectIssues({ [name]: value })).toEqual([expect.stringMatching(new RegExp(`^${name}: \\w`))]);
   });
-  test('that is empty counts as unset', () => {
+  test('treats an empty value as unset', () => {
     expect(readConfig({ [name]: '' })).toEqual(readConfig({}));
   });
 });
 
-test('all issues are named at once, those between variables too', () => {
+test('reports all errors at once, including those between settings', () => {
   const error = () =>
     readConfig({
       PORT: 'http',
@@ -179,8 +179,10 @@ test('all issues are named at once, those between variables too', () => {
   }
 });
 
-test('production names everything that is missing at once, beside what is wrong', () => {
-  const names = issuesOf({ NODE_ENV: 'production', PORT: 'http' }).map((fault) => fault.split(':', 1)[0]);
+test('production reports every missing setting together with invalid ones', () => {
+  const names = collectIssues({ NODE_ENV: 'production', PORT: 'http' }).map(
+    (issue) => issue.split(':', 1)[0],
+  );
   expect(names).toEqual([
     'PORT',
     'DATABASE_URL',
@@ -192,9 +194,9 @@ test('production names everything that is missing at once, beside what is wrong'
 });
 
 test.each(['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test'])(
-  'a host that is not loopback (%s) is refused without a configured key set, with the reason',
+  'rejects the non-loopback host %s without a configured key set, with the reason',
   (host) => {
-    expect(issuesOf({ HOST: host })).toEqual([
+    expect(collectIssues({ HOST: host })).toEqual([
       expect.stringMatching(
         /^HOST: .* accepts connections from other machines, .* development key: set one of them/,
       ),
@@ -203,11 +205,14 @@ test.each(['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test'])(
   },
 );
 
-test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])('the loopback host %s needs no key set', (host) => {
-  expect(readConfig({ HOST: host }).host).toBe(host);
-});
+test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])(
+  'accepts the loopback host %s without a key set',
+  (host) => {
+    expect(readConfig({ HOST: host }).host).toBe(host);
+  },
+);
 
-test('metrics are open on the own machine alone; elsewhere only with a token', () => {
+test('metrics are public on the loopback address only; elsewhere they require a token', () => {
   const keys = { AUTH_JWKS: JSON.stringify(jwks) };
   const production = {
     ...keys,
@@ -227,14 +232,14 @@ test('metrics are open on the own machine alone; elsewhere only with a token', (
   expect(readConfig({ ...everywhere, METRICS_TOKEN: 'x'.repeat(16) }).metrics.kind).toBe('token');
 });
 
-test('an admin host without its port, and an admin port that is the public one, are rejected', () => {
-  expect(issuesOf({ ADMIN_HOST: '0.0.0.0' })).toEqual(['ADMIN_PORT: is required with ADMIN_HOST']);
-  expect(issuesOf({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must differ from PORT']);
+test('rejects an admin host without an admin port, and an admin port equal to the public port', () => {
+  expect(collectIssues({ ADMIN_HOST: '0.0.0.0' })).toEqual(['ADMIN_PORT: is required with ADMIN_HOST']);
+  expect(collectIssues({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must differ from PORT']);
   expect(readConfig({ ADMIN_PORT: '0', PORT: '0' }).admin).toEqual({ host: '127.0.0.1', port: 0 });
 });
 
-describe('a variable that is not a setting', () => {
-  const warningsOf = (...names: string[]) =>
+describe('an unknown variable', () => {
+  const readWarnings = (...names: string[]) =>
     readConfig(Object.fromEntries(names.map((name) => [name, 'value']))).warnings;
 
   test.each([
@@ -243,22 +248,22 @@ describe('a variable that is not a setting', () => {
     ['LOG_LEVLE', 'LOG_LEVEL'],
     ['DATABASE_URI', 'DATABASE_URL'],
     ['auth_issuer', 'AUTH_ISSUER'],
-  ])('is reported if it resembles one: %s for %s', (name, meant) => {
-    expect(warningsOf(name)).toEqual([`${name}: is not a setting and is ignored; did you mean ${meant}?`]);
+  ])('is reported if it resembles a setting: %s for %s', (name, meant) => {
+    expect(readWarnings(name)).toEqual([`${name}: is not a setting and is ignored; did you mean ${meant}?`]);
   });
 
   test.each(['HOME', 'PATH', 'PORTS', 'HOSTNAME', 'LOG_DIR', 'POSTGRES_PASSWORD', 'npm_config_cache'])(
-    'is ignored if it resembles none: %s',
+    'is ignored if it resembles no setting: %s',
     (name) => {
-      expect(warningsOf(name)).toEqual([]);
+      expect(readWarnings(name)).toEqual([]);
     },
   );
 
-  test('is ignored if the setting that it resembles is set too', () => {
+  test('is ignored if the setting it resembles is also set', () => {
     expect(readConfig({ REDIS_URI: 'value', REDIS_URL: 'redis://localhost' }).warnings).toEqual([]);
   });
 
-  test('is named beside the errors that it explains', () => {
+  test('is reported together with the errors that it may explain', () => {
     expect(() => readConfig({ ENCRYPTION_KEY: 'k1:', PORT: 'http' })).toThrow(
       /has 1 error:\n {2}PORT: .*\n {2}ENCRYPTION_KEY: is not a setting and is ignored; did you mean ENCRYPTION_KEYS\?$/,
     );
@@ -266,36 +271,39 @@ describe('a variable that is not a setting', () => {
 });
 
 test.each(['.env.example', 'docs/configuration.md'])(
-  'the shortest METRICS_TOKEN is the one in %s',
+  'the minimum length of METRICS_TOKEN is the one documented in %s',
   async (path) => {
-    const [, shortest] = /bearer token .*\/metrics.*, (\d+) to \d+ /.exec(await textOfFile(path)) ?? [];
+    const [, shortest] =
+      /bearer token .*\/metrics.*, (\d+) to \d+ /.exec(await readRepositoryFile(path)) ?? [];
     const token = 'x'.repeat(Number(shortest));
     expect(readConfig({ METRICS_TOKEN: token }).metrics.kind).toBe('token');
-    expect(issuesOf({ METRICS_TOKEN: token.slice(1) })).toHaveLength(1);
+    expect(collectIssues({ METRICS_TOKEN: token.slice(1) })).toHaveLength(1);
   },
 );
 
-test('a key set is taken as JSON text and as the path of a file', async () => {
+test('accepts a key set as JSON text or as a file path', async () => {
   const path = join(folder, 'keys.json');
   await writeFile(path, JSON.stringify(jwks));
   expect(readConfig({ AUTH_JWKS: JSON.stringify(jwks) }).keySet).toEqual({ kind: 'local', jwks });
   expect(readConfig({ AUTH_JWKS: path }).keySet).toEqual({ kind: 'local', jwks });
   await writeFile(path, 'not json');
-  expect(issuesOf({ AUTH_JWKS: path })).toEqual([expect.stringContaining('is not a JSON key set')]);
+  expect(collectIssues({ AUTH_JWKS: path })).toEqual([expect.stringContaining('is not a JSON key set')]);
 });
 
-test('a key set and the address of one are refused together', () => {
+test('rejects a key set together with a key set URL', () => {
   const both = { AUTH_JWKS: JSON.stringify(jwks), AUTH_JWKS_URL: 'https://issuer.test/keys' };
-  expect(issuesOf(both)).toEqual(['AUTH_JWKS: cannot be combined with AUTH_JWKS_URL; unset one of them']);
+  expect(collectIssues(both)).toEqual([
+    'AUTH_JWKS: cannot be combined with AUTH_JWKS_URL; unset one of them',
+  ]);
 });
 
-test('a message never repeats a secret, and a configuration never prints a key', () => {
+test('errors never contain secrets, and a printed configuration never contains keys', () => {
   const secret = 'a-secret-that-was-put-in-the-wrong-place';
-  expect(issuesOf({ METRICS_TOKEN: `${secret} and more` }).join()).not.toContain(secret);
+  expect(collectIssues({ METRICS_TOKEN: `${secret} and more` }).join()).not.toContain(secret);
   expect(JSON.stringify(readConfig({ METRICS_TOKEN: secret }))).not.toContain(secret);
   for (const name of ['DATABASE_URL', 'AUTH_JWKS', 'AUTH_JWKS_URL', 'ENCRYPTION_KEYS', 'PORT', 'LOG_LEVEL']) {
     for (const value of [secret, `k1:${secret}`, `{"keys":["${secret}"]}`, `mysql://u:${secret}@h/d`]) {
-      expect(issuesOf({ [name]: value }).join()).not.toContain(secret);
+      expect(collectIssues({ [name]: value }).join()).not.toContain(secret);
     }
   }
   const config = readConfig({ ENCRYPTION_KEYS: `k1:${keyText}` });

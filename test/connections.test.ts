@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asMember, publish, putWorkspaces, workspaceInput } from './support/records.ts';
-import { statementsOf } from './support/statements.ts';
+import { recordStatements } from './support/statements.ts';
 
-/* Both lists are connections of the same making; notifications stand for the details. */
+/* Both lists use the same connection code; these tests use notifications. */
 
 const COUNT = 12;
 let gateway: TestGateway;
-/** The user's notifications, newest first; every third shares its time with the next. */
+/** The user's notifications, newest first; each timestamp is shared by three of them. */
 let all: string[];
 beforeAll(async () => {
   gateway = await startTestGateway();
@@ -19,13 +19,13 @@ beforeAll(async () => {
     `update notification
         set created_at = timestamptz '2026-01-01' + (substr(id, 3)::int / 3) * interval '1 ms'`,
   );
-  all = (await connection('(first: 100)')).ids;
+  all = (await readPage('(first: 100)')).ids;
 });
 afterAll(() => gateway.close());
 
 type Page = { ids: string[]; cursors: string[]; info: Record<string, unknown> };
 
-async function connection(args: string): Promise<Page> {
+async function readPage(args: string): Promise<Page> {
   const { notifications } = await asMember(
     gateway,
     'alice',
@@ -43,62 +43,62 @@ async function connection(args: string): Promise<Page> {
   return { ids, cursors, info: { next: pageInfo.hasNextPage, previous: pageInfo.hasPreviousPage } };
 }
 
-test('a page tells whether records follow and precede it', async () => {
-  const whole = await connection('(first: 12)');
+test('a page reports whether records precede and follow it', async () => {
+  const whole = await readPage('(first: 12)');
   expect(whole).toMatchObject({ ids: all, info: { next: false, previous: false } });
   const [first, , third] = whole.cursors;
 
-  expect(await connection('(first: 3)')).toMatchObject({
+  expect(await readPage('(first: 3)')).toMatchObject({
     ids: all.slice(0, 3),
     info: { next: true, previous: false },
   });
-  expect(await connection(`(first: 3, after: "${third}")`)).toMatchObject({
+  expect(await readPage(`(first: 3, after: "${third}")`)).toMatchObject({
     ids: all.slice(3, 6),
     info: { next: true, previous: true },
   });
-  expect(await connection(`(first: 9, after: "${third}")`)).toMatchObject({
+  expect(await readPage(`(first: 9, after: "${third}")`)).toMatchObject({
     ids: all.slice(3),
     info: { next: false, previous: true },
   });
-  expect(await connection('(last: 3)')).toMatchObject({
+  expect(await readPage('(last: 3)')).toMatchObject({
     ids: all.slice(-3),
     info: { next: false, previous: true },
   });
-  expect(await connection(`(last: 2, before: "${third}")`)).toMatchObject({
+  expect(await readPage(`(last: 2, before: "${third}")`)).toMatchObject({
     ids: all.slice(0, 2),
     info: { next: true, previous: false },
   });
-  expect(await connection(`(last: 2, before: "${first}")`)).toMatchObject({
+  expect(await readPage(`(last: 2, before: "${first}")`)).toMatchObject({
     ids: [],
     info: { next: true, previous: false },
   });
 });
 
-test('before and after together cut the list at both ends, from either side', async () => {
-  const { cursors } = await connection('');
+test('after and before together limit the list at both ends, with first or last', async () => {
+  const { cursors } = await readPage('');
   const between = `after: "${cursors[1]}", before: "${cursors[9]}"`;
-  expect((await connection(`(${between})`)).ids).toEqual(all.slice(2, 9));
-  expect((await connection(`(first: 2, ${between})`)).ids).toEqual(all.slice(2, 4));
-  expect((await connection(`(last: 2, ${between})`)).ids).toEqual(all.slice(7, 9));
-  expect((await connection(`(after: "${cursors[9]}", before: "${cursors[1]}")`)).ids).toEqual([]);
+  expect((await readPage(`(${between})`)).ids).toEqual(all.slice(2, 9));
+  expect((await readPage(`(first: 2, ${between})`)).ids).toEqual(all.slice(2, 4));
+  expect((await readPage(`(last: 2, ${between})`)).ids).toEqual(all.slice(7, 9));
+  expect((await readPage(`(after: "${cursors[9]}", before: "${cursors[1]}")`)).ids).toEqual([]);
 });
 
-test('an empty list is a page without cursors', async () => {
-  expect(await connection('(status: DISMISSED)')).toEqual({
+test('an empty page has no cursors', async () => {
+  expect(await readPage('(status: DISMISSED)')).toEqual({
     ids: [],
     cursors: [],
     info: { next: false, previous: false },
   });
 });
 
-test('pages of any sizes, forwards or backwards, make up the whole list', async () => {
+test('pages of any sizes, forwards or backwards, add up to the whole list', async () => {
   const sizes = fc.infiniteStream(fc.integer({ min: 1, max: 7 }));
   await fc.assert(
     fc.asyncProperty(sizes, fc.boolean(), async (sizes, backwards) => {
       const read: string[] = [];
       let from = '';
       for (const size of sizes) {
-        const page = await connection(`(${backwards ? 'last' : 'first'}: ${size}${from})`);
+        const page = await readPage(`(${backwards ? 'last' : 'first'}: ${size}${from})`);
         if (backwards) read.unshift(...page.ids);
         else read.push(...page.ids);
         expect(page.ids).toHaveLength(Math.min(size, COUNT - (read.length - page.ids.length)));
@@ -112,23 +112,23 @@ test('pages of any sizes, forwards or backwards, make up the whole list', async 
   );
 });
 
-test('a page has 50 records unless told, and up to 100', async () => {
+test('a page has 50 records by default and at most 100', async () => {
   const workspaces = Array.from({ length: 130 }, () => workspaceInput());
   await putWorkspaces(gateway, 'bob', workspaces);
-  const sizeOf = async (args: string) => {
+  const countNodes = async (args: string) => {
     const query = `{ workspaces${args} { nodes { id } totalCount } }`;
     const data = await asMember(gateway, 'bob', query);
     expect(data.workspaces.totalCount).toBe(130);
     return data.workspaces.nodes.length;
   };
-  expect(await sizeOf('')).toBe(50);
-  expect(await sizeOf('(first: null)')).toBe(50);
-  expect(await sizeOf('(first: 100)')).toBe(100);
-  expect(await sizeOf('(last: 100)')).toBe(100);
+  expect(await countNodes('')).toBe(50);
+  expect(await countNodes('(first: null)')).toBe(50);
+  expect(await countNodes('(first: 100)')).toBe(100);
+  expect(await countNodes('(last: 100)')).toBe(100);
 });
 
-test('totalCount counts the whole filtered list, whatever the page', async () => {
-  const { cursors } = await connection('');
+test('totalCount counts the whole filtered list, independent of the page', async () => {
+  const { cursors } = await readPage('');
   const total = async (args: string) =>
     (await asMember(gateway, 'alice', `{ notifications${args} { totalCount } }`)).notifications.totalCount;
   expect(await total('')).toBe(COUNT);
@@ -137,15 +137,15 @@ test('totalCount counts the whole filtered list, whatever the page', async () =>
   expect(await total('(status: [DISMISSED, RESOLVED])')).toBe(0);
 });
 
-test('totalCount is computed only when asked for', async () => {
+test('totalCount runs a count only if selected', async () => {
   for (const list of ['notifications', 'workspaces']) {
-    const countsOf = async (field: string) => {
+    const findCounts = async (field: string) => {
       const query = `{ ${list} { pageInfo { hasNextPage } ${field} } }`;
-      const statements = await statementsOf(() => asMember(gateway, 'alice', query));
+      const statements = await recordStatements(() => asMember(gateway, 'alice', query));
       expect(statements.length).toBeGreaterThan(0);
       return statements.filter(({ text }) => text.includes('count(')).length;
     };
-    expect(await countsOf('')).toBe(0);
-    expect(await countsOf('totalCount')).toBe(1);
+    expect(await findCounts('')).toBe(0);
+    expect(await findCounts('totalCount')).toBe(1);
   }
 });

@@ -12,8 +12,8 @@ const repository = fileURLToPath(new URL('..', import.meta.url));
 /** The files of the worked example. */
 const blocks = exampleBlocks().filter(({ kind }) => kind !== 'bash');
 
-/** Several programs, one after another, on a busy machine. */
-const PATIENCE_MS = 120_000;
+/** Several programs run one after another, possibly on a busy machine. */
+const TIMEOUT_MS = 120_000;
 
 let folder: string;
 let database: TestDatabase;
@@ -34,8 +34,8 @@ const run = (program: string, ...options: string[]) =>
     env: { DATABASE_URL: database.url, NODE_COMPILE_CACHE: join(folder, 'cache') },
   });
 
-test('the worked example of CONTRIBUTING.md fits the code: it has the right types, and the schema has its operations', {
-  timeout: PATIENCE_MS,
+test('the worked example of CONTRIBUTING.md compiles, and its operations are in the schema', {
+  timeout: TIMEOUT_MS,
 }, async () => {
   expect(blocks.length).toBeGreaterThan(10);
   for (const block of blocks) await applyBlock(folder, block);
@@ -43,15 +43,15 @@ test('the worked example of CONTRIBUTING.md fits the code: it has the right type
   const include = blocks.map(({ path }) => path).filter((path) => /^(src|rest)\//.test(path));
   await writeFile(join(folder, 'example.json'), JSON.stringify({ extends: './tsconfig.json', include }));
   await run('src/commands/print-schema.ts');
-  // Several checkers at once check much twice.
+  // Without --singleThreaded, several checkers repeat part of the work.
   await run('node_modules/typescript/bin/tsc', '--singleThreaded', '-p', 'example.json');
   const schema = await readFile(join(folder, 'schema.graphql'), 'utf8');
   expect(schema).toMatch(/addFavoriteProject\(/);
   expect(schema).toMatch(/favoriteProjects: \[FavoriteProject!\]/);
 });
 
-test('its migration is written from the entities, once, and makes the table', {
-  timeout: PATIENCE_MS,
+test("npm run migration generates the worked example's migration once, and applying it creates the table", {
+  timeout: TIMEOUT_MS,
 }, async () => {
   const writing = () => run('src/commands/migration.ts', 'add_favorite_projects');
   const { stdout } = await writing();
@@ -71,13 +71,13 @@ test('its migration is written from the entities, once, and makes the table', {
   );
 });
 
-test('a migration without a proper name is refused with its usage', async () => {
+test('rejects an invalid migration name with the usage', async () => {
   await expect(run('src/commands/migration.ts', 'Favorites')).rejects.toThrow(
     /Usage: npm run -s migration -- NAME/,
   );
 });
 
-test('every script and file that CONTRIBUTING.md names is there', async () => {
+test('every script and source file named in CONTRIBUTING.md exists', async () => {
   const { scripts } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8'));
   for (const [, name = ''] of guide.matchAll(/npm run (?:-s )?([\w:]+)/g))
     expect(scripts).toHaveProperty(name);
@@ -87,7 +87,7 @@ test('every script and file that CONTRIBUTING.md names is there', async () => {
   }
 });
 
-test('the map of CONTRIBUTING.md has every folder of src/, features as <feature>', async () => {
+test('the map in CONTRIBUTING.md contains every folder of src/, with features as <feature>', async () => {
   const entries = await readdir(join(repository, 'src'), { withFileTypes: true });
   for (const { name } of entries.filter((entry) => entry.isDirectory())) {
     const files = await readdir(join(repository, 'src', name));

@@ -8,16 +8,16 @@ const ORIGIN = 'https://app.example.test';
 const OTHER = 'http://localhost:5173';
 
 let gateway: TestGateway;
-let closed: TestGateway;
+let withoutCors: TestGateway;
 let token: string;
 beforeAll(async () => {
   const limits = { RATE_LIMIT_READS_PER_MINUTE: '600', RATE_LIMIT_WRITES_PER_MINUTE: '1' };
   gateway = await startTestGateway({ CORS_ORIGINS: `${ORIGIN},${OTHER}`, ...limits });
-  closed = await startTestGateway({}, gateway.database);
+  withoutCors = await startTestGateway({}, gateway.database);
   token = await member('alice');
 });
 afterAll(async () => {
-  await closed.close();
+  await withoutCors.close();
   await gateway.close();
 });
 
@@ -25,21 +25,18 @@ const allowed = (headers: Headers) => headers.get('access-control-allow-origin')
 const corsHeaders = (headers: Headers) =>
   [...headers.keys()].filter((name) => name.startsWith('access-control-'));
 
-test.each([ORIGIN, OTHER])(
-  'a page of the configured origin %s may read replies of both faces',
-  async (Origin) => {
-    const overRest = await rest(gateway, 'GET', '/user/workspaces', { token, headers: { Origin } });
-    const overGraphQL = await graphql(gateway, '{ __typename }', {}, { token, headers: { Origin } });
+test.each([ORIGIN, OTHER])('allows the configured origin %s to read replies of both APIs', async (Origin) => {
+  const overRest = await rest(gateway, 'GET', '/user/workspaces', { token, headers: { Origin } });
+  const overGraphQL = await graphql(gateway, '{ __typename }', {}, { token, headers: { Origin } });
 
-    for (const { status, headers } of [overRest, overGraphQL]) {
-      expect([status, allowed(headers)]).toEqual([200, Origin]);
-      expect(headers.get('vary')).toMatch(/\bOrigin\b/);
-      expect(headers.get('access-control-allow-credentials')).toBeNull();
-    }
-  },
-);
+  for (const { status, headers } of [overRest, overGraphQL]) {
+    expect([status, allowed(headers)]).toEqual([200, Origin]);
+    expect(headers.get('vary')).toMatch(/\bOrigin\b/);
+    expect(headers.get('access-control-allow-credentials')).toBeNull();
+  }
+});
 
-const strangers = [
+const otherOrigins = [
   'https://stranger.test',
   'null',
   '*',
@@ -61,19 +58,19 @@ const strangers = [
   `${ORIGIN} ${OTHER}`,
 ];
 
-test.each(strangers)('a page of the origin %s is told nothing, whatever it asks', async (Origin) => {
+test.each(otherOrigins)('sends no CORS headers to the origin %s', async (Origin) => {
   for (const { headers } of [
     await rest(gateway, 'GET', '/user/workspaces', { token, headers: { Origin } }),
     await graphql(gateway, '{ __typename }', {}, { token, headers: { Origin } }),
     await preflight(gateway, Origin),
   ]) {
     expect(corsHeaders(headers)).toEqual([]);
-    // Caches must not give one origin the reply to another.
+    // Caches must not serve one origin's reply to another.
     expect(headers.get('vary')).toMatch(/\bOrigin\b/);
   }
 });
 
-test('two Origin headers are no allowed origin', async () => {
+test('ignores the origin if there are two Origin headers', async () => {
   const lines = [`Origin: ${ORIGIN}`, `Origin: ${ORIGIN}`, `Authorization: Bearer ${token}`];
 
   const { headers } = await sendRaw(gateway, rawRequest('GET /user/workspaces', lines));
@@ -81,7 +78,7 @@ test('two Origin headers are no allowed origin', async () => {
   expect(corsHeaders(headers)).toEqual([]);
 });
 
-test('a caller that names no origin is served without CORS headers', async () => {
+test('sends no CORS headers to a caller without an origin', async () => {
   const { status, headers } = await rest(gateway, 'GET', '/user/workspaces', { token });
 
   expect([status, corsHeaders(headers)]).toEqual([200, []]);
@@ -104,7 +101,7 @@ async function preflight(
 }
 
 test.each(['/user/workspaces', '/user/notification-preferences', '/editor/auth', '/graphql', '/nowhere'])(
-  'a preflight of a configured origin needs no token and allows what the faces need: %s',
+  'returns 204 for a preflight request of a configured origin, without a token: %s',
   async (path) => {
     const { status, headers, text } = await preflight(gateway, ORIGIN, 'PUT', path);
 
@@ -125,7 +122,7 @@ test.each(['/user/workspaces', '/user/notification-preferences', '/editor/auth',
   },
 );
 
-test('a preflight of another origin is answered as any unknown method: not found', async () => {
+test('returns 404 for a preflight request of another origin', async () => {
   const { status, text } = await preflight(gateway, 'https://stranger.test');
 
   expect([status, JSON.parse(text).code]).toEqual([404, 'not_found']);
@@ -140,7 +137,7 @@ const readable = [
   'X-Request-Id',
 ];
 
-/** Errors that a page of a configured origin must be able to read. */
+/** Errors that must be readable by pages of a configured origin. */
 const issues: [status: number, method: string, path: string, sent: object][] = [
   [400, 'GET', '/user/workspaces?limit=0', {}],
   [401, 'GET', '/user/workspaces', { token: undefined }],
@@ -151,9 +148,9 @@ const issues: [status: number, method: string, path: string, sent: object][] = [
 ];
 
 test.each(issues)(
-  'a %i of %s %s can be read by a page, its headers too',
+  'allows a configured origin to read the error and its headers: %i of %s %s',
   async (status, method, path, sent) => {
-    // Each has a limit of their own: an invalid request costs what a valid one does.
+    // Each user has their own limit: invalid requests count like valid ones.
     const limited = await member(`limited by ${status}`);
     const ask = () => rest(gateway, method, path, { token: limited, ...sent, headers: { Origin: ORIGIN } });
     let reply = await ask();
@@ -166,19 +163,22 @@ test.each(issues)(
 
 test.each([
   ['without membership', 403, async () => signToken({ sub: 'alice' })],
-  ['without a good token', 401, async () => 'not-a-token'],
-])('a refusal %s can be read by a page, on both faces', async (_what, status, make) => {
-  const headers = { Origin: ORIGIN };
-  const bad = await make();
+  ['with an invalid token', 401, async () => 'not-a-token'],
+])(
+  'allows a configured origin to read the rejection of a request %s, on both APIs',
+  async (_what, status, make) => {
+    const headers = { Origin: ORIGIN };
+    const bad = await make();
 
-  const overRest = await rest(gateway, 'GET', '/editor/auth', { token: bad, headers });
-  const overGraphQL = await graphql(gateway, '{ editorAuth { needsReauth } }', {}, { token: bad, headers });
+    const overRest = await rest(gateway, 'GET', '/editor/auth', { token: bad, headers });
+    const overGraphQL = await graphql(gateway, '{ editorAuth { needsReauth } }', {}, { token: bad, headers });
 
-  expect(overRest.status).toBe(status);
-  for (const reply of [overRest, overGraphQL]) expect(allowed(reply.headers)).toBe(ORIGIN);
-});
+    expect(overRest.status).toBe(status);
+    for (const reply of [overRest, overGraphQL]) expect(allowed(reply.headers)).toBe(ORIGIN);
+  },
+);
 
-test('an internal error can be read by a page, on both faces', async () => {
+test('allows a configured origin to read an internal error, on both APIs', async () => {
   const broken = await startTestGateway(
     { CORS_ORIGINS: ORIGIN, AUTH_JWKS: '', AUTH_JWKS_URL: 'http://127.0.0.1:1/jwks' },
     gateway.database,
@@ -194,10 +194,10 @@ test('an internal error can be read by a page, on both faces', async () => {
   }
 });
 
-test('without configured origins there is no CORS, and replies do not vary by origin', async () => {
+test('without configured origins, sends no CORS headers and does not vary by origin', async () => {
   const headers = { Origin: ORIGIN };
-  const reply = await rest(closed, 'GET', '/user/workspaces', { token, headers });
-  const asked = await preflight(closed, ORIGIN);
+  const reply = await rest(withoutCors, 'GET', '/user/workspaces', { token, headers });
+  const asked = await preflight(withoutCors, ORIGIN);
 
   expect([corsHeaders(reply.headers), corsHeaders(asked.headers)]).toEqual([[], []]);
   expect([reply.status, asked.status]).toEqual([200, 404]);

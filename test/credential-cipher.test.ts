@@ -16,18 +16,18 @@ const rotated = createCredentialCipher(
 );
 
 const owner = { userId: 'alice', version: '0199a000-0000-7000-8000-000000000003' };
-const pairOf = (accessToken: string, refreshToken: string) => ({
+const toSecrets = (accessToken: string, refreshToken: string) => ({
   accessToken: new Secret(accessToken),
   refreshToken: new Secret(refreshToken),
 });
-const pair = pairOf('access', 'refresh');
+const pair = toSecrets('access', 'refresh');
 
-async function open(ciphertext: string, of = owner, by = cipher) {
+async function decrypt(ciphertext: string, of = owner, by = cipher) {
   const { accessToken, refreshToken } = await by.decrypt(ciphertext, of);
   return [accessToken.reveal(), refreshToken.reveal()];
 }
 
-test('any pair of any owner opens as it was', async () => {
+test('decrypts what it encrypted, for any tokens and any owner', async () => {
   const token = fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 2000 });
   const owners = fc.record({
     userId: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 255 }),
@@ -35,13 +35,13 @@ test('any pair of any owner opens as it was', async () => {
   });
   await fc.assert(
     fc.asyncProperty(token, token, owners, async (access, refresh, owner) => {
-      const ciphertext = await cipher.encrypt(pairOf(access, refresh), owner);
-      expect(await open(ciphertext, owner)).toEqual([access, refresh]);
+      const ciphertext = await cipher.encrypt(toSecrets(access, refresh), owner);
+      expect(await decrypt(ciphertext, owner)).toEqual([access, refresh]);
     }),
   );
 });
 
-test('the same pair never looks the same, and shows neither token', async () => {
+test('encrypting the same tokens twice gives different ciphertexts, which contain neither token', async () => {
   const [one, two] = [await cipher.encrypt(pair, owner), await cipher.encrypt(pair, owner)];
   expect(one).not.toBe(two);
   const readable = one
@@ -53,27 +53,27 @@ test('the same pair never looks the same, and shows neither token', async () => 
 
 test.each([
   ['another user', { ...owner, userId: 'bob' }],
-  ['a user of another case', { ...owner, userId: 'Alice' }],
+  ['a user ID that differs in case', { ...owner, userId: 'Alice' }],
   ['another version', { ...owner, version: '0199a000-0000-7000-8000-000000000004' }],
-])('a ciphertext does not open for %s', async (_what, other) => {
+])('rejects a ciphertext for %s', async (_what, other) => {
   const ciphertext = await cipher.encrypt(pair, owner);
-  await expect(open(ciphertext, other)).rejects.toThrow('another user or version');
+  await expect(decrypt(ciphertext, other)).rejects.toThrow('another user or version');
 });
 
-test('a ciphertext whose header has a number opens for the same number as text, and for no other', async () => {
+test('accepts a numeric version in the header for the same version as a string only', async () => {
   const content = new TextEncoder().encode(
     JSON.stringify({ accessToken: 'access', refreshToken: 'refresh' }),
   );
   const ciphertext = await new CompactEncrypt(content)
     .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: 'first', user: 'alice', version: 3 })
     .encrypt(first);
-  expect(await open(ciphertext, { userId: 'alice', version: '3' })).toEqual(['access', 'refresh']);
-  await expect(open(ciphertext, { userId: 'alice', version: '03' })).rejects.toThrow(
+  expect(await decrypt(ciphertext, { userId: 'alice', version: '3' })).toEqual(['access', 'refresh']);
+  await expect(decrypt(ciphertext, { userId: 'alice', version: '03' })).rejects.toThrow(
     'another user or version',
   );
 });
 
-test('changing any character of a ciphertext keeps it from opening', async () => {
+test('rejects a ciphertext with any changed character', async () => {
   const ciphertext = await cipher.encrypt(pair, owner);
   const changed = fc.integer({ min: 0, max: ciphertext.length - 1 }).chain((at) =>
     fc.constantFrom('A', 'Q', '_', '.').map((character) => ({
@@ -81,49 +81,49 @@ test('changing any character of a ciphertext keeps it from opening', async () =>
       text: ciphertext.slice(0, at) + character + ciphertext.slice(at + 1),
     })),
   );
-  const bytesOf = (text: string) =>
+  const decodeParts = (text: string) =>
     text.split('.').map((part) => Buffer.from(part, 'base64url').toString('hex'));
   await fc.assert(
     fc.asyncProperty(changed, async ({ text }) => {
-      // The last character of a part may carry bits that stand for nothing.
-      fc.pre(bytesOf(text).join('.') !== bytesOf(ciphertext).join('.'));
-      await expect(open(text)).rejects.toThrow();
+      // The last character of a part may contain unused bits.
+      fc.pre(decodeParts(text).join('.') !== decodeParts(ciphertext).join('.'));
+      await expect(decrypt(text)).rejects.toThrow();
     }),
   );
 });
 
-test('the first key encrypts, and every key decrypts', async () => {
+test('encrypts with the first key and decrypts with every key', async () => {
   const [old, fresh] = [await cipher.encrypt(pair, owner), await rotated.encrypt(pair, owner)];
   expect(cipher.currentKeyId).toBe('first');
   expect(rotated.currentKeyId).toBe('second');
   expect(decodeProtectedHeader(fresh)).toMatchObject({ alg: 'dir', enc: 'A256GCM', kid: 'second' });
-  expect(await open(old, owner, rotated)).toEqual(['access', 'refresh']);
-  expect(await open(fresh, owner, rotated)).toEqual(['access', 'refresh']);
+  expect(await decrypt(old, owner, rotated)).toEqual(['access', 'refresh']);
+  expect(await decrypt(fresh, owner, rotated)).toEqual(['access', 'refresh']);
 });
 
-test('a key that is not configured is known by its id, and the error names it', async () => {
+test("reports a ciphertext's key as unreadable if it is not configured, and names it in the error", async () => {
   const ciphertext = await rotated.encrypt(pair, owner);
   expect([cipher.canRead('first'), cipher.canRead('second')]).toEqual([true, false]);
-  await expect(open(ciphertext)).rejects.toThrow('does not contain the key "second"');
+  await expect(decrypt(ciphertext)).rejects.toThrow('does not contain the key "second"');
 });
 
-test('another key under the same id does not open, and the error shows no token', async () => {
+test('rejects a ciphertext of another key with the same ID, without exposing tokens in the error', async () => {
   const ciphertext = await cipher.encrypt(pair, owner);
   const impostor = createCredentialCipher(new Map([['first', newKey()]]));
-  await expect(open(ciphertext, owner, impostor)).rejects.toThrow(/^(?!.*(access|refresh))/);
+  await expect(decrypt(ciphertext, owner, impostor)).rejects.toThrow(/^(?!.*(access|refresh))/);
 });
 
 test.each([
   ['another content encryption', { alg: 'dir', enc: 'A128CBC-HS256' }],
   ['another key management', { alg: 'A256GCMKW', enc: 'A256GCM' }],
-])('a ciphertext by %s is refused, though its key is right', async (_what, header) => {
+])('rejects a ciphertext with %s, even with the right key', async (_what, header) => {
   const content = new TextEncoder().encode(JSON.stringify({ accessToken: 'a', refreshToken: 'r' }));
   const ciphertext = await new CompactEncrypt(content)
     .setProtectedHeader({ ...header, kid: 'first', user: owner.userId, version: owner.version })
     .encrypt(first);
-  await expect(open(ciphertext)).rejects.toThrow(/not allowed/);
+  await expect(decrypt(ciphertext)).rejects.toThrow(/not allowed/);
 });
 
-test('a cipher without keys is not made', () => {
+test('requires at least one key', () => {
   expect(() => createCredentialCipher(new Map())).toThrow('contains no key');
 });

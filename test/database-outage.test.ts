@@ -9,8 +9,8 @@ import { putWorkspaces, workspaceInput } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 const TIMEOUT_MS = 300;
-/** Waiting for a connection, then for an answer on it, and room for a slow machine. */
-const BOUND_MS = 5000;
+/** The time to wait for a connection and then for a reply, with a margin for a slow machine. */
+const MAX_MS = 5000;
 
 let owner: TestGateway;
 let proxy: TestProxy;
@@ -34,7 +34,7 @@ beforeAll(async () => {
   workspaceId = workspace.id;
   await putWorkspaces(owner, 'alice', [workspace]);
 });
-afterEach(() => proxy.become('open'));
+afterEach(() => proxy.setState('open'));
 afterAll(async () => {
   await gateway.close();
   await proxy.close();
@@ -47,76 +47,76 @@ const write = () =>
   rest(gateway, 'PUT', '/user/notification-preferences', { token, body: { preferences: [] } });
 const ask = (query = list) => graphql(gateway, query, {}, { token });
 
-async function served(): Promise<void> {
+async function expectServed(): Promise<void> {
   const [overRest, written, overGraphQL] = await Promise.all([read(), write(), ask()]);
   expect([overRest.status, written.status, overGraphQL.status]).toEqual([200, 200, 200]);
   expect(overRest.body.workspaces[0].id).toBe(workspaceId);
   expect(overGraphQL.data.workspaces.nodes[0].id).toBe(workspaceId);
 }
 
-function reasonInLog(requestId: string | null) {
+function findLoggedError(requestId: string | null) {
   const lines = gateway.logLines().map((line) => JSON.parse(line));
   return lines.find((line) => line.requestId === requestId && line.msg === 'internal error')?.err;
 }
 
 describe.each([
-  ['cuts every connection and refuses new ones', 'refuse', /ECONNREFUSED/],
-  ['takes connections and never answers', 'stall', /timeout|silent/],
-] as const)('a database that %s', (_what, state, reason) => {
-  test('is a 500 on the REST face, in bounded time, with the reason in the log alone', async () => {
-    await served();
-    await proxy.become(state);
+  ['closes every connection and refuses new ones', 'refuse', /ECONNREFUSED/],
+  ['accepts connections but never replies', 'stall', /timeout|silent/],
+] as const)('while the database %s', (_what, state, reason) => {
+  test('the REST API returns 500 within the timeout, and only the log contains the reason', async () => {
+    await expectServed();
+    await proxy.setState(state);
     const started = performance.now();
     const replies = await Promise.all([read(), read(), write()]);
-    expect(performance.now() - started).toBeLessThan(BOUND_MS);
+    expect(performance.now() - started).toBeLessThan(MAX_MS);
     for (const { status, text, headers } of [...replies, await read()]) {
       expect({ status, text }).toEqual({
         status: 500,
         text: '{"error":"Internal error.","code":"internal_error","errors":[]}',
       });
-      expect(reasonInLog(headers.get('x-request-id'))).toBeDefined();
+      expect(findLoggedError(headers.get('x-request-id'))).toBeDefined();
     }
     const { headers } = await read();
-    expect(JSON.stringify(reasonInLog(headers.get('x-request-id')))).toMatch(reason);
+    expect(JSON.stringify(findLoggedError(headers.get('x-request-id')))).toMatch(reason);
   });
 
-  test('is a 500 on the GraphQL face, in bounded time, with the reason in the log alone', async () => {
-    await served();
-    await proxy.become(state);
+  test('the GraphQL API returns 500 within the timeout, and only the log contains the reason', async () => {
+    await expectServed();
+    await proxy.setState(state);
     const started = performance.now();
     const replies = await Promise.all([ask(), ask(), ask(`mutation { ${dismiss} }`)]);
-    expect(performance.now() - started).toBeLessThan(BOUND_MS);
+    expect(performance.now() - started).toBeLessThan(MAX_MS);
     for (const { status, data, errors, headers } of [...replies, await ask()]) {
       expect({ status, data: data ?? null }).toEqual({ status: 500, data: null });
       expect(errors).toEqual([
         expect.objectContaining({ message: 'Internal error.', extensions: { code: 'INTERNAL_ERROR' } }),
       ]);
-      expect(reasonInLog(headers.get('x-request-id'))).toBeDefined();
+      expect(findLoggedError(headers.get('x-request-id'))).toBeDefined();
     }
   });
 
-  test('is served from again when it is back, without a restart', async () => {
-    await served();
-    await proxy.become(state);
-    // More than the pool holds, so that one that lost its connections would have none left.
+  test('requests fail, and succeed again after its recovery without a restart', async () => {
+    await expectServed();
+    await proxy.setState(state);
+    // More than the pool size, so that leaked connections would exhaust the pool.
     await Promise.all(Array.from({ length: 12 }, write));
     await Promise.all(Array.from({ length: 12 }, read));
-    await proxy.become('open');
-    await vi.waitFor(served, { timeout: BOUND_MS });
+    await proxy.setState('open');
+    await vi.waitFor(expectServed, { timeout: MAX_MS });
   });
 });
 
-test('sessions that PostgreSQL ends, as at its restart, are replaced', async () => {
-  await served();
+test('replaces sessions that PostgreSQL terminates', async () => {
+  await expectServed();
   const ended = await owner.database.sql(
     `select pg_terminate_backend(pid, 5000) as ended from pg_stat_activity
      where datname = current_database() and pid <> pg_backend_pid()`,
   );
   expect(ended.length).toBeGreaterThan(0);
-  await vi.waitFor(served, { timeout: BOUND_MS });
+  await vi.waitFor(expectServed, { timeout: MAX_MS });
 });
 
-test('transactions that were under way when the connections were cut cost the pool none of them', async () => {
+test('interrupted transactions do not leak connections of the pool', async () => {
   const settings = { DATABASE_URL: proxiedUrl, DATABASE_POOL_SIZE: '2' };
   const small = await startTestGateway(settings, owner.database);
   const change = () =>
@@ -128,10 +128,10 @@ test('transactions that were under way when the connections were cut cost the po
     await locker.query('lock table notification_preference');
     const cut = [change(), change()];
     await eventually(async () => expect(await waitingSessions(owner.database)).toBe(2));
-    await proxy.become('refuse');
+    await proxy.setState('refuse');
     expect((await Promise.all(cut)).map(({ status }) => status)).toEqual([500, 500]);
     await locker.query('rollback');
-    await proxy.become('open');
+    await proxy.setState('open');
     expect((await change()).status).toBe(200);
   } finally {
     await locker.end();

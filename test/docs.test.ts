@@ -12,12 +12,13 @@ afterAll(() => gateway.close());
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(`${gateway.address}${path}`, { headers });
 
-/** The addresses that the page loads, as they are written in it. */
-const loaded = () => [...page.matchAll(/(?:link rel=".+" href|src)="([^"]+)"/g)].map(([, path]) => `${path}`);
-const named = (part: string) => loaded().find((path) => path.includes(part)) ?? '';
+/** The paths that the page loads, as written in it. */
+const findAssets = () =>
+  [...page.matchAll(/(?:link rel=".+" href|src)="([^"]+)"/g)].map(([, path]) => `${path}`);
+const findAsset = (part: string) => findAssets().find((path) => path.includes(part)) ?? '';
 
 describe('the page', () => {
-  test('needs no token, may load and talk to its own origin alone, and be framed by nobody', async () => {
+  test('needs no token and restricts scripts, requests and framing to its own origin', async () => {
     const { status, headers } = await get('/docs');
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(headers.get('content-security-policy')?.split('; ')).toEqual(
@@ -34,29 +35,29 @@ describe('the page', () => {
     expect(headers.get('cache-control')).toBe('no-cache');
   });
 
-  test('has no inline script, and names no other origin, nor does the script that starts it', async () => {
-    const script = await (await get(`/${named('/boot-')}`)).text();
+  test('has no inline scripts, and refers to no other origin, nor does the script that starts it', async () => {
+    const script = await (await get(`/${findAsset('/boot-')}`)).text();
     expect(script).toContain('SwaggerUIBundle(');
     expect(script).toContain('validatorUrl: null');
     for (const text of [page, script]) expect(text).not.toMatch(/(https?:)?\/\/[\w-]+\.[\w-]/);
     expect(page).not.toMatch(/<script>|<style|\son\w+=/);
   });
 
-  test('works below a path prefix: all that it loads is beside it', () => {
-    expect(loaded()).toHaveLength(4);
-    for (const path of loaded()) expect(path).toMatch(/^docs\/assets\/[\w-]+\.(js|css|png)$/);
+  test('works with a path prefix: it loads its assets from relative paths', () => {
+    expect(findAssets()).toHaveLength(4);
+    for (const path of findAssets()) expect(path).toMatch(/^docs\/assets\/[\w-]+\.(js|css|png)$/);
   });
 
-  test('may be asked for by HEAD', async () => {
+  test('supports HEAD', async () => {
     const { status, headers } = await fetch(`${gateway.address}/docs`, { method: 'HEAD' });
     expect([status, headers.get('content-length')]).toEqual([200, String(Buffer.byteLength(page))]);
   });
 });
 
-describe('its files', () => {
-  test('have the right types and may be cached for good', async () => {
+describe('its assets', () => {
+  test('have the right content types and are cached permanently', async () => {
     const types = await Promise.all(
-      loaded().map(async (path) => {
+      findAssets().map(async (path) => {
         const { status, headers } = await get(`/${path}`);
         expect({ path, status }).toEqual({ path, status: 200 });
         expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
@@ -72,8 +73,8 @@ describe('its files', () => {
     ]);
   });
 
-  test('are the same packed and unpacked', async () => {
-    const path = `/${named('/swagger-ui-')}`;
+  test('are the same with and without compression', async () => {
+    const path = `/${findAsset('/swagger-ui-')}`;
     const packed = await get(path, { 'Accept-Encoding': 'gzip' });
     const plain = await get(path, { 'Accept-Encoding': 'identity' });
     expect([packed, plain].map(({ headers }) => headers.get('content-encoding'))).toEqual(['gzip', null]);
@@ -87,12 +88,12 @@ describe('its files', () => {
     '/docs/assets/swagger-ui-bundle.js',
     '/docs/assets/..%2f..%2fpackage.json',
     '/DOCS',
-  ])('%s is not found', async (path) => {
+  ])('%s returns 404', async (path) => {
     const { status, headers } = await get(path);
     expect([status, headers.get('content-type')]).toEqual([404, 'application/json; charset=utf-8']);
   });
 });
 
-test('a page may only be read: any other method is not found', async () => {
+test('the page returns 404 for other methods than GET and HEAD', async () => {
   expect((await fetch(`${gateway.address}/docs`, { method: 'POST' })).status).toBe(404);
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { sendCounting } from './support/statements.ts';
+import { sendAndMeasure } from './support/statements.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -8,15 +8,15 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const times = (count: number, make: (index: number) => string) =>
+const repeat = (count: number, make: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => make(index)).join(' ');
 
-/** So many fragments, each of which spreads the next one so many times. */
+/** Builds a chain of fragments, each of which contains the next one `spreads` times. */
 const chain = (length: number, spreads: number, innermost: string) =>
-  `${times(length, (i) => `fragment F${i} on Query { ${`...F${i + 1} `.repeat(spreads)} }`)} fragment F${length} on Query { ${innermost} }`;
+  `${repeat(length, (i) => `fragment F${i} on Query { ${`...F${i + 1} `.repeat(spreads)} }`)} fragment F${length} on Query { ${innermost} }`;
 
-/** A page size below zero used to offset the cost of all the rest. */
-const costly = times(
+/** Its cost would be offset if a negative page size were allowed to count as a negative cost. */
+const costly = repeat(
   19,
   (i) => `b${i}: notifications(first: 100) { nodes { ...N } edges { cursor node { ...N } } }`,
 );
@@ -24,19 +24,19 @@ const notification = 'fragment N on UserNotification { id title status createdAt
 
 const abuse: [what: string, query: string, message: RegExp][] = [
   [
-    'spreads fragments exponentially',
+    'expands fragments exponentially',
     `{ ...F0 } ${chain(20, 2, '__typename')}`,
     /root fields: 1048576, maximum 20/,
   ],
   [
-    'spreads fragments beyond all numbers',
+    'expands fragments beyond any number',
     `{ ...F0 } ${chain(300, 4, '__typename')}`,
     /root fields: more than 9007199254740991, maximum 20/,
   ],
   [
     'hides its depth in fragments',
-    `{ __schema { types { ...T0 } } } ${times(15, (i) => `fragment T${i} on __Type { ofType { ...T${i + 1} } }`)} fragment T15 on __Type { name }`,
-    /depth: 18, maximum 16/,
+    `{ __schema { types { ...T0 } } } ${repeat(15, (i) => `fragment T${i} on __Type { ofType { ...T${i + 1} } }`)} fragment T15 on __Type { name }`,
+    /depth 18, at most 16/,
   ],
   [
     'hides its depth in inline fragments',
@@ -44,84 +44,92 @@ const abuse: [what: string, query: string, message: RegExp][] = [
     /depth: 18, maximum 16/,
   ],
   [
-    'spreads a fragment in a circle',
+    'has a fragment cycle',
     '{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }',
     /Cannot spread fragment "A" within itself/,
   ],
   [
-    'spreads a fragment in a circle below a field',
+    'has a fragment cycle below a field',
     '{ __schema { types { ...A } } } fragment A on __Type { ofType { ...A } }',
     /Cannot spread fragment "A" within itself/,
   ],
   [
-    'spreads a fragment in a circle that it never uses',
+    'has an unused fragment cycle',
     '{ __typename } fragment A on Query { ...A }',
     /Cannot spread fragment "A" within itself|never used/,
   ],
-  ['is an alias bomb', `{ ${times(1000, (i) => `a${i}: __typename`)} }`, /root fields: 1000, maximum 20/],
   [
-    'is an alias bomb below a field',
-    `{ workspaces { nodes { ${times(1000, (i) => `a${i}: id`)} } } }`,
-    /aliases: 1000, maximum 50/,
+    'contains 1000 aliased root fields',
+    `{ ${repeat(1000, (i) => `a${i}: __typename`)} }`,
+    /root fields 1000, at most 20/,
   ],
   [
-    'is an alias bomb in a fragment',
-    `{ ${times(20, (i) => `a${i}: workspaces(first: 1) { ...A }`)} } fragment A on WorkspaceConnection { ${times(9, (i) => `b${i}: totalCount`)} }`,
-    /aliases: 200, maximum 50/,
+    'contains 1000 aliases below a field',
+    `{ workspaces { nodes { ${repeat(1000, (i) => `a${i}: id`)} } } }`,
+    /aliases 1000, at most 50/,
   ],
   [
-    'has a thousand directives at one field',
+    'contains too many aliases through a fragment',
+    `{ ${repeat(20, (i) => `a${i}: workspaces(first: 1) { ...A }`)} } fragment A on WorkspaceConnection { ${repeat(9, (i) => `b${i}: totalCount`)} }`,
+    /aliases 200, at most 50/,
+  ],
+  [
+    'has 600 directives on a field',
     `{ __typename ${'@skip(if: false) '.repeat(600)} }`,
     /directives: 600, maximum 50/,
   ],
   [
-    'has a thousand directives at its operation',
+    'has 600 directives on its operation',
     `query ${'@skip(if: false) '.repeat(600)} { __typename }`,
     /directives: 600, maximum 50/,
   ],
   [
-    'has unknown directives at its variable',
+    'has 2000 unknown directives on a variable',
     `query ($a: Int ${'@a '.repeat(2000)}) { workspaces(first: $a) { totalCount } }`,
     /Unknown directive "@a"/,
   ],
   [
-    'names one field thousands of times',
+    'selects a field thousands of times',
     `{ workspaces(first: 1) { nodes { ${'id '.repeat(4900)} } } }`,
     /aborted/,
   ],
   [
-    'names one field thousands of times in a fragment that it never uses',
+    'selects a field thousands of times in an unused fragment',
     `{ __typename } fragment A on Workspace { ${'id '.repeat(4900)} }`,
     /aborted/,
   ],
   [
-    'offsets its cost by a negative page size',
+    'offsets its cost with a negative page size',
     `{ a: workspaces(first: -100000) { nodes { id } } ${costly} } ${notification}`,
     /cost: \d+, maximum 25000/,
   ],
   [
-    'asks introspection in circles',
+    'nests introspection recursively',
     '{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }',
     /introspection depth/,
   ],
   [
-    'nests a list',
+    'nests list literals',
     `{ workspaces(status: ${'['.repeat(1000)}${']'.repeat(1000)}) { totalCount } }`,
     /nesting: 1002, maximum 100/,
   ],
-  ['nests a list without end', `{ workspaces(status: ${'['.repeat(60_000)}`, /nesting: 60002, maximum 100/],
-  ['nests inline fragments without end', `${'{...'.repeat(16_000)}`, /nesting: 16000, maximum 100/],
   [
-    'declares a thousand variables',
-    `query (${times(1000, (i) => `$v${i}: Int`)}) { __typename }`,
+    'nests list literals without closing them',
+    `{ workspaces(status: ${'['.repeat(60_000)}`,
+    /nesting 60002, at most 100/,
+  ],
+  ['nests inline fragments without closing them', `${'{...'.repeat(16_000)}`, /nesting 16000, at most 100/],
+  [
+    'declares a thousand unused variables',
+    `query (${repeat(1000, (i) => `$v${i}: Int`)}) { __typename }`,
     /never used/,
   ],
 ];
 
-const send = (query: string, variables = {}) => sendCounting(gateway, 'alice', query, variables);
+const send = (query: string, variables = {}) => sendAndMeasure(gateway, 'alice', query, variables);
 
 test.each(abuse)(
-  'a document that %s is refused, soon and before anything runs',
+  'rejects a document that %s, quickly and before running it',
   async (_what, query, message) => {
     const { reply, statements, ms } = await send(query);
 

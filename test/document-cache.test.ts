@@ -1,40 +1,40 @@
 import { expect, test } from 'vitest';
-import { createDocuments } from '../src/graphql/execution/documents.ts';
+import { createDocumentCache } from '../src/graphql/execution/documents.ts';
 import { assembleSchema } from '../src/schema.ts';
 
 const schema = assembleSchema();
 
-/** Valid documents of about a kilobyte, and of the maximum length. */
+/** Valid documents of about one kilobyte, and of the maximum length. */
 const small = (index: number) => `query Q${index} { workspaces { totalCount } } # ${' '.repeat(1000)}`;
 const large = (index: number) => `query Q${index} { workspaces { totalCount } } # `.padEnd(65_536);
 
-function open() {
-  const read = createDocuments(schema);
+function createReader() {
+  const read = createDocumentCache(schema);
   return (text: string) => {
     const found = read(text);
     if ('errors' in found) throw new Error(found.errors[0]?.message);
-    return found.document;
+    return found.findOperation;
   };
 }
 
-test('caches a document by its whole text', () => {
-  const read = open();
+test('caches documents by their whole text', () => {
+  const read = createReader();
   const first = read('{ __typename }');
 
   expect(read('{ __typename }')).toBe(first);
   expect(read('{ __typename } ')).not.toBe(first);
 });
 
-test('keeps only the latest of many unique documents', () => {
-  const read = open();
+test('evicts the oldest of many unique documents', () => {
+  const read = createReader();
   const documents = Array.from({ length: 300 }, (_none, index) => read(small(index)));
 
   expect(read(small(299))).toBe(documents[299]);
   expect(read(small(0))).not.toBe(documents[0]);
 });
 
-test('keeps only as many large documents as fit', () => {
-  const read = open();
+test('limits the total size of cached documents', () => {
+  const read = createReader();
   const first = read(large(0));
   for (let index = 1; index < 4; index += 1) read(large(index));
 

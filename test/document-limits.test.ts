@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { publish } from './support/records.ts';
-import { statementsAbout } from './support/statements.ts';
+import { recordStatementsWith } from './support/statements.ts';
 import { member } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -16,25 +16,25 @@ afterAll(() => gateway.close());
 
 const send = (query: string, variables: Record<string, unknown> = {}) =>
   graphql(gateway, query, variables, { token });
-const times = (count: number, make: (index: number) => string) =>
+const repeat = (count: number, make: (index: number) => string) =>
   Array.from({ length: count }, (_, i) => make(i)).join(' ');
 
-/** Documents that have so much of one thing and little of all others. */
-const sized: Record<string, (count: number) => string> = {
+/** Documents with a given amount of one thing and little of everything else. */
+const documentsBySize: Record<string, (count: number) => string> = {
   characters: (count) => '{ workspaces { totalCount } } #'.padEnd(count),
-  // A query with a selection, arguments and a list is four levels deep before the lists inside.
+  // A query with a selection, arguments and a list has four levels before the nested lists.
   nesting: (count) =>
     `query ($a: JSON) { workspaces(status: ${'['.repeat(count - 2)}${']'.repeat(count - 2)}) { totalCount } }`,
   tokens: (count) => `{ workspaces(status: [${'RUNNING '.repeat(count - 12)}]) { totalCount } }`,
-  operations: (count) => times(count, (i) => `query Q${i} { __typename }`),
+  operations: (count) => repeat(count, (i) => `query Q${i} { __typename }`),
   depth: (count) =>
     `{ __schema { types { ${'ofType { '.repeat(count - 3)} name ${'} '.repeat(count - 3)} } } }`,
   'root fields': (count) => `{ ${'__typename '.repeat(count)} }`,
-  aliases: (count) => `{ workspaces(first: 1) { ${times(count, (i) => `a${i}: totalCount`)} } }`,
+  aliases: (count) => `{ workspaces(first: 1) { ${repeat(count, (i) => `a${i}: totalCount`)} } }`,
   directives: (count) =>
-    `{ workspaces(first: 1) { ${times(count, (i) => `...F @${i % 2 ? 'skip(if: false)' : 'include(if: true)'}`)} } } fragment F on WorkspaceConnection { totalCount }`,
-  // One for the connection, ten for each field of ten records.
-  cost: (count) => `{ workspaces(first: 10) { ${times((count - 1) / 10, () => '__typename')} } }`,
+    `{ workspaces(first: 1) { ${repeat(count, (i) => `...F @${i % 2 ? 'skip(if: false)' : 'include(if: true)'}`)} } } fragment F on WorkspaceConnection { totalCount }`,
+  // One for the connection, and ten per field for ten records.
+  cost: (count) => `{ workspaces(first: 10) { ${repeat((count - 1) / 10, () => '__typename')} } }`,
 };
 
 test.each([
@@ -47,8 +47,8 @@ test.each([
   ['aliases', 50],
   ['directives', 50],
   ['cost', 25_001 - 10],
-])('a document with %s %i is within the limit', async (name, most) => {
-  const { text } = await send(sized[name]?.(most) ?? '');
+])('accepts a document with %s up to %i', async (name, max) => {
+  const { text } = await send(documentsBySize[name]?.(max) ?? '');
 
   expect(text).not.toContain('exceeds the limit');
 });
@@ -66,14 +66,14 @@ test.each([
   ['aliases', 50, 51],
   ['directives', 50, 51],
   ['cost', 25_000, 25_001],
-])('a document over the limit of %s, %i, is told so and how much it has: %i', async (name, most, found) => {
-  const { status, text, errors } = await send(sized[name]?.(found) ?? '');
+])('rejects a document whose %s exceed %i, reporting the actual number %i', async (name, max, found) => {
+  const { status, text, errors } = await send(documentsBySize[name]?.(found) ?? '');
 
   expect(status).toBe(400);
   expect(JSON.parse(text)).not.toHaveProperty('data');
   expect(errors).toEqual([
     {
-      message: `The document exceeds the limit for ${name}: ${found}, maximum ${most}.`,
+      message: `The document is too costly: ${name} ${found}, at most ${max} allowed.`,
       extensions: { code: 'BAD_REQUEST' },
     },
   ]);
@@ -82,33 +82,33 @@ test.each([
 const records = '{ nodes { id projectId status hardware { cpus } } }';
 
 test.each([
-  ['a page size that is literal', `{ workspaces(first: 3) ${records} }`, 3 * 6 + 1],
-  ['a page size from the end', `{ workspaces(last: 3) ${records} }`, 3 * 6 + 1],
+  ['a literal page size', `{ workspaces(first: 3) ${records} }`, 3 * 6 + 1],
+  ['a page size given by `last`', `{ workspaces(last: 3) ${records} }`, 3 * 6 + 1],
   ['the default page size', `{ workspaces ${records} }`, 50 * 6 + 1],
   [
-    'a page size in a variable, as the largest',
+    'the maximum for a page size in a variable',
     `query ($n: Int) { workspaces(first: $n) ${records} }`,
     100 * 6 + 1,
   ],
-  ['a page size that is null, as the largest', `{ workspaces(first: null) ${records} }`, 100 * 6 + 1],
-  ['a page size that is too large, as the largest', `{ workspaces(first: 999999) ${records} }`, 100 * 6 + 1],
+  ['the maximum for a page size of null', `{ workspaces(first: null) ${records} }`, 100 * 6 + 1],
+  ['the maximum for a page size above it', `{ workspaces(first: 999999) ${records} }`, 100 * 6 + 1],
   [
-    'a page size beyond all numbers, as the largest',
+    'the maximum for an astronomical page size',
     `{ workspaces(first: ${'9'.repeat(400)}) ${records} }`,
     100 * 6 + 1,
   ],
-  ['a page size of zero, as the smallest', `{ workspaces(first: 0) ${records} }`, 6 + 1],
-  ['a negative page size, as the smallest', `{ workspaces(first: -99999) ${records} }`, 6 + 1],
-  ['the larger of two page sizes', `{ workspaces(first: 2, last: 5) ${records} }`, 5 * 6 + 1],
+  ['one record for a page size of zero', `{ workspaces(first: 0) ${records} }`, 6 + 1],
+  ['one record for a negative page size', `{ workspaces(first: -99999) ${records} }`, 6 + 1],
+  ['the larger of `first` and `last`', `{ workspaces(first: 2, last: 5) ${records} }`, 5 * 6 + 1],
   [
     'the fields of a named fragment',
     `{ workspaces(first: 3) { ...F } } fragment F on WorkspaceConnection ${records}`,
     3 * 6 + 1,
   ],
   ['the fields of an inline fragment', `{ workspaces(first: 3) { ... ${records} } }`, 3 * 6 + 1],
-])('the cost of a document counts %s', async (_what, document, cost) => {
-  // Made too costly by a part whose cost is known.
-  const filler = ` a: ${sized.cost?.(25_001).slice(1, -1)} `;
+])('the cost of a document includes %s', async (_what, document, cost) => {
+  // Adds a field whose cost is known and exceeds the limit.
+  const filler = ` a: ${documentsBySize.cost?.(25_001).slice(1, -1)} `;
 
   const { errors } = await send(document.replace(/\}( fragment|$)/, `${filler} }$1`));
 
@@ -116,22 +116,28 @@ test.each([
 });
 
 test.each([
-  ['reading', `{ workspaces(first: 1) { ${times(51, (i) => `a${i}: totalCount`)} } }`],
-  ['too many readings', `{ ${times(21, (i) => `a${i}: workspaces(first: 1) { totalCount }`)} }`],
-  ['changing', `mutation { deleteEditorAuth { editorAuth { ${times(51, (i) => `a${i}: needsReauth`)} } } }`],
-])('nothing runs of a document that is refused: %s', async (_what, query) => {
-  const statements = await statementsAbout('alice', async () => {
+  ['a query', `{ workspaces(first: 1) { ${repeat(51, (i) => `a${i}: totalCount`)} } }`],
+  [
+    'a query with too many root fields',
+    `{ ${repeat(21, (i) => `a${i}: workspaces(first: 1) { totalCount }`)} }`,
+  ],
+  [
+    'a mutation',
+    `mutation { deleteEditorAuth { editorAuth { ${repeat(51, (i) => `a${i}: needsReauth`)} } } }`,
+  ],
+])('does not run any part of a rejected document: %s', async (_what, query) => {
+  const statements = await recordStatementsWith('alice', async () => {
     expect((await send(query)).status).toBe(400);
   });
 
   expect(statements).toEqual([]);
 });
 
-test('no mutation of a document that is refused is done', async () => {
+test('does not run mutations of a document with too many root fields', async () => {
   const { id } = await publish(gateway, 'alice');
 
   const { errors } = await send(
-    `mutation { ${times(21, (i) => `a${i}: dismissNotification(input: { id: "${id}" }) { __typename }`)} }`,
+    `mutation { ${repeat(21, (i) => `a${i}: dismissNotification(input: { id: "${id}" }) { __typename }`)} }`,
   );
 
   expect(errors[0].message).toContain('root fields: 21');
@@ -149,7 +155,7 @@ test.each([
     schemaDescription: true,
     directiveIsRepeatable: true,
   },
-])('the introspection of every tool passes: %o', async (options) => {
+])('accepts the introspection queries of tools: %o', async (options) => {
   const { status, errors } = await graphql(gateway, getIntrospectionQuery(options));
 
   expect([status, errors]).toEqual([200, []]);

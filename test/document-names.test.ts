@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 test.each(['constructor', 'toString', 'hasOwnProperty', '__proto__', 'valueOf'])(
-  'a name that every object has is no name of the schema: %s',
+  'rejects a name of Object.prototype in any position of a document: %s',
   async (name) => {
     const documents = [
       `{ ${name} }`,
@@ -43,7 +43,7 @@ test.each(['constructor', 'toString', 'hasOwnProperty', '__proto__', 'valueOf'])
   },
 );
 
-test('keys of a body that every object has are unknown ones', async () => {
+test('rejects members of a body with names of Object.prototype', async () => {
   const bodies = [
     '{"query":"{__typename}","__proto__":{}}',
     '{"__proto__":{"query":"{__typename}"}}',
@@ -56,7 +56,7 @@ test('keys of a body that every object has are unknown ones', async () => {
   }
 });
 
-test.each([1, 2, 1000])('%i requests in one body are refused, and none runs', async (count) => {
+test.each([1, 2, 1000])('rejects a batch of %i requests and runs none', async (count) => {
   const { id } = await publish(gateway, 'alice');
   const query = `mutation { dismissNotification(input: { id: "${id}" }) { __typename } }`;
 

@@ -8,26 +8,26 @@ import { parseDocument, validateDocument } from '../src/graphql/execution/docume
 import { assembleSchema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { type DevelopmentGateway, signTokenFor, startDevelopmentGateway } from './support/development.ts';
-import { type Block, blocksOf, type Page, pages } from './support/documentation.ts';
+import { type Block, type Page, pages, readBlocks } from './support/documentation.ts';
 import { compileCache } from './support/process.ts';
 
 /*
  * Code blocks of the documentation, by language:
  * - `sh`: commands that are run. A `json` or `text` block that follows is their output.
- * - `graphql`: a document, sent with the token in the variable that the fence names (`TOKEN` by default), if a `json`
- *   block with the reply follows. A `json variables` block in between has its variables. Without a reply the document is
- *   only validated.
- * - `ts`: an excerpt of the file that the fence names.
+ * - `graphql`: a document, sent with the token in the variable named after the language (`TOKEN` by default), if a `json`
+ *   block with the reply follows. A `json variables` block in between contains its variables. Without a reply the
+ *   document is only validated.
+ * - `ts`: an excerpt of the file named after the language.
  * Blocks of other languages are not run.
  */
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 
-/** A command line, and the output that the page shows. */
+/** A command line, and the documented output. */
 type Step = { command: string; output: Block | undefined };
 
-function stepsOf(page: Page): Step[] {
-  const blocks = blocksOf(page);
+function readSteps(page: Page): Step[] {
+  const blocks = readBlocks(page);
   return blocks.flatMap(({ language, info, content }, index): Step[] => {
     const next = blocks[index + 1];
     if (language === 'sh') return [{ command: content, output: isOutput(next) ? next : undefined }];
@@ -48,7 +48,7 @@ function requestCommand(token: string, request: object): string {
   return `curl -s "$URL/graphql" ${headers} -d '${JSON.stringify(request).replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Runs commands of `package.json` without npm, and replaces curl on machines that have none. */
+/** Runs commands of `package.json` without npm, and replaces curl on machines without it. */
 const PRELUDE = `set -e
 npm() { name=$3; shift 4; "$NODE" "src/commands/$name.ts" "$@"; }
 command -v curl >/dev/null || curl() { "$NODE" test/support/curl.ts "$@"; }
@@ -57,10 +57,11 @@ command -v curl >/dev/null || curl() { "$NODE" test/support/curl.ts "$@"; }
 /** Printed after the output of each step. */
 const SEPARATOR = '\x1e';
 
-/** Runs steps in one shell, so that later ones see the variables of earlier ones. */
+/** Runs steps in one shell, so that later steps can use the variables of earlier ones. */
 async function run(steps: readonly Step[]): Promise<string[]> {
   const commands = steps.map(({ command }) => `${command}\nprintf '\\036'\n`).join('');
-  const script = PRELUDE + (await withTokens(commands)).replaceAll('http://127.0.0.1:4000', gateway.address);
+  const script =
+    PRELUDE + (await insertTokens(commands)).replaceAll('http://127.0.0.1:4000', gateway.address);
   const environment = { NODE: process.execPath, NODE_COMPILE_CACHE: compileCache, ...gateway.settings };
   const { stdout } = await promisify(execFile)('sh', ['-c', script], {
     cwd: repository,
@@ -69,15 +70,15 @@ async function run(steps: readonly Step[]): Promise<string[]> {
   return stdout.split(SEPARATOR);
 }
 
-/** Signs the tokens in this process, which is faster than to run the command for each. */
-async function withTokens(commands: string): Promise<string> {
+/** Signs the tokens in this process, which is faster than running the command for each. */
+async function insertTokens(commands: string): Promise<string> {
   const pattern = /\$\(npm run -s token -- (.+)\)$/gm;
   const options = [...commands.matchAll(pattern)].map(([, options = '']) => options);
   const tokens = await Promise.all(options.map((options) => signTokenFor(gateway, options)));
   return commands.replace(pattern, () => tokens.shift() ?? '');
 }
 
-/** Replaces what differs between two runs: timestamps, UUIDs and cursors of changes. */
+/** Replaces values that differ between runs: timestamps, UUIDs and cursors of changes. */
 function normalize(text: string): string {
   return text
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<timestamp>')
@@ -98,19 +99,19 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-// Every page starts without records, as its reader may.
+// Every page starts without records, like a reader's new gateway.
 beforeEach(async () => {
   const token = await signTokenFor(gateway, '--sub test --scope platform:write');
   const deletion = 'mutation { deleteUser(input: { userId: "alice" }) { deleted } }';
   expect((await graphql(gateway, deletion, {}, { token })).errors).toEqual([]);
 });
 
-const pagesWithSteps = pages.filter((page) => stepsOf(page).some(({ output }) => output !== undefined));
+const pagesWithSteps = pages.filter((page) => readSteps(page).some(({ output }) => output !== undefined));
 
 test.each(pagesWithSteps)(
-  'the commands and operations of $path give the output that it shows',
+  'the commands and operations in $path return the documented output',
   async (page) => {
-    const steps = stepsOf(page);
+    const steps = readSteps(page);
     const outputs = await run(steps);
     for (const [index, { command, output }] of steps.entries()) {
       if (output === undefined) continue;
@@ -119,27 +120,29 @@ test.each(pagesWithSteps)(
   },
 );
 
-test('the README calls both APIs, and the tour every path of the REST API', () => {
-  const commandsOf = (path: string) =>
-    pages.filter((page) => page.path === path).flatMap((page) => stepsOf(page).map(({ command }) => command));
-  expect(commandsOf('README.md').join('\n')).toMatch(/"\$URL\/user\/.+"\$URL\/graphql"/s);
-  const tour = commandsOf('docs/tour.md').join('\n');
+test('the README calls both APIs, and the tour every REST path', () => {
+  const readCommands = (path: string) =>
+    pages
+      .filter((page) => page.path === path)
+      .flatMap((page) => readSteps(page).map(({ command }) => command));
+  expect(readCommands('README.md').join('\n')).toMatch(/"\$URL\/user\/.+"\$URL\/graphql"/s);
+  const tour = readCommands('docs/tour.md').join('\n');
   for (const { method, path } of routes) {
     const verb = method === 'get' ? '' : `-X ${method.toUpperCase()} `;
     expect(tour).toMatch(new RegExp(`curl -s ${verb}"\\$URL${path.replace(/{.*?}/, '[^/"]+')}["?]`));
   }
 });
 
-const blocks = pages.flatMap(blocksOf);
+const blocks = pages.flatMap(readBlocks);
 
-test('GraphQL documents fit the schema', () => {
+test('documented GraphQL documents are valid', () => {
   const schema = assembleSchema();
   const documents = blocks.filter(({ language }) => language === 'graphql').map(({ content }) => content);
   expect(documents.length).toBeGreaterThan(10);
   for (const text of documents) expect(validateDocument(schema, parseDocument(text)), text).toEqual([]);
 });
 
-test('TypeScript is an excerpt of a tested file', () => {
+test('documented TypeScript is an excerpt of a tested file', () => {
   const excerpts = blocks.filter(({ language }) => language === 'ts');
   expect(excerpts.length).toBeGreaterThan(1);
   for (const { info, content } of excerpts) {

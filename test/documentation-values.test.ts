@@ -6,21 +6,21 @@ import { httpStatus } from '../src/errors/gateway-errors.ts';
 import { documentLimits } from '../src/graphql/execution/document-limits.ts';
 import { readPage, tableBelow } from './support/documentation.ts';
 
-/* Tables of the documentation have the values that the gateway uses. */
+/* Tables of the documentation contain the values that the gateway uses. */
 
 const column = (table: readonly string[][], index: number) => table.map((cells) => cells[index] ?? '');
 
-test('every setting is documented, with the default that applies', () => {
+test('every setting is documented with its default', () => {
   const settings = tableBelow(readPage('docs/configuration.md'), 'Configuration');
   expect(column(settings, 0).sort()).toEqual([...settingNames].sort());
 
-  // A default that is written out changes nothing.
+  // Setting a variable to its documented default must not change the configuration.
   const defaults = settings.filter(([, value = '']) => /^[\w.]+$/.test(value) && value !== 'unset');
   expect(defaults.length).toBeGreaterThan(15);
   expect(readConfig(Object.fromEntries(defaults))).toEqual(readConfig({}));
 });
 
-test('every path of the REST API is documented, with its status and field', () => {
+test('every REST path is documented with its status and field', () => {
   const paths = tableBelow(readPage('docs/rest-api.md'), 'Paths').map(([path, success = '', field]) => [
     path,
     Number.parseInt(success, 10),
@@ -34,17 +34,17 @@ test('every path of the REST API is documented, with its status and field', () =
   expect(paths.sort()).toEqual(expected.sort());
 });
 
-test('every error code is documented, with its status', () => {
+test('every error code is documented with its status', () => {
   const codes = tableBelow(readPage('docs/rest-api.md'), 'Errors').map(([status, code]) => [
     code,
     Number(status),
   ]);
   const expected = Object.entries(httpStatus).map(([code, status]) => [code.toLowerCase(), status]);
-  // It ends live streams only, and has a table of its own.
+  // This code only ends live streams, and is documented in a table of its own.
   expect(codes.sort()).toEqual(expected.filter(([code]) => code !== 'going_away').sort());
 });
 
-test('the limits of documents are those that apply', () => {
+test('the documented limits of GraphQL documents are the configured ones', () => {
   const limits = tableBelow(readPage('docs/graphql-api.md'), 'Limits');
   expect(column(limits, 1)).toEqual(
     [

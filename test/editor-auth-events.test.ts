@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { listenTo } from './support/announcements.ts';
+import { recordAnnouncements } from './support/announcements.ts';
 import { rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const pair = { accessToken: 'access-secret', refreshToken: 'refresh-secret' };
-const watch = async (user: string, at = gateway) =>
+const subscribe = async (user: string, at = gateway) =>
   openStream(
     at,
     'subscription { editorAuthEvents { editorAuth { auth { type } needsReauth reauthReason } } }',
@@ -26,7 +26,7 @@ const watch = async (user: string, at = gateway) =>
   );
 const store = async (user: string) =>
   rest(gateway, 'PUT', '/editor/auth/subscription', { token: await member(user), body: pair });
-const wipe = async (user: string) => rest(gateway, 'DELETE', '/editor/auth', { token: await member(user) });
+const remove = async (user: string) => rest(gateway, 'DELETE', '/editor/auth', { token: await member(user) });
 const fail = async (userId: string) =>
   asPlatform(
     gateway,
@@ -34,20 +34,20 @@ const fail = async (userId: string) =>
     { input: { userId, version: await credentialVersion(gateway, userId), reason: 'TOKEN_REVOKED' } },
   );
 
-async function next(stream: SseStream) {
+async function readState(stream: SseStream) {
   const { data, errors } = await stream.take();
   expect(errors).toEqual([]);
   const { auth, needsReauth, reauthReason } = data.editorAuthEvents.editorAuth;
   return [auth.type, needsReauth, reauthReason];
 }
 
-test('first the present state, then each change: stored, failed, refreshed, deleted', async () => {
-  const stream = await watch('flow');
-  expect(await next(stream)).toEqual(['NONE', false, null]);
+test('sends the current state first, then each change: stored, failed, refreshed, deleted', async () => {
+  const stream = await subscribe('flow');
+  expect(await readState(stream)).toEqual(['NONE', false, null]);
   await store('flow');
-  expect(await next(stream)).toEqual(['SUBSCRIPTION', false, null]);
+  expect(await readState(stream)).toEqual(['SUBSCRIPTION', false, null]);
   await fail('flow');
-  expect(await next(stream)).toEqual(['SUBSCRIPTION', true, 'TOKEN_REVOKED']);
+  expect(await readState(stream)).toEqual(['SUBSCRIPTION', true, 'TOKEN_REVOKED']);
   await asPlatform(
     gateway,
     `mutation ($version: ID!) { refreshEditorCredential(input: {
@@ -55,48 +55,48 @@ test('first the present state, then each change: stored, failed, refreshed, dele
     }) { version } }`,
     { version: await credentialVersion(gateway, 'flow') },
   );
-  expect(await next(stream)).toEqual(['SUBSCRIPTION', false, null]);
-  await wipe('flow');
-  expect(await next(stream)).toEqual(['NONE', false, null]);
+  expect(await readState(stream)).toEqual(['SUBSCRIPTION', false, null]);
+  await remove('flow');
+  expect(await readState(stream)).toEqual(['NONE', false, null]);
   stream.close();
 });
 
-test('what leaves the state as it is is no event', async () => {
+test('sends no event if the state does not change', async () => {
   await store('same');
-  const stream = await watch('same');
-  expect(await next(stream)).toEqual(['SUBSCRIPTION', false, null]);
+  const stream = await subscribe('same');
+  expect(await readState(stream)).toEqual(['SUBSCRIPTION', false, null]);
   await store('same');
   await fail('same');
-  await wipe('same');
-  await wipe('same');
+  await remove('same');
+  await remove('same');
   await store('same');
   await fail('same');
 
-  let last = await next(stream);
-  while (last[1] !== true) last = await next(stream);
+  let last = await readState(stream);
+  while (last[1] !== true) last = await readState(stream);
 
-  // Steps between may be left out, but nothing is told twice in a row.
-  const told = stream.results.map(({ data }) => JSON.stringify(data));
-  expect(told.filter((state, index) => state === told[index - 1])).toEqual([]);
+  // Intermediate states may be skipped, but no state may be sent twice in a row.
+  const states = stream.results.map(({ data }) => JSON.stringify(data));
+  expect(states.filter((state, index) => state === states[index - 1])).toEqual([]);
   stream.close();
 });
 
-test('a credential whose key is not configured shows as unreadable', async () => {
+test('reports a credential whose key is not configured as unreadable', async () => {
   await store('unreadable');
   const keys = `other:${randomBytes(32).toString('base64')}`;
   const other = await startTestGateway({ ENCRYPTION_KEYS: keys }, gateway.database);
-  const stream = await watch('unreadable', other);
+  const stream = await subscribe('unreadable', other);
 
-  expect(await next(stream)).toEqual(['SUBSCRIPTION', true, 'CREDENTIAL_UNREADABLE']);
+  expect(await readState(stream)).toEqual(['SUBSCRIPTION', true, 'CREDENTIAL_UNREADABLE']);
   await other.close();
 });
 
-test('neither an announcement nor an event holds anything of the pair', async () => {
-  const announced = await listenTo(gateway.database);
-  const stream = await watch('secret');
-  await next(stream);
+test('neither announcements nor events contain tokens', async () => {
+  const announced = await recordAnnouncements(gateway.database);
+  const stream = await subscribe('secret');
+  await readState(stream);
   await store('secret');
-  await next(stream);
+  await readState(stream);
 
   await eventually(() => expect(announced.changes()).toEqual([['secret', 'editorAuth', 1]]));
   expect(JSON.stringify(stream.results)).not.toMatch(/secret/);

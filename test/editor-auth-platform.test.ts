@@ -23,7 +23,7 @@ const REFRESH = `mutation ($input: RefreshEditorCredentialInput!) {
   refreshEditorCredential(input: $input) { version }
 }`;
 
-/** Stores a pair and returns its version. */
+/** Stores a credential and returns its version. */
 async function store(userId: string, pair = first): Promise<string> {
   const token = await member(userId);
   const reply = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body: pair });
@@ -55,7 +55,7 @@ async function refresh(userId: string, version: string, pair = second): Promise<
   return data.refreshEditorCredential.version;
 }
 
-async function refusedRefresh(userId: string, version: string) {
+async function expectConflict(userId: string, version: string) {
   const input = { userId, version, ...second };
   const { data, errors } = await graphql(gateway, REFRESH, { input }, { token: await platform() });
   expect(data).toEqual({ refreshEditorCredential: null });
@@ -66,10 +66,10 @@ async function refusedRefresh(userId: string, version: string) {
   });
 }
 
-const row = (userId: string) =>
+const readRow = (userId: string) =>
   gateway.database.sql('select * from editor_credential where user_id = $1', [userId]);
 
-test('a failure of the current version is noted, and the answer is the new state', async () => {
+test('records a failure of the current version, and returns the new state', async () => {
   const version = await store('failed');
   expect(await report('failed', version, 'REFRESH_FAILED')).toEqual({
     applied: true,
@@ -78,7 +78,7 @@ test('a failure of the current version is noted, and the answer is the new state
   expect(await credential('failed')).toEqual({ version, ...first });
 });
 
-test('a pair is read with its failure until another is stored', async () => {
+test('returns the failure with the credential until another one is stored', async () => {
   const state = async () =>
     (await asPlatform(gateway, CREDENTIAL_STATE, { userId: 'seen' })).editorCredential;
   const version = await store('seen');
@@ -100,31 +100,31 @@ test('a later report replaces the reason', async () => {
 
 test.each<[what: string, other: string | undefined]>([
   ['an earlier version', undefined],
-  ['a version that never was', randomUUIDv7()],
-])('a failure of %s changes nothing, and the answer says so', async (what, other) => {
+  ['an unknown version', randomUUIDv7()],
+])('ignores the failure of %s, and returns applied: false', async (what, other) => {
   const earlier = await store(what);
   await store(what, second);
-  const before = await row(what);
+  const before = await readRow(what);
 
   expect(await report(what, other ?? earlier)).toEqual({
     applied: false,
     editorAuth: { auth: { type: 'SUBSCRIPTION' }, needsReauth: false, reauthReason: null },
   });
-  expect(await row(what)).toEqual(before);
+  expect(await readRow(what)).toEqual(before);
 });
 
-test('a failure where nothing is stored, or no longer, changes nothing', async () => {
+test('ignores a failure if no credential is stored', async () => {
   const nothing = {
     applied: false,
     editorAuth: { auth: { type: 'NONE' }, needsReauth: false, reauthReason: null },
   };
   expect(await report('never', randomUUIDv7())).toEqual(nothing);
-  const version = await store('gone');
-  await remove('gone');
-  expect(await report('gone', version)).toEqual(nothing);
+  const version = await store('deleted');
+  await remove('deleted');
+  expect(await report('deleted', version)).toEqual(nothing);
 });
 
-test('a refreshed pair takes a new version and clears needs_reauth', async () => {
+test('a refresh creates a new version and clears needs_reauth', async () => {
   const version = await store('refreshed');
   await report('refreshed', version);
 
@@ -138,61 +138,61 @@ test('a refreshed pair takes a new version and clears needs_reauth', async () =>
 
 const third = { accessToken: 'third-access', refreshToken: 'third-refresh' };
 
-test('a refresh of a version that is no longer current is a conflict and changes nothing', async () => {
+test('returns CONFLICT for a refresh of a version that is not current, and changes nothing', async () => {
   const version = await store('stale');
   await refresh('stale', version, third);
-  const before = await row('stale');
-  await refusedRefresh('stale', version);
-  await refusedRefresh('stale', randomUUIDv7());
-  expect(await row('stale')).toEqual(before);
+  const before = await readRow('stale');
+  await expectConflict('stale', version);
+  await expectConflict('stale', randomUUIDv7());
+  expect(await readRow('stale')).toEqual(before);
 });
 
-test('the same refresh sent again returns the version that it stored and changes nothing', async () => {
+test('a repeated refresh returns the version that the first one created, and changes nothing', async () => {
   const version = await store('again');
   const next = await refresh('again', version);
   await report('again', next);
-  const before = await row('again');
+  const before = await readRow('again');
   expect(await refresh('again', version)).toBe(next);
-  expect(await row('again')).toEqual(before);
+  expect(await readRow('again')).toEqual(before);
 });
 
 test.each<[what: string, change: (user: string, refreshed: string) => Promise<unknown>]>([
-  ['refreshed again to the same pair', (user, refreshed) => refresh(user, refreshed)],
+  ['refreshed again with the same tokens', (user, refreshed) => refresh(user, refreshed)],
   ['stored by its user', (user) => store(user, second)],
   ['deleted', (user) => remove(user)],
-])('a refresh sent again after the pair was %s is a conflict', async (user, change) => {
+])('returns CONFLICT for a repeated refresh after the credential was %s', async (user, change) => {
   const version = await store(user);
   await change(user, await refresh(user, version));
-  await refusedRefresh(user, version);
+  await expectConflict(user, version);
 });
 
-test('the current pair sent as a refresh of any other version is a conflict', async () => {
+test('returns CONFLICT for the current tokens sent as a refresh of another version', async () => {
   const version = await store('other');
   await store('other', second);
-  await refusedRefresh('other', version);
-  await refusedRefresh('other', randomUUIDv7());
+  await expectConflict('other', version);
+  await expectConflict('other', randomUUIDv7());
 });
 
-test('a refresh never brings a deleted pair back', async () => {
+test('a refresh never restores a deleted credential', async () => {
   const version = await store('deleted');
   await remove('deleted');
-  await refusedRefresh('deleted', version);
-  await refusedRefresh('never-stored', version);
+  await expectConflict('deleted', version);
+  await expectConflict('never-stored', version);
   expect(await credential('deleted')).toBeNull();
 });
 
-test('a refresh from before the user was deleted does not replace the pair stored since', async () => {
+test('a refresh from before the user was deleted does not replace the credential stored since', async () => {
   const version = await store('back');
   await deleteUser(gateway, 'back');
   const next = await store('back', third);
   expect(next).not.toBe(version);
-  await refusedRefresh('back', version);
+  await expectConflict('back', version);
   expect(await credential('back')).toEqual({ version: next, ...third });
 });
 
 type Step = 'store' | 'refresh' | 'remove' | 'deleteUser';
 
-test('over any sequence of changes a version never repeats, and no earlier one is accepted', async () => {
+test('versions never repeat over any sequence of changes, and only the current one is accepted', async () => {
   let runs = 0;
   const steps = fc.array(fc.constantFrom<Step>('store', 'refresh', 'remove', 'deleteUser'), {
     maxLength: 12,
@@ -213,13 +213,13 @@ test('over any sequence of changes a version never repeats, and no earlier one i
       }
       const current = (await credential(user))?.version;
       expect(new Set(versions).size).toBe(versions.length);
-      for (const version of versions) if (version !== current) await refusedRefresh(user, version);
+      for (const version of versions) if (version !== current) await expectConflict(user, version);
     }),
     { numRuns: 15 },
   );
 });
 
-test('of many refreshes of one version at once one is stored and the others are conflicts', async () => {
+test('of concurrent refreshes of one version exactly one is stored, and the others return CONFLICT', async () => {
   const version = await store('race');
   const token = await platform();
   const replies = await Promise.all(
@@ -238,7 +238,7 @@ test('of many refreshes of one version at once one is stored and the others are 
   });
 });
 
-test('every read of a pair writes an audit line with who and for whom, and without the tokens', async () => {
+test('writes an audit line with caller and user for every read of a credential, without the tokens', async () => {
   await store('audited');
   const reader = await signToken({ sub: 'the-reader', scope: 'platform:credentials' });
   const auditLines = () =>
@@ -259,7 +259,7 @@ test('every read of a pair writes an audit line with who and for whom, and witho
 
 const READ = 'editor_credential.read';
 
-test('changes of a pair are audited too, and the deletion of its user', async () => {
+test('writes audit lines for changes of a credential and for deleting its user', async () => {
   await refresh('changed', await store('changed'));
   await remove('changed');
   await store('changed');

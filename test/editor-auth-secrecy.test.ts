@@ -9,9 +9,9 @@ const newKey = () => randomBytes(32).toString('base64');
 const [firstKey, secondKey] = [newKey(), newKey()];
 
 let gateway: TestGateway;
-/** On the same database with a new key only: what is stored under the first cannot be read. */
+/** Uses the same database with only a new key: credentials encrypted with the first key are unreadable. */
 let withoutKey: TestGateway;
-/** On the same database with the new key first and the old one behind it. */
+/** Uses the same database with the new key first, followed by the old one. */
 let rotated: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway({ ENCRYPTION_KEYS: `first:${firstKey}` });
@@ -44,16 +44,16 @@ async function credential(userId: string, at = gateway) {
   return (await asPlatform(at, CREDENTIAL, { userId })).editorCredential;
 }
 
-/** The reply where the platform asks for what cannot be opened. */
-async function unopened(userId: string, at = gateway) {
+/** Expects an internal error for reading a credential that cannot be decrypted. */
+async function expectUnreadable(userId: string, at = gateway) {
   const reply = await graphql(at, CREDENTIAL, { userId }, { token: await platform() });
   expect(reply.errors.map(({ extensions }) => extensions.code)).toEqual(['INTERNAL_ERROR']);
   expect(reply.data?.editorCredential ?? null).toBeNull();
   expect(reply.text).not.toContain('key');
 }
 
-/** The whole database as text. */
-async function everything(): Promise<string> {
+/** Returns the content of all tables. */
+async function dumpTables(): Promise<string> {
   const tables = await gateway.database.sql(`select tablename from pg_tables where schemaname = 'public'`);
   const texts = await Promise.all(
     tables.map(({ tablename }) => gateway.database.sql(`select t::text from "${tablename}" t`)),
@@ -61,10 +61,10 @@ async function everything(): Promise<string> {
   return JSON.stringify(texts);
 }
 
-test('tokens lie encrypted in the database, and the same pair never looks the same', async () => {
+test('stores tokens encrypted, with different ciphertexts for the same tokens', async () => {
   await store('hidden-1');
   await store('hidden-2');
-  const text = await everything();
+  const text = await dumpTables();
   expect(text).toContain('hidden-1');
   const forms = (token: string) => [
     token,
@@ -77,7 +77,7 @@ test('tokens lie encrypted in the database, and the same pair never looks the sa
   expect(rows).toHaveLength(2);
 });
 
-test('tokens are never returned by an account operation and never logged', async () => {
+test('never returns tokens from account operations and never logs them', async () => {
   const replies = [await store('unseen')];
   const token = await member('unseen');
   replies.push(await rest(gateway, 'GET', '/editor/auth', { token }));
@@ -94,31 +94,31 @@ test('tokens are never returned by an account operation and never logged', async
   expect(gateway.logLines().join('\n')).not.toMatch(/ACCESS|REFRESH/);
 });
 
-test("a ciphertext moved into another user's row, or under another version, does not open", async () => {
+test("does not decrypt a ciphertext that was moved to another user's row or another version", async () => {
   await store('victim');
   await store('thief');
   await gateway.database.sql(
     `update editor_credential set ciphertext = (select ciphertext from editor_credential where user_id = 'victim')
       where user_id = 'thief'`,
   );
-  await unopened('thief');
+  await expectUnreadable('thief');
   expect(await credential('victim')).toMatchObject(pair);
 
   await gateway.database.sql(`update editor_credential set version = '7' where user_id = 'victim'`);
-  await unopened('victim');
+  await expectUnreadable('victim');
 });
 
-test('a ciphertext that was changed does not open', async () => {
+test('does not decrypt a modified ciphertext', async () => {
   await store('tampered');
   await gateway.database.sql(
     `update editor_credential set ciphertext = overlay(ciphertext placing
        case when substr(ciphertext, length(ciphertext) - 30, 1) = 'A' then 'B' else 'A' end
        from length(ciphertext) - 30 for 1) where user_id = 'tampered'`,
   );
-  await unopened('tampered');
+  await expectUnreadable('tampered');
 });
 
-test('a pair whose key is not configured needs reauthentication, and is an error to the platform', async () => {
+test('a credential whose key is not configured requires reauthentication, and is an error for the platform', async () => {
   await store('locked');
   const unreadable = {
     auth: { type: 'subscription' },
@@ -126,7 +126,7 @@ test('a pair whose key is not configured needs reauthentication, and is an error
     reauth_reason: 'credential_unreadable',
   };
   expect(await status('locked', withoutKey)).toStrictEqual(unreadable);
-  await unopened('locked', withoutKey);
+  await expectUnreadable('locked', withoutKey);
   expect(await status('locked')).toMatchObject({ needs_reauth: false });
 
   await store('locked', withoutKey);
@@ -134,14 +134,14 @@ test('a pair whose key is not configured needs reauthentication, and is an error
   expect(await credential('locked', withoutKey)).toMatchObject(pair);
 });
 
-test('a pair that cannot be read can still be deleted', async () => {
+test('an unreadable credential can be deleted', async () => {
   await store('lost');
   const token = await member('lost');
   expect((await rest(withoutKey, 'DELETE', '/editor/auth', { token })).status).toBe(204);
   expect(await status('lost', withoutKey)).toMatchObject({ auth: { type: 'none' }, needs_reauth: false });
 });
 
-test('after a rotation old pairs open, and new ones lie under the new key', async () => {
+test('after a key rotation old credentials remain readable, and new ones use the new key', async () => {
   await store('rotating');
   expect(await credential('rotating', rotated)).toMatchObject(pair);
   await store('rotating', rotated);

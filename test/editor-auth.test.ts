@@ -16,10 +16,10 @@ const none = { auth: { type: 'none' }, needs_reauth: false };
 const connected = { auth: { type: 'subscription' }, needs_reauth: false };
 const state = 'auth { type } needsReauth reauthReason';
 
-const tokenOf = (userId: string, name: string) => `${name}-of-${userId}`;
-const pairOf = (userId: string, name = '') => ({
-  accessToken: tokenOf(userId, `access${name}`),
-  refreshToken: tokenOf(userId, `refresh${name}`),
+const formatToken = (userId: string, name: string) => `${name}-of-${userId}`;
+const createPair = (userId: string, name = '') => ({
+  accessToken: formatToken(userId, `access${name}`),
+  refreshToken: formatToken(userId, `refresh${name}`),
 });
 
 async function credential(userId: string) {
@@ -50,8 +50,8 @@ async function readOverGraphQL(userId: string) {
   return (await asMember(gateway, userId, `{ editorAuth { ${state} } }`)).editorAuth;
 }
 
-/** What a user does, over each face; answers what GraphQL answers too. */
-const over = {
+/** A user's operations over each API; each checks its reply. */
+const clients = {
   REST: {
     async store(userId: string, pair: object) {
       const path = '/editor/auth/subscription';
@@ -92,7 +92,7 @@ const over = {
   },
 };
 
-test('where nothing is stored the status says so, and reading stores nothing', async () => {
+test('reports the type none if no credential is stored, and reading stores nothing', async () => {
   expect(await read('nobody')).toStrictEqual(none);
   expect(await readOverGraphQL('nobody')).toEqual({
     auth: { type: 'NONE' },
@@ -103,27 +103,27 @@ test('where nothing is stored the status says so, and reading stores nothing', a
   expect(await gateway.database.sql(`select from editor_credential where user_id = 'nobody'`)).toEqual([]);
 });
 
-describe.each(['REST', 'GraphQL'] as const)('over %s', (face) => {
-  const { store, delete: remove } = over[face];
+describe.each(['REST', 'GraphQL'] as const)('over %s', (api) => {
+  const { store, delete: remove } = clients[api];
 
-  test('a stored pair is a subscription, and the platform reads it as it was given', async () => {
-    const user = `stored-${face}`;
-    await store(user, pairOf(user));
+  test('stores a credential, which the platform reads unchanged', async () => {
+    const user = `stored-${api}`;
+    await store(user, createPair(user));
     expect(await read(user)).toStrictEqual(connected);
     expect(await readOverGraphQL(user)).toMatchObject({ auth: { type: 'SUBSCRIPTION' }, needsReauth: false });
-    expect(await credential(user)).toEqual({ version: expect.stringMatching(UUID_V7), ...pairOf(user) });
+    expect(await credential(user)).toEqual({ version: expect.stringMatching(UUID_V7), ...createPair(user) });
   });
 
-  test('tokens of one character and of 16,384 come back whole', async () => {
-    const user = `lengths-${face}`;
+  test('accepts tokens of 1 and of 16,384 characters', async () => {
+    const user = `lengths-${api}`;
     const pair = { accessToken: '!', refreshToken: '~'.repeat(16_384) };
     await store(user, pair);
     expect(await credential(user)).toMatchObject(pair);
   });
 
-  test('storing replaces the pair, takes a new version and clears needs_reauth', async () => {
-    const user = `replaced-${face}`;
-    await store(user, pairOf(user));
+  test('storing replaces the credential, creates a new version and clears needs_reauth', async () => {
+    const user = `replaced-${api}`;
+    await store(user, createPair(user));
     const { version } = await credential(user);
     await revoke(user);
     expect(await read(user)).toStrictEqual({
@@ -132,18 +132,18 @@ describe.each(['REST', 'GraphQL'] as const)('over %s', (face) => {
       reauth_reason: 'token_revoked',
     });
 
-    await store(user, pairOf(user, '2'));
+    await store(user, createPair(user, '2'));
 
     expect(await read(user)).toStrictEqual(connected);
     const replaced = await credential(user);
-    expect(replaced).toMatchObject(pairOf(user, '2'));
+    expect(replaced).toMatchObject(createPair(user, '2'));
     expect(replaced.version).not.toBe(version);
   });
 
-  test('deleting wipes the pair, also where nothing is stored, as often as one likes', async () => {
-    const user = `deleted-${face}`;
+  test('deleting removes the credential, and is idempotent', async () => {
+    const user = `deleted-${api}`;
     await remove(user);
-    await store(user, pairOf(user));
+    await store(user, createPair(user));
     await revoke(user);
     await remove(user);
     await remove(user);
@@ -157,20 +157,20 @@ describe.each(['REST', 'GraphQL'] as const)('over %s', (face) => {
     expect(rows).toEqual([{ ciphertext: null, key_id: null, reauth_reason: null }]);
   });
 
-  test('a version never means two pairs, also of the same tokens and after a deletion', async () => {
-    const user = `versions-${face}`;
+  test('a version is never reused, even for the same tokens or after a deletion', async () => {
+    const user = `versions-${api}`;
     const versions = new Set<string>();
     for (let count = 1; count <= 4; count += 1) {
-      await store(user, pairOf(user));
+      await store(user, createPair(user));
       versions.add((await credential(user)).version);
       expect(versions.size).toBe(count);
       if (count % 2 === 0) await remove(user);
     }
   });
 
-  test('of many pairs stored at once one is kept whole', async () => {
-    const user = `at-once-${face}`;
-    const pairs = Array.from({ length: 8 }, (_, n) => pairOf(user, `-${n}-`));
+  test('of credentials stored concurrently one is stored completely', async () => {
+    const user = `at-once-${api}`;
+    const pairs = Array.from({ length: 8 }, (_, n) => createPair(user, `-${n}-`));
     await Promise.all(pairs.map((pair) => store(user, pair)));
 
     const { version: _version, ...pair } = await credential(user);
@@ -179,10 +179,10 @@ describe.each(['REST', 'GraphQL'] as const)('over %s', (face) => {
 });
 
 test.each(['TOKEN_EXPIRED', 'TOKEN_REVOKED', 'REFRESH_FAILED'])(
-  'the reason %s is told over both faces until a new pair is stored',
+  'reports the reason %s over both APIs until a new credential is stored',
   async (reason) => {
     const user = `reason-${reason}`;
-    await over.REST.store(user, pairOf(user));
+    await clients.REST.store(user, createPair(user));
     await report(user, (await credential(user)).version, reason);
 
     expect(await read(user)).toStrictEqual({

@@ -32,8 +32,8 @@ afterEach(async () => {
 });
 afterAll(() => runAll(lastCleanUps));
 
-test('serves the database "gateway" in UTF-8, by password and on the loopback address alone', async () => {
-  const server = await start(await usedDirectory());
+test('serves the database "gateway" in UTF-8 on the loopback address only, and requires the password', async () => {
+  const server = await start(await useSharedDirectory());
   const settings = `select current_database() as database, current_setting('server_encoding') as encoding,
     current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets`;
   expect(await query(server.url, settings)).toEqual([
@@ -42,11 +42,11 @@ test('serves the database "gateway" in UTF-8, by password and on the loopback ad
   await expect(query(server.url.replace(/:\w+@/, ':wrong@'), 'select 1')).rejects.toThrow('password');
 });
 
-test('what was written is there after a stop, with clients connected, and a new start', async () => {
-  const dataDir = await usedDirectory();
+test('keeps data across a stop with connected clients and a restart', async () => {
+  const dataDir = await useSharedDirectory();
   const first = await start(dataDir);
   await query(first.url, 'create table kept as select 42 as answer');
-  const client = await connected(first.url);
+  const client = await connect(first.url);
   await first.stop();
   await expect(client.query('select 1')).rejects.toThrow();
 
@@ -54,27 +54,27 @@ test('what was written is there after a stop, with clients connected, and a new 
   expect(await query(second.url, 'select answer from kept')).toEqual([{ answer: 42 }]);
 });
 
-test('a second start in another process is told that a gateway is already running', async () => {
-  const dataDir = await usedDirectory();
-  await startedInAnotherProcess(dataDir);
+test('fails to start if another process runs on the same data directory, naming it', async () => {
+  const dataDir = await useSharedDirectory();
+  await startOwnerProcess(dataDir);
   const refusal = await start(dataDir).catch((error: unknown) => error);
   expect(refusal).toBeInstanceOf(EmbeddedPostgresError);
   expect(String(refusal)).toMatch(
-    `A gateway is already running on the data directory ${dataDir} (PostgreSQL process ${await postmaster(dataDir)})`,
+    `A gateway is already running on the data directory ${dataDir} (PostgreSQL process ${await readPostmasterPid(dataDir)})`,
   );
   expect(String(refusal)).toContain('or set DATA_DIR to another directory, or set DATABASE_URL');
 });
 
-test('of two first starts at the same instant one wins and the other is told', async () => {
-  const dataDir = await dataDirectory();
+test('of two simultaneous first starts one succeeds, and the other reports the running gateway', async () => {
+  const dataDir = await createDataDirectory();
   const results = await Promise.allSettled([start(dataDir), start(dataDir)]);
   const refusals = results.filter((result) => result.status === 'rejected');
   expect(refusals.map(({ reason }) => String(reason))).toEqual([expect.stringContaining('already running')]);
   expect(await readdir(dataDir)).toEqual(['postgresql']);
 });
 
-test('a command attaches to the server of a gateway and leaves it up', async () => {
-  const dataDir = await usedDirectory();
+test("a command attaches to a gateway's server and leaves it running", async () => {
+  const dataDir = await useSharedDirectory();
   const owner = await start(dataDir);
   const command = await attach(dataDir);
   expect(command.url).toBe(owner.url);
@@ -82,32 +82,32 @@ test('a command attaches to the server of a gateway and leaves it up', async () 
   expect(await query(owner.url, 'select 1 as up')).toEqual([{ up: 1 }]);
 });
 
-test('a command without a gateway starts the server for the time being', async () => {
-  const dataDir = await usedDirectory();
+test('a command without a gateway starts the server and stops it at the end', async () => {
+  const dataDir = await useSharedDirectory();
   const command = await attach(dataDir);
   expect(await query(command.url, 'select 1 as up')).toEqual([{ up: 1 }]);
   await command.stop();
   await expect(query(command.url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
 
-test('the server of a gateway that was killed is taken over, and stopped in the end', async () => {
-  const dataDir = await usedDirectory();
-  const { child, url } = await startedInAnotherProcess(dataDir);
-  const orphan = await postmaster(dataDir);
+test('takes over the server of a killed gateway, and stops it when it ends', async () => {
+  const dataDir = await useSharedDirectory();
+  const { child, url } = await startOwnerProcess(dataDir);
+  const orphan = await readPostmasterPid(dataDir);
   child.kill('SIGKILL');
   await once(child, 'exit');
 
-  const heir = await start(dataDir);
-  expect(heir.url).toBe(url);
-  expect(await postmaster(dataDir)).toBe(orphan);
-  await heir.stop();
+  const successor = await start(dataDir);
+  expect(successor.url).toBe(url);
+  expect(await readPostmasterPid(dataDir)).toBe(orphan);
+  await successor.stop();
   await expect(query(url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
 
-test('an owner whose connection broke owns the server still', async () => {
-  const dataDir = await usedDirectory();
+test('a gateway remains the owner of its server after its connection broke', async () => {
+  const dataDir = await useSharedDirectory();
   const owner = await start(dataDir);
-  const client = await connected(owner.url);
+  const client = await connect(owner.url);
   const locks = `from pg_locks where locktype = 'advisory' and granted`;
   await client.query(`select pg_terminate_backend(pid, 5000) ${locks}`);
   await vi.waitFor(async () => expect((await client.query(`select ${locks}`)).rowCount).toBe(1), 5_000);
@@ -118,17 +118,17 @@ test('an owner whose connection broke owns the server still', async () => {
   await expect(query(owner.url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
 });
 
-test('a server that died does not keep its owner from stopping', async () => {
-  const dataDir = await usedDirectory();
+test('a gateway can stop after its server died', async () => {
+  const dataDir = await useSharedDirectory();
   const owner = await start(dataDir);
-  process.kill(await postmaster(dataDir), 'SIGKILL');
+  process.kill(await readPostmasterPid(dataDir), 'SIGKILL');
   await owner.stop();
   const next = await start(dataDir);
   expect(await query(next.url, 'select 1 as up')).toEqual([{ up: 1 }]);
 });
 
-test('a lock file of old, whose process number is another process by now, does not keep it from starting', async () => {
-  const dataDir = await usedDirectory();
+test('ignores a stale lock file whose process ID belongs to another process', async () => {
+  const dataDir = await useSharedDirectory();
   await (await start(dataDir)).stop();
   const directory = await realpath(join(dataDir, 'postgresql/cluster'));
   const stale = [process.ppid, directory, 0, 1, '', '127.0.0.1', '', 'ready'];
@@ -137,9 +137,9 @@ test('a lock file of old, whose process number is another process by now, does n
   expect(await query(server.url, 'select 1 as up')).toEqual([{ up: 1 }]);
 });
 
-test('a first start that was killed half way is made good by the next', async () => {
-  const dataDir = await dataDirectory();
-  const child = inAnotherProcess(dataDir);
+test('recovers from a first start that was killed', async () => {
+  const dataDir = await createDataDirectory();
+  const child = spawnOwner(dataDir);
   await vi.waitFor(
     async () => {
       const [unfinished = ''] = await readdir(dataDir);
@@ -149,25 +149,25 @@ test('a first start that was killed half way is made good by the next', async ()
   );
   killGroup(child);
   await once(child, 'exit');
-  expect(await readdir(dataDir)).toEqual([expect.stringMatching(/^initialising-/)]);
+  expect(await readdir(dataDir)).toEqual([expect.stringMatching(/^initializing-/)]);
 
   const server = await start(dataDir);
   expect(await query(server.url, 'select 1 as up')).toEqual([{ up: 1 }]);
   expect(await readdir(dataDir)).toEqual(['postgresql']);
 });
 
-test('the files that hold the password and the port are for their owner alone', async () => {
-  const dataDir = await usedDirectory();
+test('only the owner can read the files with the password and the port', async () => {
+  const dataDir = await useSharedDirectory();
   await start(dataDir);
   for (const path of ['postgresql/password', 'postgresql/cluster/postmaster.pid']) {
-    expect(await modeOf(join(dataDir, path))).toBe(0o600);
+    expect(await readMode(join(dataDir, path))).toBe(0o600);
   }
-  expect(await modeOf(join(dataDir, 'postgresql/cluster'))).toBe(0o700);
+  expect(await readMode(join(dataDir, 'postgresql/cluster'))).toBe(0o700);
   expect(await readdir(join(dataDir, 'postgresql'))).toEqual(['cluster', 'password']);
 });
 
-test("a cluster of another version is refused by name, with PostgreSQL's own words", async () => {
-  const dataDir = await usedDirectory();
+test("rejects a cluster of another PostgreSQL version, with its path and PostgreSQL's error", async () => {
+  const dataDir = await useSharedDirectory();
   await (await start(dataDir)).stop();
   const directory = join(dataDir, 'postgresql/cluster');
   const versionFile = join(directory, 'PG_VERSION');
@@ -181,23 +181,23 @@ test("a cluster of another version is refused by name, with PostgreSQL's own wor
 });
 
 if (isRoot()) {
-  test('root below a folder that is closed to others: the cluster lies elsewhere, and one line says where', async () => {
-    const dataDir = await dataDirectory(0o700);
+  test('as root in a private folder, stores the cluster elsewhere and reports where in one line', async () => {
+    const dataDir = await createDataDirectory(0o700);
     const server = await start(dataDir);
     expect(await query(server.url, 'select 1 as up')).toEqual([{ up: 1 }]);
-    const elsewhere = await realpath(join(dataDir, 'postgresql/cluster'));
-    expect(notices).toEqual([expect.stringContaining(elsewhere)]);
+    const location = await realpath(join(dataDir, 'postgresql/cluster'));
+    expect(notices).toEqual([expect.stringContaining(location)]);
     expect(notices.join()).toMatch(/^PostgreSQL refuses to run as root, and the account \w+ .* cannot read/);
-    expect(await modeOf(dirname(dataDir))).toBe(0o700);
+    expect(await readMode(dirname(dataDir))).toBe(0o700);
 
     await server.stop();
     await start(dataDir);
-    expect(await realpath(join(dataDir, 'postgresql/cluster'))).toBe(elsewhere);
+    expect(await realpath(join(dataDir, 'postgresql/cluster'))).toBe(location);
   });
 
-  test("programs below a folder that is closed to PostgreSQL's account run from a copy", async () => {
+  test("as root, runs a copy of programs in a folder that PostgreSQL's account cannot read", async () => {
     const account = await findUnprivilegedAccount();
-    const closed = join(dirname(await dataDirectory(0o700)), 'native');
+    const closed = join(dirname(await createDataDirectory(0o700)), 'native');
     const filter = (path: string) => !/\.a$|timezone|extension/.test(path);
     await cp((await findInstalledPrograms()).directory, closed, {
       recursive: true,
@@ -209,15 +209,15 @@ if (isRoot()) {
     await runProgram(startProgram(programs, account, ['postgres', '--version']));
   });
 } else {
-  test('an ordinary user below a folder that is closed to others: everything stays in place', async () => {
-    const dataDir = await dataDirectory(0o700);
+  test('as another user in a private folder, stores the cluster in the data directory', async () => {
+    const dataDir = await createDataDirectory(0o700);
     const server = await start(dataDir);
     expect(await query(server.url, 'select 1 as up')).toEqual([{ up: 1 }]);
     expect(await realpath(join(dataDir, 'postgresql'))).toBe(join(dataDir, 'postgresql'));
     expect(notices).toEqual([]);
   });
 
-  test("an ordinary user's programs run from where they were installed", async () => {
+  test('as another user, runs the installed programs', async () => {
     const installed = await findInstalledPrograms();
     expect(await preparePrograms(installed, undefined)).toEqual(installed);
   });
@@ -229,23 +229,23 @@ async function runAll(actions: (() => Promise<unknown>)[]): Promise<void> {
 
 let used: Promise<string> | undefined;
 
-/** A data directory with a cluster that tests share; no server runs on it. */
-function usedDirectory(): Promise<string> {
-  used ??= dataDirectory(0o755, lastCleanUps).then(async (dataDir) => {
+/** Returns a data directory with an initialized cluster that tests share; no server runs on it. */
+function useSharedDirectory(): Promise<string> {
+  used ??= createDataDirectory(0o755, lastCleanUps).then(async (dataDir) => {
     await copyCluster(dataDir);
     return dataDir;
   });
   return used;
 }
 
-/** A new data directory, in a folder of the given mode. */
-async function dataDirectory(mode = 0o755, removals = cleanUps): Promise<string> {
+/** Creates a data directory in a folder with the given mode. */
+async function createDataDirectory(mode = 0o755, removals = cleanUps): Promise<string> {
   const folder = await makeFolder(mode);
   const dataDir = join(folder, 'data');
   await mkdir(dataDir);
   removals.push(async () => {
-    const elsewhere = await realpath(join(dataDir, 'postgresql')).catch(() => folder);
-    for (const path of [elsewhere, folder]) await rm(path, { recursive: true, force: true });
+    const location = await realpath(join(dataDir, 'postgresql')).catch(() => folder);
+    for (const path of [location, folder]) await rm(path, { recursive: true, force: true });
   });
   return dataDir;
 }
@@ -262,8 +262,8 @@ async function attach(dataDir: string): Promise<EmbeddedPostgres> {
   return server;
 }
 
-/** A gateway's process, in a process group of its own, that stays until it is killed. */
-function inAnotherProcess(dataDir: string): ChildProcess {
+/** Starts PostgreSQL in another process, in its own process group, which runs until it is killed. */
+function spawnOwner(dataDir: string): ChildProcess {
   const module = new URL('../src/postgres/embedded-postgres.ts', import.meta.url).href;
   const program = `
     const { startEmbeddedPostgres } = await import(${JSON.stringify(module)});
@@ -278,14 +278,14 @@ function inAnotherProcess(dataDir: string): ChildProcess {
   return child;
 }
 
-async function startedInAnotherProcess(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
-  const child = inAnotherProcess(dataDir);
+async function startOwnerProcess(dataDir: string): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawnOwner(dataDir);
   cleanUps.push(async () => {
     if (child.exitCode === null && child.signalCode === null) {
       child.kill('SIGKILL');
       await once(child, 'exit');
     }
-    await start(dataDir).then((heir) => heir.stop());
+    await start(dataDir).then((successor) => successor.stop());
   });
   const [url] = await once(child.stdout ?? child, 'data');
   return { child, url: String(url) };
@@ -295,15 +295,15 @@ function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   if (pid && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL');
 }
 
-async function postmaster(dataDir: string): Promise<number> {
+async function readPostmasterPid(dataDir: string): Promise<number> {
   return Number.parseInt(await readFile(join(dataDir, 'postgresql/cluster/postmaster.pid'), 'utf8'), 10);
 }
 
-async function modeOf(path: string): Promise<number> {
+async function readMode(path: string): Promise<number> {
   return (await stat(path)).mode & 0o777;
 }
 
-async function connected(url: string): Promise<pg.Client> {
+async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client(url);
   client.on('error', () => undefined);
   await client.connect();

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { dismissBy, nextEvent, presentCursor, watchEvents } from './support/inbox.ts';
+import { currentCursor, dismissBy, nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { runProcess } from './support/process.ts';
 import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 let gateway: TestGateway;
-/** On the same database. */
+/** A second gateway on the same database. */
 let second: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway();
@@ -26,21 +26,18 @@ const renew = () => runProcess('src/commands/renew-epoch.ts', { DATABASE_URL: ga
 
 const paths = ['/user/notifications', '/user/workspaces'];
 
-test.each(paths)(
-  '%s of users whose records began in the same millisecond have different tags',
-  async (path) => {
-    const users = paths.map((_path, index) => `${path}-${index}`);
-    await gateway.database.sql(
-      'insert into user_revision (user_id, notifications, workspaces) select unnest($1::text[]), 1, 1',
-      [users],
-    );
-    const replies = await Promise.all(users.map((user) => get(gateway, user, path)));
-    const [first, other] = replies.map(({ headers }) => headers.get('etag'));
-    expect(first).not.toBe(other);
-  },
-);
+test.each(paths)('%s: users with the same revision have different ETags', async (path) => {
+  const users = paths.map((_path, index) => `${path}-${index}`);
+  await gateway.database.sql(
+    'insert into user_revision (user_id, notifications, workspaces) select unnest($1::text[]), 1, 1',
+    [users],
+  );
+  const replies = await Promise.all(users.map((user) => get(gateway, user, path)));
+  const [first, other] = replies.map(({ headers }) => headers.get('etag'));
+  expect(first).not.toBe(other);
+});
 
-test('after the epoch is renewed every gateway returns 200 for an old entity tag, and 304 for the new one', async () => {
+test('after the epoch is renewed, every gateway returns 200 for an old ETag, and 304 for the new one', async () => {
   await publish(gateway, 'tags');
   await putWorkspaces(gateway, 'tags', [workspaceInput()]);
   const tags = new Map<string, string>();
@@ -58,27 +55,27 @@ test('after the epoch is renewed every gateway returns 200 for an old entity tag
   }
 });
 
-test('after the epoch is renewed an old cursor starts over, and dismisses nothing', async () => {
+test('after the epoch is renewed, an old cursor starts from the beginning and dismisses nothing', async () => {
   const { id } = await publish(gateway, 'cursors');
-  const old = await presentCursor(gateway, 'cursors');
+  const old = await currentCursor(gateway, 'cursors');
 
   expect(await renew()).toMatchObject({ status: 0, stderr: '' });
 
   expect(await dismissBy(second, 'cursors', { filter: { upTo: old } })).toEqual([]);
-  const stream = await watchEvents(gateway, 'cursors', old);
+  const stream = await subscribeToNotifications(gateway, 'cursors', old);
   expect((await nextEvent(stream)).notification.id).toBe(id);
   stream.close();
 });
 
-test('a stream that was open when the epoch was renewed ends with the next change', async () => {
+test('a stream opened before the epoch was renewed ends with the next change', async () => {
   await publish(gateway, 'open');
-  const stream = await watchEvents(gateway, 'open', await presentCursor(gateway, 'open'));
+  const stream = await subscribeToNotifications(gateway, 'open', await currentCursor(gateway, 'open'));
   await renew();
   await publish(gateway, 'open');
   expect(await stream.ended).toBe('complete');
 });
 
-test('renewing restores the row of the epoch where it is missing', async () => {
+test('renewing the epoch inserts its row if it is missing', async () => {
   await gateway.database.sql('delete from database_epoch');
   expect(await renew()).toMatchObject({ status: 0, stderr: '' });
   expect(await gateway.database.sql('select count(*)::int as rows from database_epoch')).toEqual([

@@ -23,36 +23,36 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** A token as the comment of an example says how to get it, with another scope where one is given. */
-function tokenFor(query: string, otherScope?: string): Promise<string> {
+/** Signs the token that an example's comment names, optionally with another scope. */
+function signExampleToken(query: string, otherScope?: string): Promise<string> {
   const [, options = ''] = /^# {3}npm run -s token -- (.+)$/m.exec(query) ?? [];
   return signTokenFor(gateway, options, otherScope);
 }
 
-/** The operations of an example, each as a document of its own. */
-function operationsOf(query: string): { type: OperationTypeNode; document: string }[] {
+/** Returns the operations of an example, each as a separate document. */
+function splitOperations(query: string): { type: OperationTypeNode; document: string }[] {
   const { definitions } = parse(query);
-  const textOf = ({ loc }: (typeof definitions)[number]) => query.slice(loc?.start, loc?.end);
-  const fragments = definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION).map(textOf);
+  const readSource = ({ loc }: (typeof definitions)[number]) => query.slice(loc?.start, loc?.end);
+  const fragments = definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION).map(readSource);
   return definitions
     .filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
     .map((operation) => ({
       type: operation.operation,
-      document: [textOf(operation), ...fragments].join('\n'),
+      document: [readSource(operation), ...fragments].join('\n'),
     }));
 }
 
-/** Runs the example of that name and returns its data. */
+/** Runs an example by name and returns its data. */
 async function runExample(name: string) {
   const { query = '', variables = '' } = examples.find((example) => example.name === name) ?? {};
-  const token = await tokenFor(query);
+  const token = await signExampleToken(query);
   const { errors, data } = await graphql(gateway, query, JSON.parse(variables), { token });
   expect(errors).toEqual([]);
   return data;
 }
 
-/** The variables of an example, with the one value that a reader has to copy from another example's result. */
-async function valuesOf(variables: string) {
+/** Returns an example's variables, with the version that a reader must copy from another example's result. */
+async function resolveVariables(variables: string) {
   const values = variables === '' ? {} : JSON.parse(variables);
   if (values.input?.version !== undefined) {
     values.input.version = (await runExample('read-editor-credential')).editorCredential.version;
@@ -60,14 +60,14 @@ async function valuesOf(variables: string) {
   return values;
 }
 
-test('every file of examples/ is an example or its variables, and all names differ', () => {
+test('every file in examples/ is an example or its variables, and all names are unique', () => {
   const files = readdirSync('examples', { recursive: true, withFileTypes: true }).filter((it) => it.isFile());
   const withVariables = examples.filter(({ variables }) => variables !== '');
   expect(files).toHaveLength(examples.length + withVariables.length);
   expect(new Set(examples.map(({ name }) => name)).size).toBe(examples.length);
 });
 
-test('every operation of the platform has an example', () => {
+test('every platform operation has an example', () => {
   const shown = new Set(
     examples
       .flatMap(({ query }) =>
@@ -84,7 +84,7 @@ test('every operation of the platform has an example', () => {
   expect(names.filter((name) => !shown.has(name))).toEqual([]);
 });
 
-test('the page on refreshing shows its examples as they are', async () => {
+test('docs/editor-refresh.md contains its examples unchanged', async () => {
   const page = await readFile('docs/editor-refresh.md', 'utf8');
   const shown = [...page.matchAll(/^```graphql\n(.*?)^```$/gms)].map(([, block = '']) => block);
   const withoutComment = (query: string) => query.replace(/^#.*\n+/gm, '');
@@ -97,12 +97,12 @@ test('the page on refreshing shows its examples as they are', async () => {
   expect(shown).toEqual(operations);
 });
 
-// From top to bottom, as somebody goes through GraphiQL's menu.
+// In the order of GraphiQL's menu.
 describe.each(examples)('the example $name', ({ query, variables }) => {
-  test('runs on the seeded records with the token that it names', async () => {
-    const values = await valuesOf(variables);
-    const token = await tokenFor(query);
-    for (const { type, document } of operationsOf(query)) {
+  test('succeeds on the seeded records with the documented token', async () => {
+    const values = await resolveVariables(variables);
+    const token = await signExampleToken(query);
+    for (const { type, document } of splitOperations(query)) {
       if (type === OperationTypeNode.SUBSCRIPTION) {
         const stream = await openStream(gateway, document, values, { token });
         await runExample('publish-notification');
@@ -114,18 +114,18 @@ describe.each(examples)('the example $name', ({ query, variables }) => {
       expect(errors).toEqual([]);
       for (const result of Object.values<object>(data)) {
         expect(result).not.toBeNull();
-        // None shows an empty list where it could show something.
+        // Examples show no empty lists.
         for (const list of Object.values(result)) expect(list).not.toEqual([]);
-        // None is about something that is missing.
+        // Examples do not operate on missing records.
         for (const name of ['deleted', 'granted', 'applied']) expect(result).not.toHaveProperty(name, false);
       }
     }
   });
 
-  test('does not run with a token that allows nothing', async () => {
+  test('is rejected for a token without scopes', async () => {
     const values = variables === '' ? {} : JSON.parse(variables);
-    const token = await tokenFor(query, '');
-    for (const { type, document } of operationsOf(query)) {
+    const token = await signExampleToken(query, '');
+    for (const { type, document } of splitOperations(query)) {
       const send = type === OperationTypeNode.SUBSCRIPTION ? subscribe : graphql;
       const { errors } = await send(gateway, document, values, { token });
       expect(errors.map(({ extensions }) => extensions.code)).toContain('FORBIDDEN');

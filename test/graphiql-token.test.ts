@@ -17,25 +17,25 @@ afterAll(() => gateway.close());
 
 type Address = { address: string };
 
-/** Asks for the page by exactly these headers. */
+/** Requests the page with exactly these headers. */
 function getPage(to: Address, headers: readonly string[]) {
   const lines = ['GET /graphql HTTP/1.1', 'Accept: text/html', 'Connection: close', ...headers];
   return sendRaw(to, `${lines.join('\r\n')}\r\n\r\n`);
 }
 
-const hostOf = ({ address }: Address) => `Host: ${new URL(address).host}`;
-const tokenIn = (text: string) => /data-token="([^"]*)"/.exec(text)?.[1];
+const formatHost = ({ address }: Address) => `Host: ${new URL(address).host}`;
+const findToken = (text: string) => /data-token="([^"]*)"/.exec(text)?.[1];
 
-/** The token of the page as a browser on this machine opens it. */
-async function tokenOf(to: Address, headers: readonly string[] = [hostOf(to)]) {
+/** Returns the token in the page, by default as a browser on this machine requests it. */
+async function readPageToken(to: Address, headers: readonly string[] = [formatHost(to)]) {
   const { status, text } = await getPage(to, headers);
   expect([status, text.includes('id="root"')]).toEqual([200, true]);
-  return tokenIn(text);
+  return findToken(text);
 }
 
-describe('in development the page holds a token', () => {
-  test('of alice in acme, with every scope, for an hour, that works', async () => {
-    const token = (await tokenOf(gateway)) ?? '';
+describe('in development the page contains a token', () => {
+  test('for alice in acme, with every scope, valid for an hour', async () => {
+    const token = (await readPageToken(gateway)) ?? '';
     const { sub, org_id, scope, iat = 0, exp = 0 } = decodeJwt(token);
     expect({ sub, org_id, scope, seconds: exp - iat }).toEqual({
       sub: 'alice',
@@ -50,8 +50,8 @@ describe('in development the page holds a token', () => {
     expect(data.editorAuth).toEqual({ needsReauth: false });
   });
 
-  test('and is never stored, nor shown within another page', async () => {
-    const { headers } = await getPage(gateway, [hostOf(gateway)]);
+  test('and is neither stored by caches nor embeddable in another page', async () => {
+    const { headers } = await getPage(gateway, [formatHost(gateway)]);
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('x-frame-options')).toBe('DENY');
     expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
@@ -59,18 +59,18 @@ describe('in development the page holds a token', () => {
   });
 
   test.each(['localhost', 'LOCALHOST:4000', '127.0.0.1', '127.1.2.3:80', '[::1]:4000'])(
-    'for the Host %s',
+    'if the Host is %s',
     async (host) => {
-      expect(await tokenOf(gateway, [`Host: ${host}`])).toBeDefined();
+      expect(await readPageToken(gateway, [`Host: ${host}`])).toBeDefined();
     },
   );
 
-  test('and for a browser that opens it as a page', async () => {
-    expect(await tokenOf(gateway, [hostOf(gateway), 'Sec-Fetch-Dest: document'])).toBeDefined();
+  test('if a browser requests it as a document', async () => {
+    expect(await readPageToken(gateway, [formatHost(gateway), 'Sec-Fetch-Dest: document'])).toBeDefined();
   });
 });
 
-describe('it holds none', () => {
+describe('the page contains no token', () => {
   test.each([
     'rebound.example.test',
     'rebound.example.test:4000',
@@ -83,36 +83,36 @@ describe('it holds none', () => {
     '192.168.0.7:4000',
     '[::2]:4000',
     '0.0.0.0:4000',
-  ])('for the Host %s, which another machine can have', async (host) => {
-    expect(await tokenOf(gateway, [`Host: ${host}`])).toBeUndefined();
+  ])('if the Host is %s, which another machine may have', async (host) => {
+    expect(await readPageToken(gateway, [`Host: ${host}`])).toBeUndefined();
   });
 
   test.each([
-    ['a page of an origin that is allowed', `Origin: ${APP}`],
-    ['a page of any other origin', 'Origin: https://stranger.test'],
+    ['a page of an allowed origin', `Origin: ${APP}`],
+    ['a page of another origin', 'Origin: https://stranger.test'],
     ['a page without an origin', 'Origin: null'],
     ['a frame', 'Sec-Fetch-Dest: iframe'],
-    ['a script that fetches', 'Sec-Fetch-Dest: empty'],
-    ['a proxy that says for whom it asks', 'X-Forwarded-For: 203.0.113.7'],
-    ['a proxy that says so by the standard', 'Forwarded: for=203.0.113.7'],
-    ['a proxy that names itself', 'Via: 1.1 proxy'],
-  ])('for %s', async (_who, header) => {
-    expect(await tokenOf(gateway, [hostOf(gateway), header])).toBeUndefined();
+    ['a script using fetch', 'Sec-Fetch-Dest: empty'],
+    ['a proxy with X-Forwarded-For', 'X-Forwarded-For: 203.0.113.7'],
+    ['a proxy with Forwarded', 'Forwarded: for=203.0.113.7'],
+    ['a proxy with Via', 'Via: 1.1 proxy'],
+  ])('if the request comes from %s', async (_who, header) => {
+    expect(await readPageToken(gateway, [formatHost(gateway), header])).toBeUndefined();
   });
 
-  test('with a configured key set', async () => {
+  test('if a key set is configured', async () => {
     const configured = await startTestGateway({ GRAPHIQL: 'true' }, gateway.database);
-    expect(await tokenOf(configured)).toBeUndefined();
+    expect(await readPageToken(configured)).toBeUndefined();
     await configured.close();
   });
 
   test('in production', async () => {
     const production = await startTestGateway({ GRAPHIQL: 'true', NODE_ENV: 'production' }, gateway.database);
-    expect(await tokenOf(production)).toBeUndefined();
+    expect(await readPageToken(production)).toBeUndefined();
     await production.close();
   });
 
-  test('in production, even were the development key in use', () => {
+  test('in production, even if the development key were used', () => {
     const config = readConfig({ ...settingsFor(gateway.database), NODE_ENV: 'production' });
     expect(createPageToken({ ...config, keySet: { kind: 'development' } })).toBeUndefined();
   });
@@ -121,8 +121,8 @@ describe('it holds none', () => {
     ['https://gateway.example.test', false],
     ['http://localhost.example.test:4000/path', false],
     ['http://localhost:8080/path', true],
-  ])('where clients know the gateway as %s: %s', (PUBLIC_URL, holds) => {
+  ])('unless PUBLIC_URL has a loopback host: %s, token: %s', (PUBLIC_URL, hasToken) => {
     const config = readConfig({ PUBLIC_URL });
-    expect(createPageToken(config) !== undefined).toBe(holds);
+    expect(createPageToken(config) !== undefined).toBe(hasToken);
   });
 });

@@ -15,52 +15,55 @@ afterAll(() => gateway.close());
 const send = (query: string, variables: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
   graphql(gateway, query, variables, { token, headers });
 
-/** Documents that never reach execution. */
-const unfit: [what: string, query: string][] = [
-  ['does not parse', '{ workspaces {'],
+/** Documents that are rejected before execution. */
+const invalidDocuments: [what: string, query: string][] = [
+  ['cannot be parsed', '{ workspaces {'],
   ['is empty', ''],
-  ['holds no operation', 'fragment A on Query { __typename }'],
+  ['contains no operation', 'fragment A on Query { __typename }'],
   ['selects an unknown field', '{ unknown }'],
   ['selects no field of an object', '{ workspaces }'],
-  ['gives an unknown argument', '{ workspaces(page: 1) { totalCount } }'],
-  ['leaves out a required argument', '{ notification { __typename } }'],
-  ['gives a literal of the wrong type', '{ workspaces(first: "ten") { totalCount } }'],
-  ['gives an unknown word of an enum', '{ workspaces(status: [BROKEN]) { totalCount } }'],
-  ['uses a variable that it does not declare', '{ workspaces(first: $first) { totalCount } }'],
-  ['declares a variable of another type', 'query ($a: String) { workspaces(first: $a) { totalCount } }'],
-  ['spreads a fragment in a circle', '{ ...A } fragment A on Query { ...A }'],
+  ['uses an unknown argument', '{ workspaces(page: 1) { totalCount } }'],
+  ['omits a required argument', '{ notification { __typename } }'],
+  ['contains a literal of the wrong type', '{ workspaces(first: "ten") { totalCount } }'],
+  ['contains an unknown enum value', '{ workspaces(status: [BROKEN]) { totalCount } }'],
+  ['uses an undeclared variable', '{ workspaces(first: $first) { totalCount } }'],
+  ['declares a variable of the wrong type', 'query ($a: String) { workspaces(first: $a) { totalCount } }'],
+  ['has a fragment cycle', '{ ...A } fragment A on Query { ...A }'],
   [
-    'gives an unknown field of an input',
+    'uses an unknown input field',
     'mutation { dismissNotification(input: { id: "a", b: 1 }) { __typename } }',
   ],
   ['is nested too deeply', `${'{a'.repeat(20_000)}${'}'.repeat(20_000)}`],
   ['uses an unknown directive', '{ __typename @unknown }'],
-  ['asks for a subscription, which there is none of', 'subscription { __typename }'],
+  ['subscribes to no field of the schema', 'subscription { __typename }'],
 ];
 
-test.each(unfit)('a document that %s is a BAD_REQUEST without data', async (_what, query) => {
-  const { status, text, errors } = await send(query);
-  const lenient = await send(query, {}, { Accept: 'application/json' });
+test.each(invalidDocuments)(
+  'returns BAD_REQUEST without data for a document that %s',
+  async (_what, query) => {
+    const { status, text, errors } = await send(query);
+    const lenient = await send(query, {}, { Accept: 'application/json' });
 
-  expect(status).toBe(400);
-  expect(errors.length).toBeGreaterThan(0);
-  for (const { extensions } of errors) expect(extensions).toEqual({ code: 'BAD_REQUEST' });
-  expect(JSON.parse(text)).not.toHaveProperty('data');
-  expect(lenient.status).toBeLessThanOrEqual(400);
-  expect(lenient.errors).toEqual(errors);
-});
+    expect(status).toBe(400);
+    expect(errors.length).toBeGreaterThan(0);
+    for (const { extensions } of errors) expect(extensions).toEqual({ code: 'BAD_REQUEST' });
+    expect(JSON.parse(text)).not.toHaveProperty('data');
+    expect(lenient.status).toBeLessThanOrEqual(400);
+    expect(lenient.errors).toEqual(errors);
+  },
+);
 
 test.each([
   ['application/graphql-response+json', 400],
   ['application/json', 200],
-])('a document that does not validate is answered to Accept: %s with %i', async (Accept, status) => {
+])('returns the status for the accepted type of an invalid document: %s, %i', async (Accept, status) => {
   const reply = await send('{ unknown }', {}, { Accept });
 
   expect(reply.status).toBe(status);
   expect(reply.headers.get('content-type')).toBe(`${Accept}; charset=utf-8`);
 });
 
-test.each(['@skip(if: true)', '@include(if: false)'])('%s leaves a field out', async (directive) => {
+test.each(['@skip(if: true)', '@include(if: false)'])('supports the directive %s', async (directive) => {
   const { data } = await send(`{ __typename workspaces ${directive} { totalCount } }`);
 
   expect(data).toEqual({ __typename: 'Query' });
@@ -71,12 +74,12 @@ type Items = [location: string, message: string, value: unknown][];
 const update =
   'mutation ($input: UpdateNotificationPreferencesInput!) { updateNotificationPreferences(input: $input) { __typename } }';
 
-const misfits: [what: string, query: string, variables: Record<string, unknown>, items: Items][] = [
+const invalidVariables: [what: string, query: string, variables: Record<string, unknown>, items: Items][] = [
   ['is missing', update, {}, [['input', 'is required', null]]],
   ['is null', update, { input: null }, [['input', 'must not be null', null]]],
-  ['is no object', update, { input: [] }, [['input', 'must be an object', []]]],
+  ['is not an object', update, { input: [] }, [['input', 'must be an object', []]]],
   [
-    'has issues of every sort',
+    'contains errors of every kind',
     update,
     {
       input: {
@@ -101,7 +104,7 @@ const misfits: [what: string, query: string, variables: Record<string, unknown>,
     ],
   ],
   [
-    'is no whole number, and one of another name is of the wrong type',
+    'is not an integer, together with another one of the wrong type',
     'query ($n: Int, $p: ID) { workspaces(first: $n, projectId: $p) { totalCount } }',
     { n: 1.5, p: true },
     [
@@ -110,15 +113,15 @@ const misfits: [what: string, query: string, variables: Record<string, unknown>,
     ],
   ],
   [
-    'goes into the middle of a literal',
+    'is used inside a literal',
     'mutation ($b: Boolean!) { updateNotificationPreferences(input: { preferences: [{ emailEnabled: true, pushEnabled: $b, chatDmEnabled: true }] }) { __typename } }',
     { b: 0 },
     [['input.preferences[0].pushEnabled', 'must be a boolean', 0]],
   ],
 ];
 
-test.each(misfits)(
-  'a variable that %s is VALIDATION_FAILED at its argument',
+test.each(invalidVariables)(
+  'returns VALIDATION_FAILED at the argument for a variable that %s',
   async (_what, query, variables, items) => {
     const { status, text, errors } = await send(query, variables);
 
@@ -147,16 +150,16 @@ test.each<[what: string, query: string, variables: Record<string, unknown>]>([
     publish,
     { input: { ...notification, payload: { ...payloads.task_failed, ...payloads.task_response_ready } } },
   ],
-  ['no member', publish, { input: { ...notification, payload: {} } }],
+  ['no members', publish, { input: { ...notification, payload: {} } }],
   ['a null member', publish, { input: { ...notification, payload: { taskFailed: null } } }],
   [
-    'a member and a null one',
+    'a member and a null member',
     publish,
     { input: { ...notification, payload: { ...payloads.task_failed, planRequested: null } } },
   ],
-  ['a nullable variable that is null', publishLiteral, { plan: null }],
-  ['a nullable variable that is missing', publishLiteral, {}],
-])('a @oneOf input with %s is refused', async (_what, query, variables) => {
+  ['a nullable variable set to null', publishLiteral, { plan: null }],
+  ['an omitted nullable variable', publishLiteral, {}],
+])('rejects a @oneOf input with %s', async (_what, query, variables) => {
   const { data, errors } = await graphql(gateway, query, variables, { token: await platform() });
 
   expect(data?.publishNotification ?? null).toBeNull();
@@ -202,7 +205,7 @@ test.each<
     'must not be null',
   ],
 ])(
-  'a null for a variable with a default %s fails its field, and repeats nothing',
+  'rejects null for a variable with a default value %s, without repeating literals',
   async (_what, query, variables, location, message) => {
     const { status, text, data, errors } = await send(query, variables);
 
@@ -216,7 +219,7 @@ test.each<
   },
 );
 
-test('a variable inside a JSON literal is stored, however often the document is sent', async () => {
+test('stores variables inside a JSON literal, also when the document is repeated', async () => {
   const query = `mutation ($id: ID!, $summary: String!, $tools: [String!]) {
     publishNotification(input: {
       userId: "alice", id: $id, title: "T", task: { id: $id, projectId: "p" }
@@ -236,7 +239,7 @@ test('a variable inside a JSON literal is stored, however often the document is 
   }
 });
 
-test("a variable in a JSON literal is stored under any key, also one of an object's prototype", async () => {
+test('stores variables in a JSON literal under any key, including those of Object.prototype', async () => {
   const query = `mutation ($value: JSON) {
     publishNotification(input: {
       userId: "alice", id: "json-key", title: "T", task: { id: "t", projectId: "p" }
@@ -253,7 +256,7 @@ test("a variable in a JSON literal is stored under any key, also one of an objec
   });
 });
 
-test('a reply to a GET is not stored by caches', async () => {
+test('replies to GET requests must not be cached', async () => {
   const query = new URLSearchParams({ query: '{ editorCredential(userId: "alice") { accessToken } }' });
   const response = await fetch(`${gateway.address}/graphql?${query}`, {
     headers: { Authorization: `Bearer ${await platform()}` },
@@ -262,7 +265,7 @@ test('a reply to a GET is not stored by caches', async () => {
   expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store']);
 });
 
-test('a subscription that does not accept event streams is refused with 406 and a body', async () => {
+test('returns 406 with a body for a subscription that does not accept event streams', async () => {
   const { status, errors } = await send('subscription { editorAuthEvents { editorAuth { needsReauth } } }');
 
   expect(status).toBe(406);

@@ -20,7 +20,7 @@ const audits = serverAudits({
   },
 });
 
-test('the audit of GraphQL over HTTP has 61 requirements', () => {
+test('the GraphQL over HTTP audit has 61 requirements', () => {
   expect(audits).toHaveLength(61);
 });
 

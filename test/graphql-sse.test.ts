@@ -4,7 +4,7 @@ import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { publish } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
 
-/* The reference client of GraphQL over SSE works with the gateway as it comes. */
+/* The gateway works with the reference client of GraphQL over SSE without changes to it. */
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const query = 'subscription { notificationEvents { type notification { ... on UserNotification { id } } } }';
-const clientOf = (token: string, onConnected: () => void = () => undefined) =>
+const connectClient = (token: string, onConnected: () => void = () => undefined) =>
   createClient({
     url: `${gateway.address}/graphql`,
     retryAttempts: 0,
@@ -21,10 +21,10 @@ const clientOf = (token: string, onConnected: () => void = () => undefined) =>
     on: { connected: onConnected },
   });
 
-test('it receives events one after another, and leaving frees its place', async () => {
+test('a client receives events in order, and disconnecting frees its place', async () => {
   for (const round of [1, 2]) {
     const connected = Promise.withResolvers<void>();
-    const client = clientOf(await member('alice'), connected.resolve);
+    const client = connectClient(await member('alice'), connected.resolve);
     const events = client.iterate({ query });
     const first = events.next();
     await connected.promise;
@@ -41,9 +41,9 @@ test('it receives events one after another, and leaving frees its place', async 
   }
 });
 
-test('it is told that its token has expired, and completes', async () => {
+test('a client receives an error when its token expires, and the stream completes', async () => {
   const exp = Math.ceil(Date.now() / 1000) + 1;
-  const events = clientOf(await signToken({ sub: 'expiring', exp })).iterate({ query });
+  const events = connectClient(await signToken({ sub: 'expiring', exp })).iterate({ query });
 
   const result = await events.next();
 

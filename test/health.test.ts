@@ -30,20 +30,20 @@ async function ask({ address }: TestGateway, path: string) {
   return { status: response.status, headers: response.headers, body: await response.json() };
 }
 
-test('/healthz answers 200 without a token while the process lives', async () => {
+test('/healthz returns 200 without a token', async () => {
   const { status, headers, body } = await ask(gateway, '/healthz');
   expect({ status, body }).toEqual({ status: 200, body: { status: 'ok' } });
   expect(headers.get('cache-control')).toBe('no-store');
   expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
 });
 
-test('/readyz answers 200 without a token when the database answers and lacks no migration', async () => {
+test('/readyz returns 200 without a token if the database is reachable and migrated', async () => {
   const { status, headers, body } = await ask(gateway, '/readyz');
   expect({ status, body }).toEqual({ status: 200, body: { status: 'ready', checks: allOk } });
   expect(headers.get('cache-control')).toBe('no-store');
 });
 
-test('/readyz answers 503 and names the migration that the database lacks', async () => {
+test('/readyz returns 503 and names a missing migration', async () => {
   const { database } = gateway;
   const rows = await database.sql(
     'delete from mikro_orm_migrations where id = (select max(id) from mikro_orm_migrations) returning name',
@@ -58,20 +58,20 @@ test('/readyz answers 503 and names the migration that the database lacks', asyn
 });
 
 test.each(['refuse', 'stall'] as const)(
-  'with a database that is away (%s) /readyz answers 503 in bounded time, and 200 again when it is back',
+  'while the database is unreachable (%s), /readyz returns 503 within the timeout, and 200 after recovery',
   async (state) => {
     expect((await ask(proxied, '/readyz')).status).toBe(200);
-    await proxy.become(state);
+    await proxy.setState(state);
     const { status, body } = await ask(proxied, '/readyz');
     const checks = { process: 'ok', database: 'unreachable', migrations: 'unknown' };
     expect({ status, body }).toMatchObject({ status: 503, body: { status: 'not_ready', checks } });
     expect((await ask(proxied, '/healthz')).status).toBe(200);
-    await proxy.become('open');
+    await proxy.setState('open');
     expect((await ask(proxied, '/readyz')).status).toBe(200);
   },
 );
 
-test('interrupted live events are told of by /readyz, which stays 200', async () => {
+test('/readyz reports interrupted live events but returns 200', async () => {
   const { database } = gateway;
   const interrupted = await eventually(async () => {
     await database.sql(
@@ -87,7 +87,7 @@ test('interrupted live events are told of by /readyz, which stays 200', async ()
   await eventually(async () => expect((await ask(gateway, '/readyz')).body.checks).toEqual(allOk));
 });
 
-test('other methods and other spellings of the two are not found', async () => {
+test('other methods and other spellings of both paths return 404', async () => {
   for (const path of ['/healthz/', '/readyz/', '/Healthz']) {
     expect((await fetch(`${gateway.address}${path}`)).status).toBe(404);
   }

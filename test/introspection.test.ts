@@ -15,14 +15,14 @@ test.each([
   '{ __typename }',
   'mutation { __typename }',
   '{ ...A ... on Query { b: __typename } } fragment A on Query { a: __typename }',
-])('while GRAPHIQL is on introspection needs no token: %s', async (query) => {
+])('introspection requires no token while GRAPHIQL is on: %s', async (query) => {
   const { status, data, errors } = await graphql(gateway, query);
 
   expect([status, errors]).toEqual([200, []]);
   expect(data).not.toBeNull();
 });
 
-test('introspection without a token is in no user’s rate limit', async () => {
+test('introspection without a token is not rate limited', async () => {
   for (let count = 0; count < 3; count += 1) {
     const { status, headers } = await graphql(gateway, '{ __typename }');
     expect([status, headers.get('ratelimit-limit')]).toEqual([200, null]);
@@ -42,22 +42,22 @@ test.each([
   'subscription { __typename: editorAuthEvents { editorAuth { needsReauth } } }',
   '{ __typename',
   '',
-])('any other root field without a token is a 401 without data: %s', async (query) => {
+])('any other root field returns 401 without data if the token is missing: %s', async (query) => {
   const { status, text } = await graphql(gateway, query);
 
   expect(status).toBe(401);
   expect(JSON.parse(text)).not.toHaveProperty('data');
 });
 
-test('a bad token is a 401 even for introspection', async () => {
-  const token = await signToken({ sub: 'alice', aud: 'somebody-else' });
+test('an invalid token returns 401 even for introspection', async () => {
+  const token = await signToken({ sub: 'alice', aud: 'another-service' });
 
   const { status, headers } = await graphql(gateway, '{ __typename }', {}, { token });
 
   expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer error="invalid_token"']);
 });
 
-test('introspection by GET needs no token either', async () => {
+test('introspection by GET requires no token', async () => {
   const response = await fetch(
     `${gateway.address}/graphql?${new URLSearchParams({ query: '{ __typename }' })}`,
   );

@@ -18,7 +18,7 @@ async function readiness() {
 
 const messages = () => gateway.logLines().map((line) => JSON.parse(line).msg);
 
-test('a gateway is not ready until its key set was fetched, says so at the start, and retries by itself', async () => {
+test('a gateway is not ready until the key set was fetched, logs it, and retries', async () => {
   issuer = await startIssuer();
   issuer.fail();
   gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
@@ -33,7 +33,7 @@ test('a gateway is not ready until its key set was fetched, says so at the start
   expect(messages()).toContain('fetched the key set from AUTH_JWKS_URL');
 });
 
-test('a gateway whose key set was fetched stays ready while the address fails', async () => {
+test('a gateway that fetched the key set stays ready while the issuer fails', async () => {
   issuer = await startIssuer();
   gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
   await eventually(async () => expect((await readiness()).status).toBe(200));

@@ -17,53 +17,53 @@ afterEach(async () => {
   await issuer.close();
 });
 
-/** Starts the gateway, which fetches the key set at once. */
+/** Starts the gateway, which fetches the key set immediately. */
 async function start(): Promise<void> {
   gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
 }
 
-/** Starts the gateway with one key published. */
+/** Starts the gateway with one published key. */
 async function startWith(kid: string): Promise<CryptoKey> {
   const key = await issuer.rotate(kid);
   await start();
   return key;
 }
 
-const signed = (key: CryptoKey, kid: string) =>
+const sign = (key: CryptoKey, kid: string) =>
   signToken({ sub: 'alice' }, { key, header: { alg: 'ES256', kid } });
-const statusFor = async (token: string) => (await rest(gateway, 'GET', '/user/workspaces', { token })).status;
+const request = async (token: string) => (await rest(gateway, 'GET', '/user/workspaces', { token })).status;
 
-test('tokens are verified against the key set at its address, which is fetched once', async () => {
+test('verifies tokens against the key set at AUTH_JWKS_URL, which is fetched once', async () => {
   const key = await startWith('one');
 
-  expect(await statusFor(await signed(key, 'one'))).toBe(200);
-  expect(await statusFor(await signed(key, 'one'))).toBe(200);
+  expect(await request(await sign(key, 'one'))).toBe(200);
+  expect(await request(await sign(key, 'one'))).toBe(200);
   expect(issuer.requests()).toBe(1);
 });
 
-test('after a rotation the new key is fetched and the old one no longer holds', async () => {
+test('after a rotation the new key is fetched and the old one is rejected', async () => {
   const old = await startWith('one');
-  await statusFor(await signed(old, 'one'));
+  await request(await sign(old, 'one'));
   const key = await issuer.rotate('two');
   vi.setSystemTime('2026-01-01T00:01:00Z');
 
-  expect(await statusFor(await signed(key, 'two'))).toBe(200);
-  expect(await statusFor(await signed(old, 'one'))).toBe(401);
+  expect(await request(await sign(key, 'two'))).toBe(200);
+  expect(await request(await sign(old, 'one'))).toBe(401);
 });
 
-test('unknown key ids do not make the gateway fetch the key set each time', async () => {
+test('unknown key IDs do not cause a fetch each time', async () => {
   const key = await startWith('one');
-  await statusFor(await signed(key, 'one'));
+  await request(await sign(key, 'one'));
 
-  for (const kid of ['a', 'b', 'c']) expect(await statusFor(await signed(key, kid))).toBe(401);
+  for (const kid of ['a', 'b', 'c']) expect(await request(await sign(key, kid))).toBe(401);
   expect(issuer.requests()).toBe(1);
 });
 
-test('a key set that was never fetched is an internal error on both faces, never a refused token', async () => {
+test('returns 500 over both APIs, not 401, if the key set was never fetched', async () => {
   const key = await issuer.rotate('one');
   issuer.fail();
   await start();
-  const token = await signed(key, 'one');
+  const token = await sign(key, 'one');
 
   const overRest = await rest(gateway, 'GET', '/user/workspaces', { token });
   const overGraphQL = await graphql(gateway, '{ workspaces { totalCount } }', {}, { token });
@@ -76,42 +76,42 @@ test('a key set that was never fetched is an internal error on both faces, never
   ]);
 });
 
-test('a key set that was fetched goes on holding while its address does not answer, for hours', async () => {
+test('keeps using the fetched key set for hours while the issuer is unreachable', async () => {
   const key = await startWith('one');
-  await statusFor(await signed(key, 'one'));
+  await request(await sign(key, 'one'));
   issuer.fail();
   vi.setSystemTime('2026-01-01T05:00:00Z');
 
-  expect(await statusFor(await signed(key, 'one'))).toBe(200);
-  expect(await statusFor(await signed(key, 'unknown'))).toBe(401);
+  expect(await request(await sign(key, 'one'))).toBe(200);
+  expect(await request(await sign(key, 'unknown'))).toBe(401);
   expect(issuer.requests()).toBeGreaterThan(1);
 });
 
-/** Lets a minute pass by the clock, with a round trip to the issuer between its steps. */
-async function passMinute(): Promise<void> {
+/** Advances the clock by a minute, with a round trip to the issuer between its steps. */
+async function advanceMinute(): Promise<void> {
   for (let step = 0; step < 3; step += 1) {
     await vi.advanceTimersByTimeAsync(20_000);
     await (await fetch(issuer.url)).text();
   }
 }
 
-test('a stream ends within a minute after the key of its token has left the key set, others go on', async () => {
+test('ends a stream within a minute after the key of its token was removed, but not others', async () => {
   vi.useFakeTimers({
     toFake: ['Date', 'setInterval', 'clearInterval'],
     now: new Date('2026-01-01T00:00:00Z'),
   });
   const query = 'subscription { notificationEvents { cursor } }';
   const open = async (key: CryptoKey, kid: string) =>
-    openStream(gateway, query, {}, { token: await signed(key, kid) });
+    openStream(gateway, query, {}, { token: await sign(key, kid) });
   const [old, key] = [await issuer.add('old'), await issuer.add('new')];
   await start();
   const ending = await open(old, 'old');
   const staying = await open(key, 'new');
-  await passMinute();
+  await advanceMinute();
   expect([ending.results, staying.results]).toEqual([[], []]);
 
   issuer.withdraw('old');
-  await passMinute();
+  await advanceMinute();
 
   expect(await ending.ended).toBe('complete');
   expect(ending.results).toEqual([
@@ -121,16 +121,16 @@ test('a stream ends within a minute after the key of its token has left the key 
   staying.close();
 });
 
-test('a stream outlives an issuer that does not answer', async () => {
+test('keeps a stream open while the issuer is unreachable', async () => {
   vi.useFakeTimers({
     toFake: ['Date', 'setInterval', 'clearInterval'],
     now: new Date('2026-01-01T00:00:00Z'),
   });
-  const token = await signed(await startWith('only'), 'only');
+  const token = await sign(await startWith('only'), 'only');
   const stream = await openStream(gateway, 'subscription { notificationEvents { cursor } }', {}, { token });
   issuer.fail();
   const requests = issuer.requests();
-  await passMinute();
+  await advanceMinute();
   expect(issuer.requests()).toBeGreaterThan(requests + 3);
   expect(stream.results).toEqual([]);
   expect(await Promise.race([stream.ended, 'open'])).toBe('open');

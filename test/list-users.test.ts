@@ -5,7 +5,7 @@ import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asMember, deleteUser, publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { signToken } from './support/tokens.ts';
 
-/** In the order of code points: capitals first, then letters, then characters outside the basic plane. */
+/** Ordered by code point: upper case, lower case, characters outside the Basic Multilingual Plane. */
 const ids = ['Al', 'al', 'al%', 'al-1', 'al-2', 'al_', 'ali', 'al\u{ffef}', 'al\u{10ffff}', 'am', 'bob'];
 
 let gateway: TestGateway;
@@ -39,11 +39,11 @@ test.each([
   ['prefix: "\u{10ffff}"', []],
   ['prefix: "\u{d7ff}"', []],
   ['prefix: "alice"', []],
-])('users(%s) lists the users whose ID starts with the prefix, by code point', async (args, expected) => {
+])('users(%s) returns users with the ID prefix, ordered by code point', async (args, expected) => {
   expect((await list(args)).ids).toEqual(expected);
 });
 
-test('pages continue after the last user', async () => {
+test('a page continues after the last user of the previous one', async () => {
   const first = await list('prefix: "al", first: 5');
   expect(first).toMatchObject({ ids: ids.slice(1, 6), hasNextPage: true });
   const second = await list(`prefix: "al", first: 5, after: "${first.endCursor}"`);
@@ -64,7 +64,7 @@ test('an edge has the cursor of its user, and an empty page has none', async () 
   });
 });
 
-test('every user has counts of active notifications and of workspaces', async () => {
+test('returns the number of active notifications and of workspaces of each user', async () => {
   for (const id of ['n-1', 'n-2']) await publish(gateway, 'counted-1', 'plan_requested', { id });
   const dismissal = 'mutation { dismissNotification(input: { id: "n-1" }) { __typename } }';
   await asMember(gateway, 'counted-1', dismissal);
@@ -81,7 +81,7 @@ test('every user has counts of active notifications and of workspaces', async ()
   ]);
 });
 
-test('a deleted user is not listed', async () => {
+test('omits deleted users', async () => {
   await publish(gateway, 'leaving');
   await deleteUser(gateway, 'leaving');
   expect((await list('prefix: "leaving"')).ids).toEqual([]);
@@ -94,7 +94,7 @@ test.each([
   [`after: "${encodeCursor([1])}"`, 'after'],
   [`after: "${encodeCursor([''])}"`, 'after'],
   [`prefix: "${'x'.repeat(256)}"`, 'prefix'],
-])('users(%s) is rejected at the argument', async (args, location) => {
+])('rejects users(%s), naming the argument', async (args, location) => {
   const { errors } = await users(args);
   expect(errors[0].extensions).toMatchObject({ code: 'VALIDATION_FAILED', errors: [{ location }] });
 });

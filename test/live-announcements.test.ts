@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type Announcements, listenTo } from './support/announcements.ts';
+import { type Announcements, recordAnnouncements } from './support/announcements.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { type EditingProxy, startEditingProxy } from './support/editing-proxy.ts';
 import { eventually } from './support/eventually.ts';
 import { settingsFor, startTestGateway, type TestGateway } from './support/gateway.ts';
-import { change, createInbox, nextEvent, watchEvents } from './support/inbox.ts';
+import { changeNotifications, createInbox, nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { scrape } from './support/metrics.ts';
 import { startGatewayProcess } from './support/process.ts';
 import { asPlatform, payloads, publish } from './support/records.ts';
-import { statementsOf } from './support/statements.ts';
+import { recordStatements } from './support/statements.ts';
 
-/* Announcements are hints: without them every subscriber still ends with what the database holds, only later. */
+/* Announcements are hints. Without them every subscriber still receives all changes, only later. */
 
 const SWEEP_MS = 500;
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   proxies = [];
   database = await createTestDatabase();
   gateway = await startTestGateway({ LIVE_SWEEP_MS: String(SWEEP_MS) }, database);
-  announced = await listenTo(database);
+  announced = await recordAnnouncements(database);
 });
 afterAll(async () => {
   await announced.close();
@@ -31,8 +31,8 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The address of the database behind a proxy that looks at what is sent. */
-async function behindProxy(edit: (text: string) => string | 'hold'): Promise<string> {
+/** Returns the database URL of a proxy that edits what the gateway sends. */
+async function startProxyUrl(edit: (text: string) => string | 'hold'): Promise<string> {
   const url = new URL(database.url);
   const proxy = await startEditingProxy(Number(url.port), (sent) => {
     const text = sent.toString('latin1');
@@ -45,32 +45,32 @@ async function behindProxy(edit: (text: string) => string | 'hold'): Promise<str
   return url.href;
 }
 
-test('a gateway that is killed between a commit and its announcement delays the event, and loses none', async () => {
-  // What it announces never reaches PostgreSQL; everything else does.
-  const url = await behindProxy((text) => (text.includes('pg_notify') ? 'hold' : text));
-  const dying = await startGatewayProcess({
+test('an event is delayed but not lost if the gateway is killed between commit and announcement', async () => {
+  // The gateway's announcements never reach PostgreSQL; everything else does.
+  const url = await startProxyUrl((text) => (text.includes('pg_notify') ? 'hold' : text));
+  const killed = await startGatewayProcess({
     ...settingsFor(database),
     DATABASE_URL: url,
     LOG_LEVEL: 'error',
   });
   const inboxes = [createInbox('killed'), createInbox('killed')];
-  await Promise.all(inboxes.map((inbox) => inbox.follow(gateway)));
+  await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
 
-  for (let number = 0; number < 8; number += 1) await change(dying, 'killed', number);
-  await dying.stop('SIGKILL');
+  for (let number = 0; number < 8; number += 1) await changeNotifications(killed, 'killed', number);
+  await killed.stop('SIGKILL');
 
-  for (const inbox of inboxes) await inbox.settles(database);
-  for (const inbox of inboxes) inbox.leave();
+  for (const inbox of inboxes) await inbox.expectToConverge(database);
+  for (const inbox of inboxes) inbox.unsubscribe();
   expect(announced.changes().filter(([user]) => user === 'killed')).toEqual([]);
 });
 
-test('the announcing session is ended again and again in a burst: no subscriber of another gateway misses anything', async () => {
+test('subscribers of other gateways miss nothing if the announcing session is repeatedly terminated', async () => {
   const writer = await startTestGateway({}, database);
   const inbox = createInbox('ended');
-  await inbox.follow(gateway);
+  await inbox.subscribe(gateway);
   let ended = 0;
   for (let number = 0; number < 30; number += 1) {
-    await change(writer, 'ended', number);
+    await changeNotifications(writer, 'ended', number);
     if (number % 5 !== 2) continue;
     const rows = await database.sql(
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity
@@ -80,34 +80,38 @@ test('the announcing session is ended again and again in a burst: no subscriber 
   }
 
   expect(ended).toBeGreaterThan(3);
-  await inbox.settles(database);
-  inbox.leave();
+  await inbox.expectToConverge(database);
+  inbox.unsubscribe();
   await writer.close();
 });
 
-test('where announcements do not arrive a gateway says so once, stays ready, and delivers by sweeping', async () => {
-  // As with PgBouncer in transaction mode: `LISTEN` succeeds, and nothing is ever heard.
-  const url = await behindProxy((text) => text.replace('listen account_changes', 'listen account_changed'));
-  const deaf = await startTestGateway({ DATABASE_URL: url, LIVE_SWEEP_MS: String(SWEEP_MS) }, database);
-  const warnings = () => deaf.logLines().filter((line) => line.includes('announcements do not arrive'));
+test('if announcements do not arrive, a gateway logs it once, stays ready, and delivers events by sweeping', async () => {
+  // Like PgBouncer in transaction mode: `LISTEN` succeeds, but no notification arrives.
+  const url = await startProxyUrl((text) => text.replace('listen account_changes', 'listen account_changed'));
+  const unannounced = await startTestGateway(
+    { DATABASE_URL: url, LIVE_SWEEP_MS: String(SWEEP_MS) },
+    database,
+  );
+  const warnings = () =>
+    unannounced.logLines().filter((line) => line.includes('announcements do not arrive'));
   await eventually(() => expect(warnings()).toHaveLength(1));
 
-  const ready = await fetch(`${deaf.address}/readyz`);
+  const ready = await fetch(`${unannounced.address}/readyz`);
   expect(ready.status).toBe(200);
   expect(await ready.json()).toMatchObject({ status: 'ready', checks: { live_events: 'are not announced' } });
-  expect((await scrape(deaf)).sum('gateway_listener_up')).toBe(0);
+  expect((await scrape(unannounced)).sum('gateway_listener_up')).toBe(0);
 
-  const stream = await watchEvents(deaf, 'deaf');
-  await publish(gateway, 'deaf', 'task_failed', { id: 'of another' });
+  const stream = await subscribeToNotifications(unannounced, 'unannounced');
+  await publish(gateway, 'unannounced', 'task_failed', { id: 'of another' });
   expect((await nextEvent(stream)).notification.id).toBe('of another');
-  await publish(deaf, 'deaf', 'task_failed', { id: 'of its own' });
+  await publish(unannounced, 'unannounced', 'task_failed', { id: 'of its own' });
   expect((await nextEvent(stream)).notification.id).toBe('of its own');
   stream.close();
   expect(warnings()).toHaveLength(1);
-  await deaf.close();
+  await unannounced.close();
 });
 
-test('the changes of one request are announced together', async () => {
+test('announces the changes of one request together', async () => {
   const users = Array.from({ length: 40 }, (_, index) => `together-${index}`);
   const before = announced.payloads();
   const query =
@@ -121,15 +125,15 @@ test('the changes of one request are announced together', async () => {
   await asPlatform(gateway, query, { input: { notifications } });
   const ofTest = () => announced.changes().filter(([user]) => users.includes(user));
   await eventually(() => expect(ofTest()).toHaveLength(users.length));
-  // A few messages of the gateway's own, which carry no changes, may come between.
+  // A few of the gateway's own messages, which contain no changes, may be sent in between.
   expect(announced.payloads() - before).toBeLessThan(5);
 });
 
-test('subscribers that are woken together are read together', async () => {
+test('reads the changes of many subscribers together', async () => {
   const users = Array.from({ length: 40 }, (_, index) => `woken-${index}`);
-  const streams = await Promise.all(users.map((user) => watchEvents(gateway, user)));
-  const statements = await statementsOf(async () => {
-    // Stored by somebody who does not announce it.
+  const streams = await Promise.all(users.map((user) => subscribeToNotifications(gateway, user)));
+  const statements = await recordStatements(async () => {
+    // Stored without an announcement.
     await database.sql(
       `with users as (
          insert into user_revision (user_id, notifications) select unnest($1::text[]), 1 returning user_id)
@@ -150,9 +154,9 @@ test('subscribers that are woken together are read together', async () => {
   for (const stream of streams) stream.close();
 });
 
-test('a deletion that was not announced ends the streams of the user', async () => {
+test('ends the streams of a deleted user even without an announcement', async () => {
   await publish(gateway, 'erased');
-  const stream = await watchEvents(gateway, 'erased');
+  const stream = await subscribeToNotifications(gateway, 'erased');
   await database.sql(`delete from user_revision where user_id = 'erased'`);
   expect(await vi.waitFor(() => stream.ended, { timeout: 10_000 })).toBe('complete');
 });

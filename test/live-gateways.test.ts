@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { settingsFor } from './support/gateway.ts';
-import { change, createInbox, presentCursor } from './support/inbox.ts';
+import { changeNotifications, createInbox, currentCursor } from './support/inbox.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
 import { publish } from './support/records.ts';
 
-/* Several gateways, each a process of its own, on one database. */
+/* Several gateway processes on one database. */
 
 let folder: string;
 let database: TestDatabase;
@@ -31,22 +31,22 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-test('what changes through one gateway reaches the subscribers of all; one that is killed in a burst loses nobody anything', async () => {
-  const everywhere = [first, second, third];
-  const inboxes = everywhere.map(() => createInbox('alice'));
-  await Promise.all(inboxes.map((inbox, index) => inbox.follow(everywhere[index] ?? first)));
-  for (const gateway of everywhere) await publish(gateway, 'alice');
-  await Promise.all(inboxes.map((inbox) => inbox.settles(database)));
+test('subscribers of all gateways receive changes of any gateway, and miss nothing if one is killed during a burst', async () => {
+  const gateways = [first, second, third];
+  const inboxes = gateways.map(() => createInbox('alice'));
+  await Promise.all(inboxes.map((inbox, index) => inbox.subscribe(gateways[index] ?? first)));
+  for (const gateway of gateways) await publish(gateway, 'alice');
+  await Promise.all(inboxes.map((inbox) => inbox.expectToConverge(database)));
 
   const [survivor = createInbox('alice')] = inboxes;
   let moved: Promise<unknown> = Promise.resolve();
-  const burst = everywhere.map(async (gateway, lane) => {
+  const burst = gateways.map(async (gateway, lane) => {
     for (let number = 0; number < 30; number += 1) {
       if (gateway === first && number === 10) {
-        moved = first.stop('SIGKILL').then(() => survivor.follow(second));
+        moved = first.stop('SIGKILL').then(() => survivor.subscribe(second));
       }
-      // Whether a change was made through the one that dies, only the database knows.
-      await change(gateway, 'alice', number * 3 + lane).catch((error: unknown) => {
+      // Whether the killed gateway committed a change is visible in the database only.
+      await changeNotifications(gateway, 'alice', number * 3 + lane).catch((error: unknown) => {
         if (gateway !== first) throw error;
       });
     }
@@ -54,28 +54,28 @@ test('what changes through one gateway reaches the subscribers of all; one that 
   await Promise.all(burst);
   await moved;
 
-  for (const inbox of inboxes) await inbox.settles(database);
-  for (const inbox of inboxes) inbox.leave();
+  for (const inbox of inboxes) await inbox.expectToConverge(database);
+  for (const inbox of inboxes) inbox.unsubscribe();
 });
 
-test('a client that was away while gateways came and went goes on with its cursor at any of them', async () => {
-  const inbox = createInbox('bob', await presentCursor(second, 'bob'));
-  await inbox.follow(second);
+test('a disconnected client resumes with its cursor at any gateway, also after restarts', async () => {
+  const inbox = createInbox('bob', await currentCursor(second, 'bob'));
+  await inbox.subscribe(second);
   await publish(second, 'bob');
-  await inbox.settles(database);
+  await inbox.expectToConverge(database);
   await second.stop('SIGKILL');
-  inbox.leave();
+  inbox.unsubscribe();
 
   second = await startGatewayProcess(settings);
-  for (let number = 0; number < 5; number += 1) await change(second, 'bob', number);
-  await inbox.follow(second);
+  for (let number = 0; number < 5; number += 1) await changeNotifications(second, 'bob', number);
+  await inbox.subscribe(second);
 
-  await inbox.settles(database);
-  inbox.leave();
+  await inbox.expectToConverge(database);
+  inbox.unsubscribe();
 });
 
-test('a gateway with open subscriptions stops by itself when it is told to, and ends them properly', async () => {
-  const streams = await Promise.all([1, 2, 3].map(() => createInbox('carol').follow(third)));
+test('a gateway with open subscriptions exits on SIGTERM, and completes them', async () => {
+  const streams = await Promise.all([1, 2, 3].map(() => createInbox('carol').subscribe(third)));
 
   const { status, stderr } = await third.stop();
 

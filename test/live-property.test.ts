@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { createInbox, dismiss, dismissBy, type Inbox, presentCursor } from './support/inbox.ts';
+import { createInbox, currentCursor, dismiss, dismissBy, type Inbox } from './support/inbox.ts';
 import { type Kind, payloads, publish, resolve } from './support/records.ts';
 
 const CLIENTS = 3;
@@ -14,8 +14,8 @@ afterAll(() => gateway.close());
 
 const kinds = Object.keys(payloads) as Kind[];
 
-/** What is done to a user's notifications, or by one of its clients. */
-const steps = fc.oneof(
+/** A change of a user's notifications, or an action of one of the user's clients. */
+const operations = fc.oneof(
   {
     weight: 5,
     arbitrary: fc.record({
@@ -30,67 +30,67 @@ const steps = fc.oneof(
   fc.record({ what: fc.constant('leave' as const), client: fc.nat(CLIENTS - 1) }),
   fc.record({ what: fc.constant('follow' as const), client: fc.nat(CLIENTS - 1) }),
 );
-type Step = typeof steps extends fc.Arbitrary<infer Value> ? Value : never;
+type Operation = typeof operations extends fc.Arbitrary<infer Value> ? Value : never;
 type Session = { user: string; published: string[]; inboxes: readonly Inbox[] };
 
-async function take(step: Step, { user, published, inboxes }: Session): Promise<void> {
-  switch (step.what) {
+async function runOperation(operation: Operation, { user, published, inboxes }: Session): Promise<void> {
+  switch (operation.what) {
     case 'publish': {
-      const input = { task: { id: step.task, projectId: 'project' } };
-      published.push((await publish(gateway, user, step.kind, input)).id);
+      const input = { task: { id: operation.task, projectId: 'project' } };
+      published.push((await publish(gateway, user, operation.kind, input)).id);
       break;
     }
     case 'resolve':
-      await resolve(gateway, user, step.task);
+      await resolve(gateway, user, operation.task);
       break;
     case 'dismiss':
       await dismiss(
         gateway,
         user,
-        step.which.map((number) => published[number] ?? 'unknown'),
+        operation.which.map((number) => published[number] ?? 'unknown'),
       );
       break;
     case 'dismissSeen':
       await dismissBy(gateway, user, {
-        filter: { upTo: await presentCursor(gateway, user), kinds: [step.kind.toUpperCase()] },
+        filter: { upTo: await currentCursor(gateway, user), kinds: [operation.kind.toUpperCase()] },
       });
       break;
     case 'leave':
-      inboxes[step.client]?.leave();
+      inboxes[operation.client]?.unsubscribe();
       break;
     case 'follow':
-      inboxes[step.client]?.leave();
-      await inboxes[step.client]?.follow(gateway);
+      inboxes[operation.client]?.unsubscribe();
+      await inboxes[operation.client]?.subscribe(gateway);
   }
 }
 
-/** Steps of one list are taken at the same time, the lists one after another; a client does one thing at a time. */
+/** The operations of one list run concurrently, the lists in sequence; each client performs one operation at a time. */
 const scripts = fc.array(
-  fc.uniqueArray(steps, {
+  fc.uniqueArray(operations, {
     minLength: 1,
     maxLength: 4,
-    selector: (step) => ('client' in step ? step.client : Symbol('any')),
+    selector: (operation) => ('client' in operation ? operation.client : Symbol('any')),
   }),
   { minLength: 1, maxLength: 12 },
 );
 
-test('whatever happens, and however often a client leaves and goes on: it ends with what the database holds', async () => {
+test('clients have the state of the database after any sequence of changes, disconnects and resumes', async () => {
   let users = 0;
-  const session = async (script: Step[][]) => {
+  const session = async (script: Operation[][]) => {
     users += 1;
     const user = `user-${users}`;
-    const start = await presentCursor(gateway, user);
+    const start = await currentCursor(gateway, user);
     const inboxes = Array.from({ length: CLIENTS }, () => createInbox(user, start));
-    await inboxes[0]?.follow(gateway);
+    await inboxes[0]?.subscribe(gateway);
     const published: string[] = [];
     for (const together of script) {
-      await Promise.all(together.map((step) => take(step, { user, published, inboxes })));
+      await Promise.all(together.map((operation) => runOperation(operation, { user, published, inboxes })));
     }
     for (const inbox of inboxes) {
-      inbox.leave();
-      await inbox.follow(gateway);
-      await inbox.settles(gateway.database);
-      inbox.leave();
+      inbox.unsubscribe();
+      await inbox.subscribe(gateway);
+      await inbox.expectToConverge(gateway.database);
+      inbox.unsubscribe();
     }
   };
 

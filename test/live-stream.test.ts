@@ -9,8 +9,8 @@ import { findRevision } from '../src/revisions/revisions.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 
 /*
- * The stream between the announcements and the client, driven where no client could: by what is announced in the
- * middle of a read. What it reads here is a list.
+ * Tests of the stream between announcements and a client in situations that a client cannot create: announcements during
+ * a read. The source here is a list.
  */
 
 let database: TestDatabase;
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const silent = createLog('silent', { write: () => undefined });
 
-/** A user of a test's own, with a list of changes: the first has the revision 1. */
+/** Creates a user with a list of changes; the first one has revision 1. */
 async function startList(userId: string, list: number[] = []) {
   await database.sql('insert into user_revision (user_id, notifications) values ($1, $2)', [
     userId,
@@ -57,7 +57,7 @@ async function startList(userId: string, list: number[] = []) {
         { ...source, ...own },
       ),
     store,
-    /** Stores changes, and announces each. */
+    /** Stores changes and announces each. */
     async commit(...values: number[]) {
       await store(...values);
       for (const [index] of values.entries()) {
@@ -66,7 +66,7 @@ async function startList(userId: string, list: number[] = []) {
     },
   };
 
-  /** Stores changes that nobody announces. */
+  /** Stores changes without announcing them. */
   async function store(...values: number[]) {
     list.push(...values);
     await database.sql('update user_revision set notifications = $2 where user_id = $1', [
@@ -76,7 +76,7 @@ async function startList(userId: string, list: number[] = []) {
   }
 }
 
-test('a change that is announced while it reads is read next', async () => {
+test('reads a change that is announced during a read next', async () => {
   const list = await startList('meanwhile', [1]);
   const stream = await list.open({
     async read(after, state) {
@@ -90,7 +90,7 @@ test('a change that is announced while it reads is read next', async () => {
   await stream.return?.();
 });
 
-test('callers that ask at the same time each get another event, in turn', async () => {
+test('concurrent callers receive successive events', async () => {
   const list = await startList('turns', [1]);
   const stream = await list.open();
   const asked = [stream.next(), stream.next(), stream.next()];
@@ -101,7 +101,7 @@ test('callers that ask at the same time each get another event, in turn', async 
   await stream.return?.();
 });
 
-test('whoever waits is let go when the client leaves, and the place is free', async () => {
+test('resolves waiting callers when the client disconnects, and frees its place', async () => {
   const list = await startList('leaving');
   const stream = await list.open();
   const waiting = [stream.next(), stream.next()];
@@ -113,7 +113,7 @@ test('whoever waits is let go when the client leaves, and the place is free', as
   expect(hub.size).toBe(0);
 });
 
-test('nothing is read while nobody asks, however much is announced', async () => {
+test('reads nothing until an event is requested, however much is announced', async () => {
   const list = await startList('unasked');
   const stream = await list.open();
   await list.commit(...Array.from({ length: 1000 }, (_, number) => number));
@@ -124,7 +124,7 @@ test('nothing is read while nobody asks, however much is announced', async () =>
   await stream.return?.();
 });
 
-test('neither other topics nor known revisions make it read', async () => {
+test('ignores announcements of other topics, known revisions and other users', async () => {
   const list = await startList('known', [1]);
   const stream = await list.open();
   await stream.next();
@@ -141,23 +141,23 @@ test('neither other topics nor known revisions make it read', async () => {
   await stream.return?.();
 });
 
-test('a read that fails is tried again, and nothing is lost', async () => {
+test('retries a failed read without losing events', async () => {
   const list = await startList('failing', [1]);
-  let isAway = true;
+  let isUnavailable = true;
   const stream = await list.open({
     async read(after, state) {
-      if (isAway) throw new Error('away');
+      if (isUnavailable) throw new Error('unavailable');
       return list.source.read(after, state);
     },
   });
   const waiting = stream.next();
-  isAway = false;
+  isUnavailable = false;
 
   expect((await waiting).value).toBe(1);
   await stream.return?.();
 });
 
-test('a comparison has it read what was not announced, and nothing that it has seen', async () => {
+test('a sweep reads unannounced changes, and nothing that was already read', async () => {
   const list = await startList('compared', [1]);
   const stream = await list.open();
   await stream.next();
@@ -176,7 +176,7 @@ test('a comparison has it read what was not announced, and nothing that it has s
   await stream.return?.();
 });
 
-test('after the end of the hub a stream ends as soon as it is opened', async () => {
+test('a stream opened after the hub was closed ends immediately', async () => {
   const closed = createHub({ perViewer: 1, total: 1 });
   closed.close();
   const list = await startList('late', [1]);

@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 /**
  * Binaries of development tools for platforms other than Linux on x64 or arm64 with glibc. The registry did not offer
- * these versions when the lock file was made, and without an entry `npm ci` rejects the file.
+ * these versions when the lock file was created, and `npm ci` rejects the file without their entries.
  */
 function isForeignBinary(folder: string, { dev, optional, ...entry }: z.output<typeof Entry>): boolean {
   const { os = [], cpu = [], libc = ['glibc'] } = entry;
@@ -40,18 +40,18 @@ function isForeignBinary(folder: string, { dev, optional, ...entry }: z.output<t
   );
 }
 
-test('every package of the lock file has an integrity, but for development tools of other platforms', () => {
+test('every package has an integrity, except development binaries for other platforms', () => {
   const without = entries.filter(([, { link, integrity }]) => link !== true && integrity === undefined);
   expect(entries.length).toBeGreaterThan(500);
   expect(without.filter((entry) => !isForeignBinary(...entry)).map(([folder]) => folder)).toEqual([]);
   expect(without.length).toBeLessThanOrEqual(23);
 });
 
-test('every integrity is a SHA-512', () => {
+test('every integrity uses SHA-512', () => {
   const integrities = entries.flatMap(([, { integrity }]) => integrity ?? []);
   expect(integrities.filter((integrity) => !/^sha512-[\w+/]{86}==$/.test(integrity))).toEqual([]);
 });
 
-test('no entry of the lock file names the address that a package was fetched from', () => {
+test('no entry contains the URL that the package was fetched from', () => {
   expect(entries.filter(([, { resolved, link }]) => resolved !== undefined && link !== true)).toEqual([]);
 });

@@ -30,8 +30,8 @@ afterAll(async () => {
 
 const health = async (gateway: { address: string }) => (await fetch(`${gateway.address}/healthz`)).status;
 
-/** Writes 1.5 MB to the log: every line has the whole path. */
-async function writeMuch(gateway: { address: string }): Promise<void> {
+/** Writes 1.5 MB to the log: every line contains the whole path. */
+async function fillLog(gateway: { address: string }): Promise<void> {
   for (let count = 0; count < 150; count += 1) {
     const reply = await fetch(`${gateway.address}/${'x'.repeat(10_000)}`);
     expect(reply.status).toBe(404);
@@ -40,7 +40,7 @@ async function writeMuch(gateway: { address: string }): Promise<void> {
 }
 
 test.each([{}, { LOG_LEVEL: 'silent' }])(
-  'a gateway whose standard output is a full disk serves, counts what it cannot write, and stops its PostgreSQL: %o',
+  'with a full disk as standard output, a gateway serves requests, counts failed writes and stops cleanly: %o',
   async (settings) => {
     const dataDir = join(folder, 'data');
     const port = await freePort();
@@ -61,31 +61,31 @@ test.each([{}, { LOG_LEVEL: 'silent' }])(
 );
 
 describe.each([
-  ['gone', (gateway: GatewayProcess) => gateway.ignore()],
-  ['stuck', (gateway: GatewayProcess) => gateway.pause()],
-])("a gateway whose log's reader is %s", (_how, lose) => {
-  test('serves, counts what it cannot write, keeps 1 MiB of it, and stops', async () => {
+  ['is closed', (gateway: GatewayProcess) => gateway.closeOutput()],
+  ['does not read', (gateway: GatewayProcess) => gateway.pause()],
+])('with a log reader that %s', (_how, breakOutput) => {
+  test('a gateway serves requests, counts failed writes, buffers 1 MiB and stops', async () => {
     const gateway = await startGatewayProcess(settingsFor(database));
-    lose(gateway);
+    breakOutput(gateway);
 
-    await writeMuch(gateway);
+    await fillLog(gateway);
     await eventually(async () => {
       const scraped = await scrape(gateway);
       expect(scraped.sum(FAILED)).toBeGreaterThan(0);
       expect(scraped.sum(DROPPED)).toBeGreaterThan(0);
-      // The reader of the pipe and the pipe itself hold less than 256 KiB.
+      // The pipe and its reader buffer less than 256 KiB.
       expect(scraped.sum(DROPPED)).toBeLessThan(60);
     });
     expect(await health(gateway)).toBe(200);
-    gateway.ignore();
+    gateway.closeOutput();
     expect(await gateway.stop()).toMatchObject({ status: 0, stderr: '' });
   });
 });
 
-test('lines that could not be written for some time are written once they can, in their order', async () => {
+test('writes buffered lines in order when the log reader resumes', async () => {
   const gateway = await startGatewayProcess(settingsFor(database));
   gateway.pause();
-  await writeMuch(gateway);
+  await fillLog(gateway);
   await eventually(async () => expect((await scrape(gateway)).sum(DROPPED)).toBeGreaterThan(0));
 
   gateway.resume();

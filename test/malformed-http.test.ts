@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { rawRequest, sendRaw } from './support/raw.ts';
-import { holdAgainstSpecification } from './support/specification.ts';
+import { checkAgainstSpecification } from './support/specification.ts';
 import { member } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -19,18 +19,18 @@ test.each([
   ['has a header without a name', rawRequest(get, [': value']), 'is not valid HTTP'],
   ['has a header with a control character', rawRequest(get, ['X-A: a\u0001b']), 'is not valid HTTP'],
   [
-    'has too large headers',
+    'has headers that are too large',
     rawRequest(get, [`X-A: ${'a'.repeat(20_000)}`]),
     'has headers that are too large',
   ],
-  ['has too long an address', rawRequest(`GET /${'a'.repeat(20_000)}`), 'has headers that are too large'],
+  ['has a URL that is too long', rawRequest(`GET /${'a'.repeat(20_000)}`), 'has headers that are too large'],
   [
-    'has two lengths',
+    'has two Content-Length headers',
     rawRequest('PUT /editor/auth/subscription', ['Content-Length: 1', 'Content-Length: 2'], '{}'),
     'is not valid HTTP',
   ],
   [
-    'has a length and is chunked',
+    'has both Content-Length and Transfer-Encoding',
     rawRequest(
       'PUT /editor/auth/subscription',
       ['Content-Length: 2', 'Transfer-Encoding: chunked'],
@@ -39,7 +39,7 @@ test.each([
     'is not valid HTTP',
   ],
   [
-    'has a length that is no number',
+    'has a Content-Length that is not a number',
     rawRequest('PUT /editor/auth/subscription', ['Content-Length: two'], '{}'),
     'is not valid HTTP',
   ],
@@ -56,7 +56,7 @@ test.each([
 ])('a request that %s is a 400 with our body', async (_what, bytes, message) => {
   const reply = await sendRaw(gateway, bytes);
 
-  holdAgainstSpecification({ method: 'GET', path: '/' }, reply);
+  checkAgainstSpecification({ method: 'GET', path: '/' }, reply);
   expect(reply.status).toBe(400);
   expect(JSON.parse(reply.text)).toEqual({
     error: `The request ${message}.`,
@@ -65,7 +65,7 @@ test.each([
   });
 });
 
-test('a valid request before it is answered first', async () => {
+test('replies to valid requests before a malformed one', async () => {
   const lines = ['Host: gateway.test', `Authorization: Bearer ${await member('alice')}`, '', ''];
   const valid = [`${get} HTTP/1.1`, ...lines].join('\r\n');
 
@@ -78,7 +78,7 @@ test('a valid request before it is answered first', async () => {
   expect(text).toMatch(/"The request is not valid HTTP\."/);
 });
 
-test('HTTP/1.0 needs no Host', async () => {
+test('HTTP/1.0 requires no Host', async () => {
   const { status } = await sendRaw(
     gateway,
     `${get} HTTP/1.0\r\nAuthorization: Bearer ${await member('alice')}\r\n\r\n`,
@@ -87,7 +87,7 @@ test('HTTP/1.0 needs no Host', async () => {
   expect(status).toBe(200);
 });
 
-test('an expectation that the gateway does not know is ignored, not a 417', async () => {
+test('ignores an unknown expectation instead of returning 417', async () => {
   const lines = ['Expect: a-miracle', `Authorization: Bearer ${await member('alice')}`];
 
   const { status, text } = await sendRaw(gateway, rawRequest(get, lines));
@@ -95,7 +95,7 @@ test('an expectation that the gateway does not know is ignored, not a 417', asyn
   expect([status, text]).toEqual([200, '{"workspaces":[]}']);
 });
 
-test('the gateway serves on after malformed requests', async () => {
+test('keeps serving requests after malformed ones', async () => {
   await sendRaw(gateway, 'garbage\r\n\r\n');
   await sendRaw(gateway, '\u0016\u0003\u0001\u0002\u0000');
 

@@ -2,13 +2,13 @@ import { type GraphQLInputType, getNamedType, isEnumType, isInputObjectType } fr
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { assembleSchema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { argumentsWith, type InputPlace, inputPlaces, locationOf } from './support/input-places.ts';
+import { argumentsWith, formatPath, type InputPlace, inputPlaces } from './support/input-places.ts';
 import { isSubscription, rootFields } from './support/root-fields.ts';
 import { signToken } from './support/tokens.ts';
 
 /*
- * A marked string in every input of every operation, sent in every way that a document allows. No message and no log
- * line repeats it; an error item does, in `value` or `location`, unless it is or may be a secret.
+ * A marked string in every input of every operation, in every form that a document allows. No message and no log line
+ * may repeat it; an error item may, in `value` or `location`, unless the input is or may contain a secret.
  */
 
 const MARK = 'MARKED0123456789';
@@ -23,14 +23,14 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Writes a JSON value as a literal of an input type. */
-function literalOf(type: GraphQLInputType | undefined, value: unknown): string {
+/** Prints a JSON value as a literal of an input type. */
+function printLiteral(type: GraphQLInputType | undefined, value: unknown): string {
   const named = type && getNamedType(type);
-  if (Array.isArray(value)) return `[${value.map((item) => literalOf(type, item)).join(', ')}]`;
+  if (Array.isArray(value)) return `[${value.map((item) => printLiteral(type, item)).join(', ')}]`;
   if (typeof value === 'object' && value !== null) {
     const fields = isInputObjectType(named) ? named.getFields() : {};
     const members = Object.entries(value).map(
-      ([name, item]) => `${name}: ${literalOf(fields[name]?.type, item)}`,
+      ([name, item]) => `${name}: ${printLiteral(fields[name]?.type, item)}`,
     );
     return `{ ${members.join(', ')} }`;
   }
@@ -39,64 +39,64 @@ function literalOf(type: GraphQLInputType | undefined, value: unknown): string {
 
 type Sent = { query: string; variables?: Record<string, unknown> };
 
-/** The ways in which arguments are sent. */
-const ways: Record<string, (field: string, given: Record<string, unknown>) => Sent> = {
+/** The forms in which arguments can be sent. */
+const argumentForms: Record<string, (field: string, given: Record<string, unknown>) => Sent> = {
   'in variables': (field, given) => {
-    const used = argumentsOf(field, given);
+    const used = findArguments(field, given);
     return {
-      query: `${keywordOf(field)} (${used.map(({ name, type }) => `$${name}: ${type}`)}) { ${field}(${used.map(({ name }) => `${name}: $${name}`)}) ${selectionOf(field)} }`,
+      query: `${findKeyword(field)} (${used.map(({ name, type }) => `$${name}: ${type}`)}) { ${field}(${used.map(({ name }) => `${name}: $${name}`)}) ${findSelection(field)} }`,
       variables: given,
     };
   },
   'in literals': (field, given) => {
-    const bound = argumentsOf(field, given).map(
-      ({ name, type }) => `${name}: ${literalOf(type, given[name])}`,
+    const bound = findArguments(field, given).map(
+      ({ name, type }) => `${name}: ${printLiteral(type, given[name])}`,
     );
-    return { query: `${keywordOf(field)} { ${field}(${bound}) ${selectionOf(field)} }` };
+    return { query: `${findKeyword(field)} { ${field}(${bound}) ${findSelection(field)} }` };
   },
-  'in defaults of variables': (field, given) => {
-    const used = argumentsOf(field, given);
-    const declared = used.map(({ name, type }) => `$${name}: ${type} = ${literalOf(type, given[name])}`);
+  'in default values of variables': (field, given) => {
+    const used = findArguments(field, given);
+    const declared = used.map(({ name, type }) => `$${name}: ${type} = ${printLiteral(type, given[name])}`);
     return {
-      query: `${keywordOf(field)} (${declared}) { ${field}(${used.map(({ name }) => `${name}: $${name}`)}) ${selectionOf(field)} }`,
+      query: `${findKeyword(field)} (${declared}) { ${field}(${used.map(({ name }) => `${name}: $${name}`)}) ${findSelection(field)} }`,
     };
   },
-  'in literals beside a null variable': (field, given) => {
-    const [used] = argumentsOf(field, given);
+  'in literals together with a null variable': (field, given) => {
+    const [used] = findArguments(field, given);
     if (used === undefined) throw new Error(`"${field}" has no arguments.`);
-    const literal = literalOf(used.type, given[used.name]).replace(/\}$/, ', userId: $none }');
+    const literal = printLiteral(used.type, given[used.name]).replace(/\}$/, ', userId: $none }');
     return {
-      query: `${keywordOf(field)} ($none: ID = "") { ${field}(${used.name}: ${literal}) ${selectionOf(field)} }`,
+      query: `${findKeyword(field)} ($none: ID = "") { ${field}(${used.name}: ${literal}) ${findSelection(field)} }`,
       variables: { none: null },
     };
   },
 };
 
-const argumentsOf = (field: string, given: object) =>
+const findArguments = (field: string, given: object) =>
   rootFields[field]?.args.filter(({ name }) => name in given) ?? [];
-const keywordOf = (field: string) =>
+const findKeyword = (field: string) =>
   isSubscription(field)
     ? 'subscription'
     : schema.getMutationType()?.getFields()[field]
       ? 'mutation'
       : 'query';
-const selectionOf = (field: string) => (field.startsWith('rateLimit') ? '' : '{ __typename }');
+const findSelection = (field: string) => (field.startsWith('rateLimit') ? '' : '{ __typename }');
 
-/** The values that carry the mark: right for text, and wrong in several ways. */
+/** The values that contain the mark: valid text, and invalid values. */
 const values: Record<string, unknown> = {
-  'a text': MARK,
-  'a text that no rule allows': `${MARK}\u0000`,
+  'a string': MARK,
+  'an invalid string': `${MARK}\u0000`,
   'a list': [MARK],
   'an object': { [MARK]: MARK },
 };
 
-/** The fields that carry credentials, and those beside one. */
+/** Inputs with credentials, and those next to one. */
 const secretInputs = ['storeEditorSubscription', 'refreshEditorCredential'];
 const isSecret = ({ field, path, type }: InputPlace) =>
   type === 'Secret' || secretInputs.includes(field) || (path[1] === 'workspaces' && path.length === 4);
 
-/** What a reply holds outside of error items. */
-function outsideOfItems(text: string): string {
+/** Returns a reply without its error items. */
+function removeItems(text: string): string {
   const { errors = [], ...rest } = JSON.parse(text);
   for (const { extensions } of errors) delete extensions.errors;
   return JSON.stringify({ errors, ...rest });
@@ -119,20 +119,20 @@ async function send(field: string, { query, variables }: Sent): Promise<string> 
 }
 
 const named = inputPlaces.map((place): [string, InputPlace] => [
-  `${place.field}(${locationOf(place.path)})`,
+  `${place.field}(${formatPath(place.path)})`,
   place,
 ]);
 
-describe.each(Object.keys(ways))('%s', (way) => {
-  test.each(named)('a mark in %s is repeated only in the items of its own errors', async (_name, place) => {
+describe.each(Object.keys(argumentForms))('a marked value %s', (form) => {
+  test.each(named)('for %s appears only in its own error items', async (_name, place) => {
     for (const value of Object.values(values)) {
       const given = argumentsWith(place, value);
-      const text = await send(place.field, ways[way]?.(place.field, given) ?? { query: '' });
+      const text = await send(place.field, argumentForms[form]?.(place.field, given) ?? { query: '' });
 
-      expect(outsideOfItems(text)).not.toContain(MARK);
+      expect(removeItems(text)).not.toContain(MARK);
       if (isSecret(place)) expect(text).not.toContain(`"${MARK}`);
     }
-    // Audit lines name the user that something was done to.
+    // Audit lines contain the user whose records are affected.
     const lines = gateway
       .logLines()
       .splice(0)
@@ -141,18 +141,18 @@ describe.each(Object.keys(ways))('%s', (way) => {
   });
 });
 
-test.each(named)('a value that is too long in %s is described', async (_name, place) => {
+test.each(named)('does not repeat long values of %s', async (_name, place) => {
   const given = argumentsWith(place, { [MARK]: MARK.repeat(10_000) });
-  const text = await send(place.field, ways['in variables']?.(place.field, given) ?? { query: '' });
+  const text = await send(place.field, argumentForms['in variables']?.(place.field, given) ?? { query: '' });
 
   expect(text.length).toBeLessThan(4000);
 });
 
-test('items show what was sent, and where, in inputs that are not secret', async () => {
+test('error items contain value and location of inputs that are not secret', async () => {
   const place = { field: 'dismissNotification', path: ['input', 'id'], type: 'ID' };
   const text = await send(
     place.field,
-    ways['in variables']?.(place.field, argumentsWith(place, [MARK])) ?? { query: '' },
+    argumentForms['in variables']?.(place.field, argumentsWith(place, [MARK])) ?? { query: '' },
   );
 
   expect(JSON.parse(text).errors[0].extensions.errors).toEqual([

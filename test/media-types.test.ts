@@ -31,11 +31,11 @@ test.each([
   [`text/event-stream, multipart/mixed, ${response}`, response],
   ['text/html', undefined],
   ['', undefined],
-])('who accepts %s gets a result as %s', (accept, type) => {
+])('negotiates the result type for Accept: %s as %s', (accept, type) => {
   expect(negotiateResultType(accept)).toBe(type);
 });
 
-async function typeOf(query: string, accept: string): Promise<[status: number, type: string | null]> {
+async function requestType(query: string, accept: string): Promise<[status: number, type: string | null]> {
   const reply = await fetch(`${gateway.address}/graphql`, {
     method: 'POST',
     headers: { 'Content-Type': json, Accept: accept, Authorization: `Bearer ${token}` },
@@ -62,19 +62,19 @@ const range = fc
   )
   .map((parts) => parts.join(''));
 
-test('what went well comes in the type that Yoga gives a failure, whatever is accepted', async () => {
+test('successful results have the content type that Yoga chooses for failures, for any Accept header', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(range, { minLength: 1, maxLength: 4 }), async (ranges) => {
       const accept = ranges.join(', ');
-      const failed = await typeOf('{ notification(id: "none") { __typename } }', accept);
-      expect(await typeOf('{ __typename }', accept)).toEqual(failed);
+      const failed = await requestType('{ notification(id: "none") { __typename } }', accept);
+      expect(await requestType('{ __typename }', accept)).toEqual(failed);
     }),
     { numRuns: 60 },
   );
 });
 
 test.each(['{ __typename }', '{ notification(id: "none") { __typename } }', '{ __typename'])(
-  'a request for %s that accepts no type of a result is a 406 with a body',
+  'returns 406 with a body for %s if no result type is accepted',
   async (query) => {
     const reply = await fetch(`${gateway.address}/graphql`, {
       method: 'POST',
@@ -94,7 +94,7 @@ test.each(['{ __typename }', '{ notification(id: "none") { __typename } }', '{ _
   },
 );
 
-test('a mutation that accepts no type of a result is not executed', async () => {
+test('does not run a mutation if no result type is accepted', async () => {
   const send = (accept: string) =>
     fetch(`${gateway.address}/graphql`, {
       method: 'POST',

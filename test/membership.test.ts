@@ -15,10 +15,10 @@ afterAll(async () => {
 });
 
 test.each([
-  ['text', 'acme'],
-  ['a list of one', ['acme']],
-  ['a list of several', ['acme', 'initech']],
-])('an organization claim that is %s is membership', async (_what, org_id) => {
+  ['a string', 'acme'],
+  ['an array with one string', ['acme']],
+  ['an array with several strings', ['acme', 'initech']],
+])('accepts an organization claim that is %s', async (_what, org_id) => {
   const token = await signToken({ sub: 'alice', org_id });
 
   const { status } = await rest(gateway, 'GET', '/editor/auth', { token });
@@ -27,15 +27,15 @@ test.each([
 });
 
 test.each([
-  ['is empty text', ''],
-  ['is an empty list', []],
-  ['is a list with empty text', ['acme', '']],
-  ['is a list of numbers', [1]],
+  ['is an empty string', ''],
+  ['is an empty array', []],
+  ['contains an empty string', ['acme', '']],
+  ['is an array of numbers', [1]],
   ['is a number', 1],
   ['is true', true],
   ['is an object', { id: 'acme' }],
   ['is missing', null],
-])('an organization claim that %s is no membership', async (_what, org_id) => {
+])('returns 403 with org_membership_required for an organization claim that %s', async (_what, org_id) => {
   const token = await signToken({ sub: 'alice', org_id });
 
   const { status, text } = await rest(gateway, 'GET', '/editor/auth', { token });
@@ -51,7 +51,7 @@ test.each([
   ]);
 });
 
-test('AUTH_ORG_CLAIM names the claim that counts, and no other does', async () => {
+test('AUTH_ORG_CLAIM sets the name of the organization claim', async () => {
   const token = await signToken({ sub: 'alice', 'https://acme.test/org': 'acme' });
   const other = await signToken({ sub: 'alice', org_id: 'acme' });
 
@@ -64,7 +64,7 @@ test('AUTH_ORG_CLAIM names the claim that counts, and no other does', async () =
   expect(statuses).toEqual([200, 403, 403]);
 });
 
-test('where scope and membership are both missing the scope is told', async () => {
+test('reports the missing scope if scope and membership are both missing', async () => {
   const token = await signToken({ sub: 'alice', scope: 'account:read' });
 
   const { body } = await rest(gateway, 'DELETE', '/editor/auth', { token });

@@ -6,7 +6,7 @@ import { createCredentialMetrics } from '../src/metrics/credential-metrics.ts';
 import { graphql, rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { nextEvent, watchEvents } from './support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { startIssuer } from './support/issuer.ts';
 import { scrape } from './support/metrics.ts';
 import { startProxy } from './support/proxy.ts';
@@ -27,19 +27,19 @@ const REQUESTS = 'http_server_request_duration_seconds';
 const OPERATIONS = 'graphql_operation_duration_seconds';
 const ERRORS = 'gateway_errors_total';
 
-/** How much a number rises while something happens; it is told when the reply has gone. */
-async function rise(
+/** Expects a metric to increase by a number; metrics are updated after the reply was sent. */
+async function expectIncrease(
   name: string,
   labels: Record<string, string>,
   by: number,
-  happening: () => Promise<unknown>,
+  action: () => Promise<unknown>,
 ): Promise<void> {
   const before = (await scrape(gateway)).sum(name, labels) ?? 0;
-  await happening();
+  await action();
   await eventually(async () => expect(((await scrape(gateway)).sum(name, labels) ?? 0) - before).toBe(by));
 }
 
-test('every metric has a help text, a type and a name with its base unit', async () => {
+test('every metric has a help text, a type and a name that ends with its unit', async () => {
   const response = await fetch(`${gateway.address}/metrics`);
   const text = await response.text();
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
@@ -78,30 +78,30 @@ describe('requests', () => {
     ['GET', '/user/workspaces?limit=0', '/user/workspaces', '400'],
     ['DELETE', '/user/workspaces', '/user/workspaces', '404'],
     ['GET', '/user/workspaces/', 'unmatched', '404'],
-  ])('%s %s is counted by its route and status', async (method, path, route, status) => {
+  ])('are counted by route and status: %s %s', async (method, path, route, status) => {
     const labels = { http_request_method: method, http_route: route, http_response_status_code: status };
-    await rise(`${REQUESTS}_count`, labels, 1, () => rest(gateway, method, path, { token }));
+    await expectIncrease(`${REQUESTS}_count`, labels, 1, () => rest(gateway, method, path, { token }));
   });
 
-  test('of both faces are counted by root field and its type, several fields as one', async () => {
+  test('of both APIs are counted by operation type and root field, or as `several`', async () => {
     const labels = (type: string, field: string) => ({
       graphql_operation_type: type,
       graphql_root_field: field,
     });
     const count = `${OPERATIONS}_count`;
-    await rise(count, labels('query', 'workspaces'), 2, async () => {
+    await expectIncrease(count, labels('query', 'workspaces'), 2, async () => {
       await rest(gateway, 'GET', '/user/workspaces', { token });
       await asMember(gateway, 'alice', 'query Named { any: workspaces { totalCount } }');
     });
-    await rise(count, labels('mutation', 'deleteEditorAuth'), 1, () =>
+    await expectIncrease(count, labels('mutation', 'deleteEditorAuth'), 1, () =>
       rest(gateway, 'DELETE', '/editor/auth', { token }),
     );
-    await rise(count, labels('query', 'several'), 1, () =>
+    await expectIncrease(count, labels('query', 'several'), 1, () =>
       asMember(gateway, 'alice', '{ workspaces { totalCount } editorAuth { needsReauth } }'),
     );
   });
 
-  test('take the time that they took, in seconds', async () => {
+  test('are measured in seconds', async () => {
     const labels = { graphql_root_field: 'notificationPreferences' };
     const locker = new pg.Client({ connectionString: gateway.database.url });
     await locker.connect();
@@ -128,14 +128,14 @@ describe('requests', () => {
 describe('errors are counted by root field and code', () => {
   const document = '{ statistics { __typename } notification(id: "unknown") { __typename } }';
 
-  test('each of a request that fails in part', async () => {
-    await rise(ERRORS, { graphql_root_field: 'statistics', code: 'forbidden' }, 1, () =>
+  test('individually, if only some fields fail', async () => {
+    await expectIncrease(ERRORS, { graphql_root_field: 'statistics', code: 'forbidden' }, 1, () =>
       graphql(gateway, document, {}, { token }),
     );
-    await rise(ERRORS, { graphql_root_field: 'notification', code: 'not_found' }, 1, () =>
+    await expectIncrease(ERRORS, { graphql_root_field: 'notification', code: 'not_found' }, 1, () =>
       graphql(gateway, document, {}, { token }),
     );
-    await rise(ERRORS, { graphql_root_field: 'notifications', code: 'validation_failed' }, 2, () =>
+    await expectIncrease(ERRORS, { graphql_root_field: 'notifications', code: 'validation_failed' }, 2, () =>
       graphql(
         gateway,
         '{ a: notifications(first: 0) { totalCount } notifications(first: 101) { totalCount } }',
@@ -145,10 +145,15 @@ describe('errors are counted by root field and code', () => {
     );
   });
 
-  test('over REST once, not once more for its reply', async () => {
-    await rise(ERRORS, {}, 1, () => rest(gateway, 'POST', '/user/notifications/unknown/dismiss', { token }));
-    await rise(ERRORS, { graphql_root_field: 'editorAuth', code: 'org_membership_required' }, 1, async () =>
-      rest(gateway, 'GET', '/editor/auth', { token: await signToken({ sub: 'loner' }) }),
+  test('once over REST', async () => {
+    await expectIncrease(ERRORS, {}, 1, () =>
+      rest(gateway, 'POST', '/user/notifications/unknown/dismiss', { token }),
+    );
+    await expectIncrease(
+      ERRORS,
+      { graphql_root_field: 'editorAuth', code: 'org_membership_required' },
+      1,
+      async () => rest(gateway, 'GET', '/editor/auth', { token: await signToken({ sub: 'loner' }) }),
     );
   });
 
@@ -168,11 +173,11 @@ describe('errors are counted by root field and code', () => {
         ),
     ],
     ['bad_request', () => sendRaw(gateway, rawRequest('POST /graphql', [`Authorization: Bearer ${token}`]))],
-  ])('%s without a field where the whole request is refused', async (code, send) => {
-    await rise(ERRORS, { graphql_root_field: '', code }, 1, send);
+  ])('with %s and without a root field, if the whole request is rejected', async (code, send) => {
+    await expectIncrease(ERRORS, { graphql_root_field: '', code }, 1, send);
   });
 
-  test('rate_limited where the limit is reached', async () => {
+  test('with rate_limited, if the limit is reached', async () => {
     const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '1' }, gateway.database);
     for (let count = 0; count < 3; count += 1) await rest(limited, 'GET', '/user/workspaces', { token });
     await eventually(async () => {
@@ -184,19 +189,19 @@ describe('errors are counted by root field and code', () => {
   });
 });
 
-test('whatever is sent makes no series of its own', async () => {
-  const seriesAfter = async (mark: string) => {
-    await torment(mark);
+test('requests never create labels with their own values', async () => {
+  const listSeries = async (mark: string) => {
+    await sendMarkedRequests(mark);
     const { samples } = await scrape(gateway);
     return samples.map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`).sort();
   };
-  const first = await seriesAfter(`m${randomUUID().slice(0, 8)}`);
-  expect(await eventually(() => seriesAfter('markedFirst'))).toEqual(await seriesAfter('markedSecond'));
-  expect((await seriesAfter('markedThird')).join('\n')).not.toMatch(/marked/);
-  // Six rounds of what nobody ever sent before, and no more than there were after the first.
-  expect(await seriesAfter('markedFourth')).toHaveLength(first.length);
+  const first = await listSeries(`m${randomUUID().slice(0, 8)}`);
+  expect(await eventually(() => listSeries('markedFirst'))).toEqual(await listSeries('markedSecond'));
+  expect((await listSeries('markedThird')).join('\n')).not.toMatch(/marked/);
+  // Later rounds, with values never sent before, add no series to those of the first.
+  expect(await listSeries('markedFourth')).toHaveLength(first.length);
 
-  async function torment(mark: string): Promise<void> {
+  async function sendMarkedRequests(mark: string): Promise<void> {
     const own = { token: await member(mark) };
     const authorization = `Authorization: Bearer ${own.token}`;
     await Promise.all([
@@ -223,12 +228,15 @@ test('whatever is sent makes no series of its own', async () => {
 });
 
 describe('live streams', () => {
-  test('are counted while they are open, and by their time when they have ended, not as requests', async () => {
+  test('are counted while open, and by duration when closed, but not as requests', async () => {
     const open = async () => (await scrape(gateway)).sum('gateway_live_subscribers');
     const ended = { graphql_root_field: 'notificationEvents' };
-    await rise(`${REQUESTS}_count`, { http_route: '/graphql' }, 0, () =>
-      rise('graphql_subscription_duration_seconds_count', ended, 2, async () => {
-        const streams = [await watchEvents(gateway, 'alice'), await watchEvents(gateway, 'bob')];
+    await expectIncrease(`${REQUESTS}_count`, { http_route: '/graphql' }, 0, () =>
+      expectIncrease('graphql_subscription_duration_seconds_count', ended, 2, async () => {
+        const streams = [
+          await subscribeToNotifications(gateway, 'alice'),
+          await subscribeToNotifications(gateway, 'bob'),
+        ];
         expect(await open()).toBe(2);
         for (const stream of streams) stream.close();
         await eventually(async () => expect(await open()).toBe(0));
@@ -237,9 +245,9 @@ describe('live streams', () => {
     expect((await scrape(gateway)).sum('gateway_listener_up')).toBe(1);
   });
 
-  test('tell how long a change took from its announcement to the subscriber', async () => {
-    const stream = await watchEvents(gateway, 'carol');
-    await rise('gateway_event_delay_seconds_count', {}, 1, async () => {
+  test('are measured by the delay from announcement to delivery', async () => {
+    const stream = await subscribeToNotifications(gateway, 'carol');
+    await expectIncrease('gateway_event_delay_seconds_count', {}, 1, async () => {
       await publish(gateway, 'carol');
       await nextEvent(stream);
     });
@@ -263,7 +271,7 @@ describe('the database', () => {
     };
   };
 
-  test('connections are told by pool and state, with the requests that wait for one', async () => {
+  test('connections are counted by pool and state, together with waiting requests', async () => {
     const change = async () => {
       const body = { preferences: [] };
       await rest(gateway, 'PUT', '/user/notification-preferences', { token, body });
@@ -287,7 +295,7 @@ describe('the database', () => {
   test.each([
     ['short_reads', '/editor/auth'],
     ['long_reads', '/user/workspaces'],
-  ])('the connections of %s are kept', async (pool, path) => {
+  ])('idle connections of the pool %s are kept', async (pool, path) => {
     await rest(gateway, 'GET', path, { token });
     expect(await connections(pool)).toMatchObject({ max: 2, used: 0, pending: 0 });
     expect((await connections(pool)).idle).toBeGreaterThan(0);
@@ -300,20 +308,20 @@ describe('the database', () => {
     const fresh = await startTestGateway({ ENCRYPTION_KEYS: keys }, gateway.database);
     const { sum } = await scrape(fresh);
     const inState = (state: string) => sum('gateway_editor_credentials', { state });
-    // It lies under a key that this gateway does not have.
+    // The credential was encrypted with a key that this gateway does not have.
     expect([inState('connected'), inState('needs_reauth'), inState('unreadable')]).toEqual([0, 0, 1]);
     await fresh.close();
   });
 
   test.each(['refuse', 'stall'] as const)(
-    'that is away (%s) fails no scrape: only the count of credentials is missing',
+    'while unreachable (%s), a scrape only lacks the number of credentials',
     async (state) => {
       const proxy = await startProxy(Number(new URL(gateway.database.url).port));
       const behind = new URL(gateway.database.url);
       behind.port = String(proxy.port);
       const settings = { DATABASE_URL: behind.href, DATABASE_TIMEOUT_MS: '200' };
       const proxied = await startTestGateway(settings, gateway.database);
-      await proxy.become(state);
+      await proxy.setState(state);
       await eventually(async () => {
         const { sum } = await scrape(proxied);
         expect(sum('gateway_listener_up')).toBe(0);
@@ -326,35 +334,35 @@ describe('the database', () => {
   );
 });
 
-test('credentials are counted once a minute; where that fails the old numbers are not told', async () => {
+test('counts credentials at most once a minute, and reports no outdated numbers if counting fails', async () => {
   const registry = new Registry();
   let count = 0;
   createCredentialMetrics(registry, async () => {
     count += 1;
-    if (count > 2) throw new Error('away');
+    if (count > 2) throw new Error('unavailable');
     return [{ state: 'connected', count }];
   });
-  const told = async () => /^gateway_editor_credentials\{.*$/m.exec(await registry.metrics())?.[0];
+  const readCount = async () => /^gateway_editor_credentials\{.*$/m.exec(await registry.metrics())?.[0];
   const start = Date.now();
   vi.useFakeTimers({ toFake: ['Date'], now: start });
   try {
-    expect(await told()).toBe('gateway_editor_credentials{state="connected"} 1');
+    expect(await readCount()).toBe('gateway_editor_credentials{state="connected"} 1');
     vi.setSystemTime(start + 59_999);
-    expect(await told()).toBe('gateway_editor_credentials{state="connected"} 1');
+    expect(await readCount()).toBe('gateway_editor_credentials{state="connected"} 1');
     vi.setSystemTime(start + 60_000);
-    expect(await told()).toBe('gateway_editor_credentials{state="connected"} 2');
+    expect(await readCount()).toBe('gateway_editor_credentials{state="connected"} 2');
     vi.setSystemTime(start + 120_000);
-    expect(await told()).toBeUndefined();
+    expect(await readCount()).toBeUndefined();
   } finally {
     vi.useRealTimers();
   }
 });
 
-test('counts cached tokens, and reports the age of a key set that is fetched', async () => {
+test('counts cached tokens, and reports the age of a fetched key set', async () => {
   expect((await scrape(gateway)).sum('gateway_key_set_age_seconds')).toBeUndefined();
   const issuer = await startIssuer();
   const key = await issuer.rotate('first');
-  const release = issuer.hold();
+  const release = issuer.holdReplies();
   const remote = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url }, gateway.database);
   expect((await scrape(remote)).sum('gateway_key_set_age_seconds')).toBeUndefined();
   expect((await scrape(remote)).sum('gateway_cached_tokens')).toBe(0);
@@ -372,19 +380,19 @@ test('counts cached tokens, and reports the age of a key set that is fetched', a
   await issuer.close();
 });
 
-test('points counted in memory because Redis is away are told', async () => {
+test('counts rate limit points that were counted in memory because Redis is unreachable', async () => {
   const url = `redis://127.0.0.1:${await freePort()}`;
   const settings = { REDIS_URL: url, RATE_LIMIT_READS_PER_MINUTE: '100' };
-  const alone = await startTestGateway(settings, gateway.database);
-  for (let count = 0; count < 3; count += 1) await rest(alone, 'GET', '/user/workspaces', { token });
-  const { sum } = await scrape(alone);
+  const withoutRedis = await startTestGateway(settings, gateway.database);
+  for (let count = 0; count < 3; count += 1) await rest(withoutRedis, 'GET', '/user/workspaces', { token });
+  const { sum } = await scrape(withoutRedis);
   expect(sum('gateway_rate_limit_fallbacks_total')).toBe(3);
   expect(sum('gateway_redis_up')).toBe(0);
-  await alone.close();
+  await withoutRedis.close();
 });
 
-describe('who may read them', () => {
-  test('a gateway that others can reach has no /metrics without a token of its own', async () => {
+describe('access to /metrics', () => {
+  test('returns 404 on a public address without METRICS_TOKEN', async () => {
     const open = await startTestGateway({ HOST: '0.0.0.0' }, gateway.database);
     const here = { address: `http://127.0.0.1:${new URL(open.address).port}` };
     const { status, body } = await rest(here, 'GET', '/metrics');
@@ -392,7 +400,7 @@ describe('who may read them', () => {
     await open.close();
   });
 
-  test('with METRICS_TOKEN who sends it as a bearer token, and nobody else', async () => {
+  test('requires METRICS_TOKEN as a bearer token, if it is set', async () => {
     const secret = 'a-token-for-metrics';
     const guarded = await startTestGateway({ METRICS_TOKEN: secret, LOG_LEVEL: 'debug' }, gateway.database);
     for (const [sent, challenge] of [

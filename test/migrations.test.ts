@@ -25,7 +25,7 @@ afterAll(async () => {
 
 const tables = entities.map(({ meta }) => meta);
 
-test('migrating names what it applied; of two at once one applies and the other finds nothing to do', async () => {
+test('migrating reports the applied migrations, and concurrent runs apply each only once', async () => {
   const pending = await findPendingMigrations(database);
   expect(pending).not.toEqual([]);
   const applied = await Promise.all([migrate(schema.url), migrate(schema.url)]);
@@ -33,11 +33,11 @@ test('migrating names what it applied; of two at once one applies and the other 
   expect(await findPendingMigrations(database)).toEqual([]);
 });
 
-test('the migrated schema is the one that the entities describe', async () => {
+test('the migrated schema matches the entities', async () => {
   expect(await database.orm.schema.getUpdateSchemaSQL({ wrap: false })).toBe('');
 });
 
-test('every table of records has a primary key that begins with the user', async () => {
+test('every table of records has a primary key that starts with the user', async () => {
   const keys = await schema.sql(`
     select conrelid::regclass::text as name, attname as first
     from pg_constraint join pg_attribute on attrelid = conrelid and attnum = conkey[1]
@@ -50,7 +50,7 @@ test('every table of records has a primary key that begins with the user', async
   expect(keys).toEqual(names.map((name) => ({ name, first: 'user_id' })));
 });
 
-test('every time is a timestamptz(3)', async () => {
+test('every timestamp column is a timestamptz(3)', async () => {
   const types = await schema.sql(`
     select distinct format_type(atttypid, atttypmod) as type
     from pg_attribute join pg_class on pg_class.oid = attrelid
@@ -59,14 +59,14 @@ test('every time is a timestamptz(3)', async () => {
   expect(types).toEqual([{ type: 'timestamp(3) with time zone' }]);
 });
 
-test('ids are compared by code point, whatever the collation of the database is', async () => {
+test("IDs are compared by code point, independent of the database's collation", async () => {
   const collations = await schema.sql(`
     select distinct collation_name as name from information_schema.columns
     where table_schema = 'public' and data_type = 'character varying' and table_name <> 'mikro_orm_migrations'`);
   expect(collations).toEqual([{ name: 'C' }]);
 });
 
-test('every column of a closed list of words refuses any other word', async () => {
+test('every enum column has a check constraint on its values', async () => {
   const columns = [...database.em.getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
     props.flatMap(({ enum: isList, fieldNames }) => (isList ? [{ tableName, column: fieldNames[0] }] : [])),
   );
@@ -81,7 +81,7 @@ test('every column of a closed list of words refuses any other word', async () =
     'workspace.status',
   ]);
   for (const { tableName, column } of columns) {
-    // The constraint alone is asked: an insert would need a whole row to break no other one.
+    // Evaluates only the constraint: an insert would also need to satisfy all others.
     const name = `${tableName}_${column}_check`;
     const [{ rule } = {}] = await schema.sql(
       `select pg_get_expr(conbin, conrelid) as rule from pg_constraint
@@ -95,7 +95,7 @@ test('every column of a closed list of words refuses any other word', async () =
   }
 });
 
-test('a pair stored before versions were opaque can still be read, and refreshed by its number', async () => {
+test('a credential stored with a numeric version can be read, and refreshed with that version', async () => {
   const older = await createEmptyDatabase();
   const opened = await openDatabase({ url: older.url, poolSize: 1, timeoutMs: 5000 });
   try {

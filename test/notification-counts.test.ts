@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { change, nextEvent, watchEvents } from './support/inbox.ts';
+import { changeNotifications, nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { asMember, type Kind, payloads, publish, resolve } from './support/records.ts';
 import { member, platform } from './support/tokens.ts';
 
@@ -15,30 +15,30 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const countsOf = async (user: string) => (await asMember(gateway, user, query)).notificationCounts;
-const numbersOf = ({ byKind }: { byKind: { count: number }[] }) => byKind.map(({ count }) => count);
+const readCounts = async (user: string) => (await asMember(gateway, user, query)).notificationCounts;
+const listNumbers = ({ byKind }: { byKind: { count: number }[] }) => byKind.map(({ count }) => count);
 
-test('every kind is counted, in the order of the specification, zeros too', async () => {
-  expect(await countsOf('nobody')).toEqual({
+test('counts every kind in the order of the specification, including zeros', async () => {
+  expect(await readCounts('nobody')).toEqual({
     total: 0,
     cursor: expect.any(String),
     byKind: kinds.map((kind) => ({ kind: kind.toUpperCase(), count: 0 })),
   });
 });
 
-test('only active ones are counted', async () => {
+test('counts active notifications only', async () => {
   const task = { id: 'task', projectId: 'project' };
   for (const kind of kinds) await publish(gateway, 'active', kind, { task });
   await publish(gateway, 'active', 'task_failed', { task });
   await publish(gateway, 'active', 'task_failed');
-  expect(numbersOf(await countsOf('active'))).toEqual([1, 1, 2, 1]);
+  expect(listNumbers(await readCounts('active'))).toEqual([1, 1, 2, 1]);
 
   await resolve(gateway, 'active', task.id);
-  const { total, byKind } = await countsOf('active');
-  expect([total, ...numbersOf({ byKind })]).toEqual([1, 0, 0, 1, 0]);
+  const { total, byKind } = await readCounts('active');
+  expect([total, ...listNumbers({ byKind })]).toEqual([1, 0, 0, 1, 0]);
 });
 
-test('the platform may count for any user, an account for itself alone', async () => {
+test("the platform can count any user's notifications, and users only their own", async () => {
   await publish(gateway, 'counted', 'task_failed');
   const variables = { userId: 'counted' };
 
@@ -49,10 +49,12 @@ test('the platform may count for any user, an account for itself alone', async (
   expect(refused.errors[0].extensions.code).toBe('FORBIDDEN');
 });
 
-test('its cursor and `notificationEvents(after:)` leave no gap, whatever happens meanwhile', async () => {
+test('no change is missed between its cursor and `notificationEvents(after:)`', async () => {
   const user = 'gapless';
-  const changes = Promise.all(Array.from({ length: 20 }, (_none, number) => change(gateway, user, number)));
-  const { cursor } = await countsOf(user);
+  const changes = Promise.all(
+    Array.from({ length: 20 }, (_none, number) => changeNotifications(gateway, user, number)),
+  );
+  const { cursor } = await readCounts(user);
   const { notifications } = await asMember(
     gateway,
     user,
@@ -61,7 +63,7 @@ test('its cursor and `notificationEvents(after:)` leave no gap, whatever happens
   const state = new Map(
     notifications.nodes.map(({ id, status }: { id: string; status: string }) => [id, status.toLowerCase()]),
   );
-  const stream = await watchEvents(gateway, user, cursor);
+  const stream = await subscribeToNotifications(gateway, user, cursor);
   await changes;
   await publish(gateway, user, 'task_failed', { id: 'last' });
   let counts: { total: number } | undefined;
@@ -75,7 +77,7 @@ test('its cursor and `notificationEvents(after:)` leave no gap, whatever happens
   const stored = await gateway.database.sql('select id, status from notification where user_id = $1', [user]);
   expect(Object.fromEntries(state)).toEqual(Object.fromEntries(stored.map(({ id, status }) => [id, status])));
   expect(counts?.total).toBe(stored.filter(({ status }) => status === 'active').length);
-  const now = await countsOf(user);
+  const now = await readCounts(user);
   expect(now.total).toBe(counts?.total);
-  expect(now.total).toBe(numbersOf(now).reduce((sum, count) => sum + count, 0));
+  expect(now.total).toBe(listNumbers(now).reduce((sum, count) => sum + count, 0));
 });

@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { listenTo } from './support/announcements.ts';
+import { recordAnnouncements } from './support/announcements.ts';
 import { graphql } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import {
-  change,
+  changeNotifications,
   createInbox,
+  currentCursor,
   dismiss,
   nextEvent,
-  presentCursor,
-  revisionIn,
-  watchEvents,
+  readRevision,
+  subscribeToNotifications,
 } from './support/inbox.ts';
 import { asMember, publish, resolve } from './support/records.ts';
 import { openStream } from './support/sse.ts';
@@ -24,7 +24,7 @@ afterAll(() => gateway.close());
 
 const task = { id: 'task', projectId: 'project' };
 
-test('an event tells what happened, the notification whole, the counts of active ones and a cursor', async () => {
+test('an event contains its type, the notification, the counts of active notifications and a cursor', async () => {
   const fragment =
     '... on PlanRequestedNotification { id status title task { id projectId } payload { toolId } }';
   const stream = await openStream(
@@ -52,12 +52,12 @@ test('an event tells what happened, the notification whole, the counts of active
   stream.close();
 });
 
-test('publishing, superseding, resolving and dismissing are events, in the order of their revisions', async () => {
+test('publishing, superseding, resolving and dismissing send events in the order of their revisions', async () => {
   const user = 'steps';
-  const stream = await watchEvents(gateway, user);
+  const stream = await subscribeToNotifications(gateway, user);
   const next = async () => {
     const { type, notification, counts, cursor } = await nextEvent(stream);
-    return [type, notification.id, counts.total, revisionIn(cursor)];
+    return [type, notification.id, counts.total, readRevision(cursor)];
   };
 
   await publish(gateway, user, 'plan_requested', { id: 'a', task });
@@ -76,23 +76,23 @@ test('publishing, superseding, resolving and dismissing are events, in the order
   stream.close();
 });
 
-test('without `after` a subscription begins now: what was before does not come', async () => {
+test('without `after` a subscription sends only later changes', async () => {
   await publish(gateway, 'now', 'task_failed', { id: 'before' });
-  const stream = await watchEvents(gateway, 'now');
+  const stream = await subscribeToNotifications(gateway, 'now');
   await publish(gateway, 'now', 'task_failed', { id: 'later' });
 
   expect((await nextEvent(stream)).notification.id).toBe('later');
   stream.close();
 });
 
-test('with `after` every notification changed since comes once, in its newest state, then what happens', async () => {
+test('with `after` each notification changed since is sent once in its current state, followed by later changes', async () => {
   const user = 'since';
   await publish(gateway, user, 'task_failed', { id: 'untouched' });
-  const after = await presentCursor(gateway, user);
+  const after = await currentCursor(gateway, user);
   for (const id of ['a', 'b', 'c']) await publish(gateway, user, 'task_failed', { id });
   await dismiss(gateway, user, ['a']);
 
-  const stream = await watchEvents(gateway, user, after);
+  const stream = await subscribeToNotifications(gateway, user, after);
   const seen = [await nextEvent(stream), await nextEvent(stream), await nextEvent(stream)];
   await publish(gateway, user, 'task_failed', { id: 'live' });
   seen.push(await nextEvent(stream));
@@ -106,11 +106,11 @@ test('with `after` every notification changed since comes once, in its newest st
   stream.close();
 });
 
-test('more changes than are read at once come whole, each once', async () => {
+test('sends all changes once, even if they are read in several batches', async () => {
   const user = 'many';
   const { sql } = gateway.database;
   await publish(gateway, user, 'task_failed', { id: 'first' });
-  const after = await presentCursor(gateway, user);
+  const after = await currentCursor(gateway, user);
   await sql(
     `insert into notification
      select (jsonb_populate_record(n, jsonb_build_object('id', 'n-' || i, 'task_id', 't-' || i, 'revision', i))).*
@@ -119,28 +119,30 @@ test('more changes than are read at once come whole, each once', async () => {
   );
   await sql('update user_revision set notifications = 351 where user_id = $1', [user]);
 
-  const stream = await watchEvents(gateway, user, after);
+  const stream = await subscribeToNotifications(gateway, user, after);
   const revisions: number[] = [];
-  while (revisions.length < 350) revisions.push(revisionIn((await nextEvent(stream)).cursor));
+  while (revisions.length < 350) revisions.push(readRevision((await nextEvent(stream)).cursor));
 
   expect(revisions).toEqual(Array.from({ length: 350 }, (_none, index) => index + 2));
   stream.close();
 });
 
-test('many changes at once: each of several subscribers ends with what the database holds', async () => {
+test('several subscribers receive all of many concurrent changes', async () => {
   const user = 'burst';
   const inboxes = Array.from({ length: 4 }, () => createInbox(user));
-  await Promise.all(inboxes.map((inbox) => inbox.follow(gateway)));
+  await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
 
-  await Promise.all(Array.from({ length: 40 }, (_none, number) => change(gateway, user, number)));
+  await Promise.all(
+    Array.from({ length: 40 }, (_none, number) => changeNotifications(gateway, user, number)),
+  );
 
-  for (const inbox of inboxes) await inbox.settles(gateway.database);
-  for (const inbox of inboxes) inbox.leave();
+  for (const inbox of inboxes) await inbox.expectToConverge(gateway.database);
+  for (const inbox of inboxes) inbox.unsubscribe();
 });
 
-test('a change is announced to other gateways once it is committed, and never if nothing changed', async () => {
+test('announces a change to other gateways after its commit, and announces nothing if nothing changed', async () => {
   const user = 'rolled';
-  const announced = await listenTo(gateway.database);
+  const announced = await recordAnnouncements(gateway.database);
   await publish(gateway, user, 'task_failed', { id: 'n', task, title: 'One' });
   await publish(gateway, user, 'task_failed', { id: 'n', task, title: 'One' });
   await expect(publish(gateway, user, 'task_failed', { id: 'n', task, title: 'Another' })).rejects.toThrow();
@@ -148,14 +150,14 @@ test('a change is announced to other gateways once it is committed, and never if
   await dismiss(gateway, user, ['n']);
 
   await eventually(() => expect(announced.changes().at(-1)).toEqual([user, 'notifications', 2]));
-  // Changes that follow each other within milliseconds are announced by the last of them.
+  // Changes within a few milliseconds are announced together, with the last revision.
   const revisions = announced.changes().map(([, , revision]) => revision);
   expect([[1, 2], [2]]).toContainEqual(revisions);
   await announced.close();
 });
 
-test('a user sees nothing of another', async () => {
-  const stream = await watchEvents(gateway, 'mine');
+test('a user receives no events of other users', async () => {
+  const stream = await subscribeToNotifications(gateway, 'mine');
   await publish(gateway, 'theirs', 'task_failed', { id: 'theirs' });
   await publish(gateway, 'mine', 'task_failed', { id: 'mine' });
 
@@ -164,7 +166,7 @@ test('a user sees nothing of another', async () => {
 });
 
 test.each(['', 'x', 'WzEsMl0=', 'WzEsLTJd', 'e30', 'WzEsMiwzXQ'])(
-  '`after: "%s"` is no cursor',
+  'rejects the invalid cursor `after: "%s"`',
   async (after) => {
     const query = 'subscription ($after: String) { notificationEvents(after: $after) { cursor } }';
 

@@ -3,7 +3,7 @@ import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asMember, publish } from './support/records.ts';
 
 const USER = 'filtering';
-/** The records in the order in which they are created, a second apart. */
+/** The records in order of creation, one second apart. */
 const records = [
   { id: 'a', taskId: 'task-1', projectId: 'web-shop', kind: 'plan_requested' },
   { id: 'b', taskId: 'task-1', projectId: 'web-shop', kind: 'task_failed' },
@@ -11,7 +11,7 @@ const records = [
   { id: 'd', taskId: 'task-3', projectId: 'data-pipeline', kind: 'task_failed' },
   { id: 'e', taskId: 'task-3', projectId: 'data-pipeline', kind: 'plan_requested' },
 ] as const;
-const timeOf = (id: string) => `2026-05-01T00:00:0${records.findIndex((record) => record.id === id)}.000Z`;
+const createdAt = (id: string) => `2026-05-01T00:00:0${records.findIndex((record) => record.id === id)}.000Z`;
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
   for (const { id, taskId, projectId, kind } of records) {
     await publish(gateway, USER, kind, { id, task: { id: taskId, projectId } });
     await publish(gateway, 'another', kind, { id, task: { id: taskId, projectId } });
-    await gateway.database.sql('update notification set created_at = $1 where id = $2', [timeOf(id), id]);
+    await gateway.database.sql('update notification set created_at = $1 where id = $2', [createdAt(id), id]);
   }
 });
 afterAll(() => gateway.close());
@@ -39,19 +39,19 @@ test.each([
   ['taskId: "task-1", projectId: "web-shop", kind: [PLAN_REQUESTED]', 'a'],
   ['taskId: "task-1", projectId: "data-pipeline"', ''],
   ['taskId: "task-3", status: RESOLVED', ''],
-  [`createdFrom: "${timeOf('b')}", createdBefore: "${timeOf('d')}"`, 'cb'],
-  [`createdFrom: "${timeOf('d')}"`, 'ed'],
-  [`createdBefore: "${timeOf('b')}"`, 'a'],
-  [`createdBefore: "${timeOf('b')}", createdFrom: "${timeOf('d')}"`, ''],
-  [`projectId: "web-shop", createdFrom: "${timeOf('b')}"`, 'cb'],
-  [`taskId: "task-1", createdBefore: "${timeOf('b')}"`, 'a'],
+  [`createdFrom: "${createdAt('b')}", createdBefore: "${createdAt('d')}"`, 'cb'],
+  [`createdFrom: "${createdAt('d')}"`, 'ed'],
+  [`createdBefore: "${createdAt('b')}"`, 'a'],
+  [`createdBefore: "${createdAt('b')}", createdFrom: "${createdAt('d')}"`, ''],
+  [`projectId: "web-shop", createdFrom: "${createdAt('b')}"`, 'cb'],
+  [`taskId: "task-1", createdBefore: "${createdAt('b')}"`, 'a'],
   ['projectId: null, taskId: null, createdFrom: null, createdBefore: null', 'edcba'],
-])('notifications(%s) lists and counts the matching ones, newest first', async (args, ids) => {
+])('notifications(%s) returns and counts matching notifications, newest first', async (args, ids) => {
   expect(await list(args)).toMatchObject({ ids, totalCount: ids.length });
 });
 
-test.each(['projectId: "web-shop"', `createdFrom: "${timeOf('a')}", createdBefore: "${timeOf('d')}"`])(
-  'pages of notifications(%s) continue within the filter in both directions',
+test.each(['projectId: "web-shop"', `createdFrom: "${createdAt('a')}", createdBefore: "${createdAt('d')}"`])(
+  'pages of notifications(%s) contain only matching notifications, in both directions',
   async (args) => {
     const first = await list(`${args}, first: 2`);
     expect(first).toMatchObject({ ids: 'cb', pageInfo: { hasNextPage: true } });

@@ -5,7 +5,7 @@ import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asMember, asPlatform, publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
-/* The `input` of a payload is somebody else's JSON: it comes back equal, its keys in their order. */
+/* The `input` of a payload is foreign JSON, which is returned unchanged, with its keys in order. */
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Publishes an input and reads it back over both faces, as the text of the JSON. */
+/** Publishes an input and reads it over both APIs, as JSON text. */
 async function roundTrip(userId: string, kind: 'planRequested' | 'questionRequested', input: object) {
   const { id } = await publish(gateway, userId, 'task_failed', {
     payload: { [kind]: { toolId: 'tool', input } },
@@ -35,19 +35,19 @@ async function roundTrip(userId: string, kind: 'planRequested' | 'questionReques
 }
 
 const extras: [what: string, extra: object][] = [
-  ['keys in an order of their own', { zebra: 1, apple: 2, Mango: 3, _: 4 }],
-  ['names like those of wire fields', { tool_id: 'x', toolId: 'y', created_at: 1, multiSelect: [] }],
-  ['words of enumerations', { status: 'ACTIVE', kind: 'plan_requested' }],
+  ['keys in another than alphabetical order', { zebra: 1, apple: 2, Mango: 3, _: 4 }],
+  ['names of wire fields', { tool_id: 'x', toolId: 'y', created_at: 1, multiSelect: [] }],
+  ['enum values', { status: 'ACTIVE', kind: 'plan_requested' }],
   ['values of every type', { a: null, b: false, c: 0, d: -1.5e-7, e: '', f: [], g: {}, h: 2 ** 53 - 1 }],
-  ['text of all planes', { text: '漢字 \u{1F600} \u0001 \u2028 "quoted" \\ \u{FFFF}' }],
+  ['text from all Unicode planes', { text: '漢字 \u{1F600} \u0001 \u2028 "quoted" \\ \u{FFFF}' }],
   ['an empty key', { '': { '': '' } }],
-  ['names of the prototype', { constructor: 1, toString: 2, hasOwnProperty: { valueOf: 3 } }],
-  ['what looks like a time or a number', { time: '2026-01-01T00:00:00+02:00', number: '1e3' }],
+  ['names of Object.prototype', { constructor: 1, toString: 2, hasOwnProperty: { valueOf: 3 } }],
+  ['strings that look like timestamps or numbers', { time: '2026-01-01T00:00:00+02:00', number: '1e3' }],
   ['60 levels', { deep: Array.from({ length: 59 }).reduce<object>((inner) => ({ inner }), ['x']) }],
   ['many members', Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`key-${2000 - n}`, n]))],
 ];
 
-test.each(extras)('an input with %s comes back equal over both faces', async (what, extra) => {
+test.each(extras)('returns an input with %s unchanged over both APIs', async (what, extra) => {
   const plan = { plan: 'P', ...extra, summary: 'S' };
   const questions = { ...extra, questions: [] };
   for (const read of await roundTrip(what, 'planRequested', plan)) expect(read).toBe(JSON.stringify(plan));
@@ -56,7 +56,7 @@ test.each(extras)('an input with %s comes back equal over both faces', async (wh
   }
 });
 
-test('any JSON object comes back equal', async () => {
+test('returns any JSON object unchanged', async () => {
   const storable = (json: unknown) => !/\\u0000|\\ud[89a-f]|__proto__/i.test(JSON.stringify(json));
   const key = fc.string({ unit: fc.constantFrom('a', 'B', '_', ' ', '"', '\\', '漢', '\u{1F600}') });
   const values = fc.dictionary(key, fc.jsonValue({ maxDepth: 5 })).filter(storable);
@@ -71,7 +71,7 @@ test('any JSON object comes back equal', async () => {
   );
 });
 
-test('an input may be written into the document, with variables inside', async () => {
+test('accepts an input as a literal with variables inside', async () => {
   await asPlatform(
     gateway,
     `mutation ($plan: String) { publishNotification(input: {
@@ -94,7 +94,7 @@ test('an input may be written into the document, with variables inside', async (
   expect(JSON.stringify(body.notifications[0].payload.input)).toBe(JSON.stringify(expected));
 });
 
-test('plan and summary are taken from the input', async () => {
+test('plan and summary are read from the input', async () => {
   await publish(gateway, 'taken', 'plan_requested', {
     payload: { planRequested: { toolId: 't', input: { summary: 'My summary', plan: 'My plan' } } },
   });

@@ -12,21 +12,21 @@ afterAll(() => gateway.close());
 
 type Listed = { id: string; kind: string; status: string; created_at: string };
 
-async function inbox(userId: string, search = ''): Promise<Listed[]> {
+async function readInbox(userId: string, search = ''): Promise<Listed[]> {
   const reply = await rest(gateway, 'GET', `/user/notifications${search}`, { token: await member(userId) });
   expect(reply.status, reply.text).toBe(200);
   return reply.body.notifications;
 }
 
-const idsOf = (records: readonly { id: string }[]) => records.map(({ id }) => id);
+const toIds = (records: readonly { id: string }[]) => records.map(({ id }) => id);
 
 async function page(userId: string, args: string) {
   const query = `{ notifications${args} { nodes { ... on UserNotification { id status } } pageInfo { endCursor } } }`;
   const { nodes, pageInfo } = (await asMember(gateway, userId, query)).notifications;
-  return { ids: idsOf(nodes), end: pageInfo.endCursor };
+  return { ids: toIds(nodes), end: pageInfo.endCursor };
 }
 
-/** Gives a user one notification of each kind and status, named by both. */
+/** Creates a notification of each kind and status, with both in its ID. */
 async function publishEveryKindAndStatus(userId: string) {
   const kinds: Kind[] = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'];
   for (const kind of kinds) {
@@ -42,7 +42,7 @@ async function publishEveryKindAndStatus(userId: string) {
   }
 }
 
-/** Stores many at once, beside the gateway. */
+/** Inserts many notifications without the gateway. */
 async function storeMany(userId: string, count: number) {
   await gateway.database.sql(
     `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
@@ -55,43 +55,43 @@ async function storeMany(userId: string, count: number) {
   );
 }
 
-test('a user who has none gets an empty list over both faces', async () => {
-  expect(await inbox('nobody')).toEqual([]);
+test('returns an empty list for an unknown user, over both APIs', async () => {
+  expect(await readInbox('nobody')).toEqual([]);
   expect((await page('nobody', '')).ids).toEqual([]);
 });
 
-test('notifications need no membership in an organization', async () => {
-  await publish(gateway, 'loner', 'task_failed', { id: 'alone' });
-  const token = await signToken({ sub: 'loner' });
+test('notifications do not require membership in an organization', async () => {
+  await publish(gateway, 'non-member', 'task_failed', { id: 'alone' });
+  const token = await signToken({ sub: 'non-member' });
   const { body } = await rest(gateway, 'GET', '/user/notifications', { token });
-  expect(idsOf(body.notifications)).toEqual(['alone']);
+  expect(toIds(body.notifications)).toEqual(['alone']);
 });
 
-test("a user sees their own and nobody else's", async () => {
+test('users see only their own notifications', async () => {
   await publish(gateway, 'mine', 'task_failed', { id: 'of mine' });
   await publish(gateway, 'yours', 'task_failed', { id: 'of yours' });
-  expect(idsOf(await inbox('mine'))).toEqual(['of mine']);
+  expect(toIds(await readInbox('mine'))).toEqual(['of mine']);
   expect((await page('yours', '')).ids).toEqual(['of yours']);
 });
 
-test('the newest comes first; of one millisecond the greater id by code point', async () => {
+test('returns the newest first; for equal timestamps, the greater ID by code point', async () => {
   const ids = ['a', 'B', 'é', '\uFFFD', '\u{1F600}', 'a-b', 'a b'];
   for (const id of ids) await publish(gateway, 'ordered', 'task_failed', { id });
   await gateway.database.sql(`update notification set created_at = '2026-01-01' where user_id = 'ordered'`);
   await publish(gateway, 'ordered', 'task_failed', { id: '0 but newer' });
 
   const expected = ['0 but newer', '\u{1F600}', '\uFFFD', 'é', 'a-b', 'a b', 'a', 'B'];
-  expect(idsOf(await inbox('ordered'))).toEqual(expected);
+  expect(toIds(await readInbox('ordered'))).toEqual(expected);
   expect((await page('ordered', '')).ids).toEqual(expected);
 
-  // An index gives this order by itself; without one it must be asked for.
+  // An index happens to return this order; without it only ORDER BY does.
   await gateway.database.sql('drop index notification_newest, notification_newest_by_kind_and_status');
-  expect(idsOf(await inbox('ordered'))).toEqual(expected);
+  expect(toIds(await readInbox('ordered'))).toEqual(expected);
 });
 
-test('status and kind filter the list, each may be repeated, and both must fit', async () => {
+test('filters by status and kind, each with one or more values, and combines both filters', async () => {
   await publishEveryKindAndStatus('filters');
-  const rows: [search: string, args: string, fits: (id: string) => boolean][] = [
+  const rows: [search: string, args: string, matches: (id: string) => boolean][] = [
     ['', '', () => true],
     ['?status=active', '(status: ACTIVE)', (id) => /\bactive/.test(id)],
     ['?status=active&status=dismissed', '(status: [ACTIVE, DISMISSED])', (id) => !/resolved/.test(id)],
@@ -103,38 +103,38 @@ test('status and kind filter the list, each may be repeated, and both must fit',
     ],
     ['?status=active&status=active', '(status: [ACTIVE, ACTIVE])', (id) => /\bactive/.test(id)],
   ];
-  const all = idsOf(await inbox('filters'));
+  const all = toIds(await readInbox('filters'));
   expect(all).toHaveLength(12);
-  for (const [search, args, fits] of rows) {
-    const expected = all.filter(fits);
-    expect(idsOf(await inbox('filters', search)), search).toEqual(expected);
+  for (const [search, args, matches] of rows) {
+    const expected = all.filter(matches);
+    expect(toIds(await readInbox('filters', search)), search).toEqual(expected);
     expect((await page('filters', args)).ids, args).toEqual(expected);
   }
 });
 
-test('a null or empty filter is no filter, and query parameters that are not known are ignored', async () => {
+test('ignores null and empty filters and unknown query parameters', async () => {
   await publish(gateway, 'unfiltered', 'task_failed', { id: 'it' });
   expect((await page('unfiltered', '(status: null, kind: null)')).ids).toEqual(['it']);
   expect((await page('unfiltered', '(status: [], kind: [])')).ids).toEqual(['it']);
-  expect(idsOf(await inbox('unfiltered', '?page=7&first=-1&after=x&userId=mine'))).toEqual(['it']);
+  expect(toIds(await readInbox('unfiltered', '?page=7&first=-1&after=x&userId=mine'))).toEqual(['it']);
 });
 
-test('without limit there are all results, with limit and offset a page of the same list', async () => {
+test('returns all results by default, and a page with limit and offset', async () => {
   await storeMany('many', 230);
-  const all = idsOf(await inbox('many'));
+  const all = toIds(await readInbox('many'));
   expect(all).toHaveLength(230);
   expect(all[0]).toBe('n-230');
 
-  expect(idsOf(await inbox('many', '?limit=1'))).toEqual(all.slice(0, 1));
-  expect(idsOf(await inbox('many', '?limit=100&offset=0'))).toEqual(all.slice(0, 100));
-  expect(idsOf(await inbox('many', '?limit=100&offset=200'))).toEqual(all.slice(200));
-  expect(idsOf(await inbox('many', '?offset=225'))).toEqual(all.slice(225));
-  expect(idsOf(await inbox('many', '?limit=10&offset=230'))).toEqual([]);
-  expect(idsOf(await inbox('many', '?limit=2147483647'))).toEqual(all);
-  expect(idsOf(await inbox('many', '?status=active&limit=2&offset=3'))).toEqual(all.slice(3, 5));
+  expect(toIds(await readInbox('many', '?limit=1'))).toEqual(all.slice(0, 1));
+  expect(toIds(await readInbox('many', '?limit=100&offset=0'))).toEqual(all.slice(0, 100));
+  expect(toIds(await readInbox('many', '?limit=100&offset=200'))).toEqual(all.slice(200));
+  expect(toIds(await readInbox('many', '?offset=225'))).toEqual(all.slice(225));
+  expect(toIds(await readInbox('many', '?limit=10&offset=230'))).toEqual([]);
+  expect(toIds(await readInbox('many', '?limit=2147483647'))).toEqual(all);
+  expect(toIds(await readInbox('many', '?status=active&limit=2&offset=3'))).toEqual(all.slice(3, 5));
 });
 
-test('paging by cursor skips and repeats nothing while new ones arrive', async () => {
+test('paging by cursor neither skips nor repeats notifications while new ones are published', async () => {
   for (const id of ['1', '2', '3', '4', '5']) await publish(gateway, 'stable', 'task_failed', { id });
   const before = (await page('stable', '')).ids;
   const first = await page('stable', '(first: 2)');
@@ -145,7 +145,7 @@ test('paging by cursor skips and repeats nothing while new ones arrive', async (
   expect([...first.ids, ...second.ids]).toEqual(before);
 });
 
-test('a cursor holds its place when its own notification has left the list', async () => {
+test('a cursor remains valid after its own notification left the list', async () => {
   for (const id of ['1', '2', '3', '4']) await publish(gateway, 'leaving', 'task_failed', { id });
   const [, second, third, fourth] = (await page('leaving', '')).ids;
   const first = await page('leaving', '(first: 2, status: ACTIVE)');
@@ -157,11 +157,11 @@ test('a cursor holds its place when its own notification has left the list', asy
   ]);
 });
 
-test("`userId` names another user's inbox with platform:read, and one's own without it", async () => {
+test("`userId` requires platform:read for another user's inbox, but not for one's own", async () => {
   await publish(gateway, 'watched', 'task_failed', { id: 'seen' });
   const query = '{ notifications(userId: "watched") { nodes { ... on UserNotification { id } } } }';
 
-  expect(idsOf((await asPlatform(gateway, query)).notifications.nodes)).toEqual(['seen']);
-  expect(idsOf((await asMember(gateway, 'watched', query)).notifications.nodes)).toEqual(['seen']);
-  await expect(asMember(gateway, 'nosy', query)).rejects.toThrow('FORBIDDEN');
+  expect(toIds((await asPlatform(gateway, query)).notifications.nodes)).toEqual(['seen']);
+  expect(toIds((await asMember(gateway, 'watched', query)).notifications.nodes)).toEqual(['seen']);
+  await expect(asMember(gateway, 'other-user', query)).rejects.toThrow('FORBIDDEN');
 });

@@ -31,7 +31,7 @@ async function find(userId: string, id: string) {
 }
 
 describe('publishing', () => {
-  test('a new notification is active, gets a UUID, and happened now unless told', async () => {
+  test('creates an active notification with a UUID, and `occurredAt` defaults to now', async () => {
     const before = new Date().toISOString();
     const { created, notification } = await publish(draft('fresh'));
     expect(created).toBe(true);
@@ -48,26 +48,26 @@ describe('publishing', () => {
     expect(notification.createdAt <= new Date().toISOString()).toBe(true);
   });
 
-  test.each<[given: string, answered: string]>([
+  test.each<[given: string, returned: string]>([
     ['2026-01-31T09:30:00Z', '2026-01-31T09:30:00.000Z'],
     ['2026-01-31T09:30:00.5+02:00', '2026-01-31T07:30:00.500Z'],
     ['2026-01-31T09:30:00.123999Z', '2026-01-31T09:30:00.123Z'],
     ['1969-12-31T23:59:59.999Z', '1969-12-31T23:59:59.999Z'],
-  ])('the time %s is answered as %s over both faces', async (occurredAt, answered) => {
+  ])('returns the timestamp %s as %s over both APIs', async (occurredAt, returned) => {
     const user = `time ${occurredAt}`;
-    expect((await publish(draft(user, { occurredAt }))).notification.occurredAt).toBe(answered);
+    expect((await publish(draft(user, { occurredAt }))).notification.occurredAt).toBe(returned);
     const { body } = await rest(gateway, 'GET', '/user/notifications', { token: await member(user) });
-    expect(body.notifications[0].occurred_at).toBe(answered);
+    expect(body.notifications[0].occurred_at).toBe(returned);
   });
 
-  test('the kind follows from the payload that is given', async () => {
+  test('derives the kind from the payload', async () => {
     for (const [kind, payload] of Object.entries(payloads)) {
       const { notification } = await publish(draft('kinds', { payload }));
       expect(notification.kind).toBe(kind.toUpperCase());
     }
   });
 
-  test('a retry with the same id and content answers the stored one and changes nothing', async () => {
+  test('a retry with the same ID and content returns the stored notification and changes nothing', async () => {
     const input = draft('retry', { id: 'mine' });
     const first = await publish(input);
     const stored = await gateway.database.sql(`select * from notification where user_id = 'retry'`);
@@ -79,21 +79,21 @@ describe('publishing', () => {
     expect(await gateway.database.sql(`select * from notification where user_id = 'retry'`)).toEqual(stored);
   });
 
-  test('a retry is known by its content: a time left out, keys in another order, the same instant', async () => {
+  test('a retry may omit the timestamp, order keys differently, or use another time zone', async () => {
     const occurredAt = '2026-01-31T09:30:00Z';
-    const payloadOf = (input: object) => ({ planRequested: { toolId: 't', input } });
-    const payload = payloadOf({ summary: 's', plan: 'p', more: { a: 1, b: [2] } });
+    const createPayload = (input: object) => ({ planRequested: { toolId: 't', input } });
+    const payload = createPayload({ summary: 's', plan: 'p', more: { a: 1, b: [2] } });
     await publish(draft('same', { id: 'mine', occurredAt, payload }));
 
     expect(await publish(draft('same', { id: 'mine', payload }))).toMatchObject({ created: false });
-    const reordered = payloadOf({ more: { b: [2], a: 1 }, plan: 'p', summary: 's' });
+    const reordered = createPayload({ more: { b: [2], a: 1 }, plan: 'p', summary: 's' });
     const sameInstant = '2026-01-31T10:30:00.000+01:00';
     expect(
       await publish(draft('same', { id: 'mine', payload: reordered, occurredAt: sameInstant, prUrl: null })),
     ).toMatchObject({ created: false });
   });
 
-  test('a retry of one that was dismissed, resolved or superseded since does not bring it back', async () => {
+  test('a retry does not reactivate a dismissed, resolved or superseded notification', async () => {
     const superseded = draft('past', { id: 'first' });
     await publish(superseded);
     await publish(draft('past', { id: 'second' }));
@@ -107,7 +107,7 @@ describe('publishing', () => {
 
   test.each<[what: string, change: Record<string, unknown>]>([
     ['title', { title: 'Another' }],
-    ['time', { occurredAt: '2026-01-31T09:30:00.001Z' }],
+    ['timestamp', { occurredAt: '2026-01-31T09:30:00.001Z' }],
     ['task', { task: { id: 'other', projectId: 'project' } }],
     ["task's name", { task: { id: 'task', projectId: 'project', name: 'N' } }],
     ["task's workspace", { task: { id: 'task', projectId: 'project', workspaceId: 'W' } }],
@@ -118,7 +118,7 @@ describe('publishing', () => {
     ['pull request', { prUrl: 'https://git.example/pr/1' }],
     ["project's name", { projectName: 'P' }],
     ["project's repository", { projectRepoUrl: 'https://git.example/repo' }],
-  ])('the same id with another %s is a conflict and changes nothing', async (what, change) => {
+  ])('returns CONFLICT for the same ID with a different %s, and changes nothing', async (what, change) => {
     const user = `conflict ${what}`;
     const input = draft(user, { id: 'taken', occurredAt: '2026-01-31T09:30:00Z' });
     const { notification } = await publish(input);
@@ -139,7 +139,7 @@ describe('publishing', () => {
     expect(await find(user, 'taken')).toEqual(notification);
   });
 
-  test('a later one of the same task and kind resolves the earlier as superseded', async () => {
+  test('a later notification of the same task and kind supersedes the earlier one', async () => {
     await publish(draft('supersede', { id: 'earlier' }));
     const { notification: later } = await publish(draft('supersede', { id: 'later' }));
     expect(later.status).toBe('ACTIVE');
@@ -151,7 +151,7 @@ describe('publishing', () => {
     });
   });
 
-  test('a later one is never older than what it takes the place of, though a clock was ahead', async () => {
+  test('a later notification is never older than the one that it supersedes, even if a clock was ahead', async () => {
     await publish(draft('overtaken', { id: 'earlier' }));
     const time = '2999-01-01T00:00:00.000Z';
     await gateway.database.sql(
@@ -165,7 +165,7 @@ describe('publishing', () => {
     expect(await find('overtaken', 'earlier')).toMatchObject({ resolvedAt: time, updatedAt: time });
   });
 
-  test('where the later one cannot be stored the earlier stays active', async () => {
+  test('if the later notification cannot be stored, the earlier one stays active', async () => {
     await publish(draft('whole', { id: 'earlier' }));
     await gateway.database.sql(`alter table notification add constraint no_poison check (title <> 'poison')`);
 
@@ -176,7 +176,7 @@ describe('publishing', () => {
     expect(await find('whole', 'earlier')).toMatchObject({ status: 'ACTIVE', resolvedAt: null });
   });
 
-  test('another kind, task or user supersedes nothing, and a dismissed one stays dismissed', async () => {
+  test('supersedes no notification of another kind, task or user, and none that is dismissed', async () => {
     await publish(draft('apart', { id: 'it' }));
     await publish(draft('apart', { payload: payloads.task_failed }));
     await publish(draft('apart', { task: { id: 'other', projectId: 'project' } }));
@@ -188,7 +188,7 @@ describe('publishing', () => {
     expect(await find('apart', 'it')).toMatchObject({ status: 'DISMISSED', resolvedBy: null });
   });
 
-  test('a conflict supersedes nothing', async () => {
+  test('a conflicting publication supersedes nothing', async () => {
     await publish(draft('intact', { id: 'taken', task: { id: 'elsewhere', projectId: 'project' } }));
     await publish(draft('intact', { id: 'active' }));
     await graphql(gateway, PUBLISH, { input: draft('intact', { id: 'taken' }) }, { token: await platform() });

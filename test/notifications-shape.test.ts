@@ -16,16 +16,16 @@ async function readOne(userId: string) {
   return body.notifications[0];
 }
 
-const ask = { question: 'Which?', options: [{ label: 'A' }] };
-const askAll = {
+const question = { question: 'Which?', options: [{ label: 'A' }] };
+const completeQuestion = {
   question: 'Which?',
   options: [{ label: 'A', description: 'The first', preview: '<a>' }],
   header: 'Choice',
   id: 'q1',
   multiSelect: false,
 };
-const { id: questionId, ...others } = askAll;
-const askedByGraphQL = { ...others, questionId };
+const { id: questionId, ...others } = completeQuestion;
+const questionByGraphQL = { ...others, questionId };
 const result = {
   taskStatus: 'AWAITING_INPUT',
   message: 'Done',
@@ -39,8 +39,14 @@ const resultOnWire = {
   message_timestamp: 'yesterday',
 };
 
-/** By kind: the payload with nothing optional, how it is answered, and the same with everything optional. */
-const kinds: [kind: Kind, least: object, leastOnWire: object, most: object, mostOnWire: object][] = [
+/** For each kind: a minimal payload and its wire form, a complete payload and its wire form. */
+const kinds: [
+  kind: Kind,
+  minimal: object,
+  minimalOnWire: object,
+  complete: object,
+  completeOnWire: object,
+][] = [
   [
     'plan_requested',
     payloads.plan_requested,
@@ -55,15 +61,15 @@ const kinds: [kind: Kind, least: object, leastOnWire: object, most: object, most
   ],
   [
     'question_requested',
-    { questionRequested: { toolId: 't', input: { questions: [ask] } } },
-    { tool_id: 't', input: { questions: [ask] } },
+    { questionRequested: { toolId: 't', input: { questions: [question] } } },
+    { tool_id: 't', input: { questions: [question] } },
     {
       questionRequested: {
         toolId: 't',
-        input: { questions: [askAll, { ...ask, multiSelect: null }], more: {} },
+        input: { questions: [completeQuestion, { ...question, multiSelect: null }], more: {} },
       },
     },
-    { tool_id: 't', input: { questions: [askAll, { ...ask, multiSelect: null }], more: {} } },
+    { tool_id: 't', input: { questions: [completeQuestion, { ...question, multiSelect: null }], more: {} } },
   ],
   [
     'task_failed',
@@ -82,10 +88,10 @@ const kinds: [kind: Kind, least: object, leastOnWire: object, most: object, most
 ];
 
 test.each(kinds)(
-  '%s with nothing optional: what may be null is null, the rest is left out',
+  '%s without optional values: nullable fields are null, optional fields are omitted',
   async (...row) => {
     const [kind, payload, payloadOnWire] = row;
-    const user = `least-${kind}`;
+    const user = `minimal-${kind}`;
     const { id } = await publish(gateway, user, kind, { payload, task: { id: 't', projectId: 'p' } });
 
     expect(await readOne(user)).toStrictEqual({
@@ -107,9 +113,9 @@ test.each(kinds)(
   },
 );
 
-test.each(kinds)('%s with everything optional answers everything', async (...row) => {
+test.each(kinds)('%s with all optional values returns all of them', async (...row) => {
   const [kind, , , payload, payloadOnWire] = row;
-  const user = `most-${kind}`;
+  const user = `complete-${kind}`;
   const { id } = await publish(gateway, user, kind, {
     payload,
     id: `id-${kind}`,
@@ -142,7 +148,7 @@ test.each(kinds)('%s with everything optional answers everything', async (...row
   });
 });
 
-test('a kind has its own type in the union, and all share the interface', async () => {
+test('each kind has its own type in the union, and all implement the interface', async () => {
   for (const [kind, , , payload] of kinds) await publish(gateway, 'union', kind, { payload });
 
   const { notifications } = await asMember(
@@ -171,9 +177,9 @@ test('a kind has its own type in the union, and all share the interface', async 
   expect(byType.get('QuestionRequestedNotification')).toMatchObject({
     question: {
       questions: [
-        askedByGraphQL,
+        questionByGraphQL,
         {
-          ...ask,
+          ...question,
           header: null,
           questionId: null,
           multiSelect: null,

@@ -22,8 +22,8 @@ const state = `... on UserNotification {
   id status updated_at: updatedAt dismissed_at: dismissedAt resolved_at: resolvedAt
 }`;
 
-/** Dismissing over each face, answered in the same words. */
-const dismissOver = {
+/** Dismisses a notification over either API, and returns the state in the same format. */
+const dismissBy = {
   async REST(userId: string, id: string): Promise<State> {
     const path = `/user/notifications/${encodeURIComponent(id)}/dismiss`;
     const reply = await rest(gateway, 'POST', path, { token: await member(userId) });
@@ -36,7 +36,7 @@ const dismissOver = {
     return { ...notification, status: notification.status.toLowerCase() };
   },
 };
-const faces = ['REST', 'GraphQL'] as const;
+const apis = ['REST', 'GraphQL'] as const;
 
 async function find(userId: string, id: string) {
   const query = `query ($id: ID!) { notification(id: $id) { ${state} ... on UserNotification { resolvedBy } } }`;
@@ -50,20 +50,20 @@ async function publishResolved(userId: string) {
   return id;
 }
 
-async function revisions(userId: string) {
+async function readRevisions(userId: string) {
   const [row] = await gateway.database.sql(
-    `select r.notifications::int as reached, max(n.revision)::int as newest
+    `select r.notifications::int as current, max(n.revision)::int as newest
        from user_revision r left join notification n using (user_id) where user_id = $1 group by 1`,
     [userId],
   );
   return row;
 }
 
-describe.each(faces)('dismissing over %s', (face) => {
-  const dismiss = dismissOver[face];
+describe.each(apis)('dismissing over %s', (api) => {
+  const dismiss = dismissBy[api];
 
-  test('an active notification becomes dismissed', async () => {
-    const user = `active-${face}`;
+  test('dismisses an active notification', async () => {
+    const user = `active-${api}`;
     const { id } = await publish(gateway, user);
 
     const dismissed = await dismiss(user, id);
@@ -74,8 +74,8 @@ describe.each(faces)('dismissing over %s', (face) => {
     expect(await find(user, id)).toMatchObject({ status: 'DISMISSED', dismissed_at, resolvedBy: null });
   });
 
-  test('a resolved notification becomes dismissed, and when and why it was resolved stay', async () => {
-    const user = `resolved-${face}`;
+  test('dismisses a resolved notification, and keeps when and why it was resolved', async () => {
+    const user = `resolved-${api}`;
     const id = await publishResolved(user);
     const { resolved_at } = await find(user, id);
     expect(resolved_at).toEqual(expect.any(String));
@@ -84,45 +84,45 @@ describe.each(faces)('dismissing over %s', (face) => {
     expect(await find(user, id)).toMatchObject({ status: 'DISMISSED', resolved_at, resolvedBy: 'ANSWERED' });
   });
 
-  test('a second dismissal succeeds and changes nothing, not even updated_at or the revision', async () => {
-    const user = `again-${face}`;
+  test('a repeated dismissal succeeds and changes nothing, including updated_at and the revision', async () => {
+    const user = `again-${api}`;
     const { id } = await publish(gateway, user);
     const first = await dismiss(user, id);
     const before = await gateway.database.sql('select * from notification where user_id = $1', [user]);
-    const revision = await revisions(user);
+    const revision = await readRevisions(user);
 
     expect(await dismiss(user, id)).toEqual(first);
     expect(await gateway.database.sql('select * from notification where user_id = $1', [user])).toEqual(
       before,
     );
-    expect(await revisions(user)).toEqual(revision);
+    expect(await readRevisions(user)).toEqual(revision);
   });
 
-  test('of many dismissals at once all succeed with the same answer, and one changes the notification', async () => {
-    const user = `at-once-${face}`;
+  test('concurrent dismissals return the same result, and only one changes the notification', async () => {
+    const user = `at-once-${api}`;
     const { id } = await publish(gateway, user);
-    const before = await revisions(user);
+    const before = await readRevisions(user);
 
-    const answers = await Promise.all(Array.from({ length: 8 }, () => dismiss(user, id)));
+    const results = await Promise.all(Array.from({ length: 8 }, () => dismiss(user, id)));
 
-    for (const answer of answers) expect(answer).toEqual(answers[0]);
-    const after = await revisions(user);
+    for (const result of results) expect(result).toEqual(results[0]);
+    const after = await readRevisions(user);
     expect(after?.newest).toBe(Number(before?.newest) + 1);
-    expect(after?.reached, 'a dismissal that changes nothing raises no revision').toBe(after?.newest);
+    expect(after?.current, 'a dismissal that changes nothing raises no revision').toBe(after?.newest);
   });
 
   test.each([
     ['a slash', 'with/slash'],
     ['dots between slashes', 'a/../b'],
     ['a percent sign', '100%'],
-    ['what looks percent-encoded', '%2F'],
+    ['text that looks percent-encoded', '%2F'],
     ['letters of several scripts', 'ä ö 漢字'],
-    ['what would end a path', '?query#fragment'],
+    ['URL delimiters', '?query#fragment'],
     ['one space', ' '],
     ['quotes', '"quoted\'; --'],
-    ['255 characters that are two code units each', '\u{1F600}'.repeat(255)],
-  ])('an id with %s is the same id everywhere', async (_what, id) => {
-    const user = `ids-${face}`;
+    ['255 characters of two UTF-16 code units each', '\u{1F600}'.repeat(255)],
+  ])('accepts an ID with %s in every operation', async (_what, id) => {
+    const user = `ids-${api}`;
     await publish(gateway, user, 'task_failed', { id });
 
     expect((await find(user, id)).id).toBe(id);
@@ -132,13 +132,13 @@ describe.each(faces)('dismissing over %s', (face) => {
   });
 });
 
-test('a notification of another user, one that never was and no route at all are the same 404', async () => {
+test("returns the same 404 for another user's notification, an unknown one and an unknown path", async () => {
   const { id } = await publish(gateway, 'its-owner');
-  const token = await member('somebody-else');
+  const token = await member('another-user');
   const dismiss = (id: string) => rest(gateway, 'POST', `/user/notifications/${id}/dismiss`, { token });
 
   const hidden = await dismiss(id);
-  const unknown = await dismiss('never-was');
+  const unknown = await dismiss('unknown');
   const nowhere = await rest(gateway, 'POST', '/no/such/path', { token });
 
   expect(hidden.status).toBe(404);
@@ -148,26 +148,26 @@ test('a notification of another user, one that never was and no route at all are
   expect(await find('its-owner', id)).toMatchObject({ status: 'ACTIVE' });
 });
 
-test('two users may have the same id, each their own notification', async () => {
+test('two users can have notifications with the same ID', async () => {
   await publish(gateway, 'twin-1', 'task_failed', { id: 'shared' });
   await publish(gateway, 'twin-2', 'task_failed', { id: 'shared' });
 
-  await dismissOver.REST('twin-1', 'shared');
+  await dismissBy.REST('twin-1', 'shared');
 
   expect(await find('twin-1', 'shared')).toMatchObject({ status: 'DISMISSED' });
   expect(await find('twin-2', 'shared')).toMatchObject({ status: 'ACTIVE' });
 });
 
-test('times never go back, though the clock of another process was ahead', async () => {
+test('timestamps never decrease, even if the clock of another process was ahead', async () => {
   const { id } = await publish(gateway, 'ahead');
   await gateway.database.sql(`update notification set created_at = '2999-01-01', updated_at = '2999-01-01'
     where user_id = 'ahead'`);
 
   const time = '2999-01-01T00:00:00.000Z';
-  expect(await dismissOver.REST('ahead', id)).toMatchObject({ updated_at: time, dismissed_at: time });
+  expect(await dismissBy.REST('ahead', id)).toMatchObject({ updated_at: time, dismissed_at: time });
 });
 
-test('dismissing reads no body: whatever is sent along does not matter', async () => {
+test('dismissing ignores the body', async () => {
   const { id } = await publish(gateway, 'with-body');
 
   const reply = await rest(gateway, 'POST', `/user/notifications/${id}/dismiss`, {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { copyCluster } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { follow, type Process } from './support/process.ts';
+import { captureOutput, type Process } from './support/process.ts';
 
 const scripts = ['start', 'dev'];
 const repository = fileURLToPath(new URL('..', import.meta.url));
@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const started: Process[] = [];
 
-/** Runs a script as a terminal does; the variables of the npm that runs the tests would change how it does so. */
+/** Runs a script as in a terminal, without the variables of the npm that runs the tests. */
 function npm(script: string) {
   const { PATH, HOME } = process.env;
   const child = spawn('npm', ['run', script], {
@@ -32,17 +32,17 @@ function npm(script: string) {
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
-  const command = follow(child, `npm run ${script}`);
+  const command = captureOutput(child, `npm run ${script}`);
   started.push(command);
   return command;
 }
 
-/** Leaves nothing behind where a signal did not arrive. */
+/** Ends processes that a signal did not reach. */
 function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // All of them have ended, as they should.
+    // The whole group has already exited.
   }
 }
 
@@ -53,7 +53,7 @@ test.each(scripts)(
   },
   async (script) => {
     const command = npm(script);
-    const address = await command.printed(/Listening on (http:\S+)/);
+    const address = await command.waitForOutput(/Listening on (http:\S+)/);
     expect((await fetch(`${address}/readyz`)).status).toBe(200);
     const lockFile = join(folder, script, 'postgresql/cluster/postmaster.pid');
     expect(existsSync(lockFile)).toBe(true);

@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { readPage, tableBelow } from './support/documentation.ts';
 import { eventually } from './support/eventually.ts';
 import { settingsFor } from './support/gateway.ts';
-import { nextEvent, watchEvents } from './support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { startIssuer } from './support/issuer.ts';
 import { scrape } from './support/metrics.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
@@ -15,10 +15,10 @@ import { publish } from './support/records.ts';
 import { freePort } from './support/redis.ts';
 import { jwks, member } from './support/tokens.ts';
 
-/** Labels that Prometheus adds to whatever it scrapes. */
+/** Labels that Prometheus adds to every scraped metric. */
 const ADDED = ['job', 'instance'];
 
-const fileAt = (path: string) => readFile(new URL(`../${path}`, import.meta.url), 'utf8');
+const readRepositoryFile = (path: string) => readFile(new URL(`../${path}`, import.meta.url), 'utf8');
 
 const Dashboard = z.object({
   uid: z.string(),
@@ -38,13 +38,13 @@ const Dashboard = z.object({
 
 let database: TestDatabase;
 let gateway: GatewayProcess;
-/** The labels of every metric, by its name as it stands in a sample. */
-let labelsOf: ReadonlyMap<string, ReadonlySet<string>>;
+/** The labels of every metric by its name in samples. */
+let labelsByMetric: ReadonlyMap<string, ReadonlySet<string>>;
 let names: readonly string[];
 beforeAll(async () => {
   database = await createTestDatabase();
   const issuer = await startIssuer();
-  issuer.answer(JSON.stringify(jwks));
+  issuer.respondWith(JSON.stringify(jwks));
   const { AUTH_JWKS: _local, ...settings } = settingsFor(database);
   gateway = await startGatewayProcess({
     ...settings,
@@ -54,7 +54,7 @@ beforeAll(async () => {
   const token = await member('alice');
   await rest(gateway, 'GET', '/user/workspaces', { token });
   await graphql(gateway, '{ notification(id: "unknown") { __typename } }', {}, { token });
-  const stream = await watchEvents(gateway, 'alice');
+  const stream = await subscribeToNotifications(gateway, 'alice');
   await publish(gateway, 'alice');
   await nextEvent(stream);
   stream.close();
@@ -71,7 +71,7 @@ beforeAll(async () => {
     for (const label of Object.keys(sample.labels)) known.add(label);
     labels.set(sample.name, known);
   }
-  labelsOf = labels.set('up', new Set(ADDED));
+  labelsByMetric = labels.set('up', new Set(ADDED));
   names = [...types.keys()];
   await issuer.close();
 });
@@ -80,11 +80,11 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** A metric as a query names it, with the labels that it is selected by. */
+/** A metric in a query, with its label matchers. */
 type Selector = { name: string; matchers: { label: string; value: string }[] };
 
-/** What a query of Prometheus selects, and the labels that it groups by. */
-function read(query: string): { selectors: Selector[]; groupedBy: string[] } {
+/** Parses a PromQL query into the selected metrics and the labels that it groups by. */
+function parseQuery(query: string): { selectors: Selector[]; groupedBy: string[] } {
   const groups = /\b(?:by|on) ?\(([^)]*)\)/g;
   const groupedBy = [...query.matchAll(groups)].flatMap(([, list = '']) => list.split(/, ?/));
   const rest = query.replaceAll(groups, ' ').replaceAll(/\[[^\]]*\]/g, ' ');
@@ -100,14 +100,16 @@ function read(query: string): { selectors: Selector[]; groupedBy: string[] } {
   return { selectors, groupedBy };
 }
 
-/** What a query asks of metrics or labels that a gateway does not tell. */
-function unknownIn(query: string): string[] {
-  const { selectors, groupedBy } = read(query);
-  const known = selectors.flatMap(({ name }) => [...(labelsOf.get(name) ?? [])]);
+/** Returns the metrics, labels and error codes in a query that a gateway does not have. */
+function findUnknown(query: string): string[] {
+  const { selectors, groupedBy } = parseQuery(query);
+  const known = selectors.flatMap(({ name }) => [...(labelsByMetric.get(name) ?? [])]);
   return [
-    ...selectors.filter(({ name }) => !labelsOf.has(name)).map(({ name }) => name),
+    ...selectors.filter(({ name }) => !labelsByMetric.has(name)).map(({ name }) => name),
     ...selectors.flatMap(({ name, matchers }) =>
-      matchers.filter(({ label }) => !labelsOf.get(name)?.has(label)).map(({ label }) => `${name}{${label}}`),
+      matchers
+        .filter(({ label }) => !labelsByMetric.get(name)?.has(label))
+        .map(({ label }) => `${name}{${label}}`),
     ),
     ...selectors.flatMap(({ matchers }) =>
       matchers
@@ -119,9 +121,9 @@ function unknownIn(query: string): string[] {
   ];
 }
 
-test('the queries are read as they are meant', () => {
+test('queries are parsed into metrics and labels', () => {
   const query = 'sum by (job, le) (rate(gateway_errors_total{job="$job",code=~"a|b"}[5m])) or vector(0) > 1';
-  expect(read(query)).toEqual({
+  expect(parseQuery(query)).toEqual({
     selectors: [
       {
         name: 'gateway_errors_total',
@@ -133,31 +135,31 @@ test('the queries are read as they are meant', () => {
     ],
     groupedBy: ['job', 'le'],
   });
-  expect(unknownIn(query)).toEqual(['a', 'b', 'le']);
-  expect(unknownIn('rate(no_such_total[5m]) + gateway_live_subscribers{user="a"}')).toEqual([
+  expect(findUnknown(query)).toEqual(['a', 'b', 'le']);
+  expect(findUnknown('rate(no_such_total[5m]) + gateway_live_subscribers{user="a"}')).toEqual([
     'no_such_total',
     'gateway_live_subscribers{user}',
   ]);
 });
 
-test('the dashboard asks only for what a gateway tells, and shows all that is its own', async () => {
-  const { panels } = Dashboard.parse(JSON.parse(await fileAt('ops/grafana-dashboard.json')));
+test("the dashboard queries only existing metrics, and shows all of the gateway's own", async () => {
+  const { panels } = Dashboard.parse(JSON.parse(await readRepositoryFile('ops/grafana-dashboard.json')));
   const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
   expect(queries.length).toBeGreaterThan(25);
-  expect(queries.flatMap(unknownIn)).toEqual([]);
+  expect(queries.flatMap(findUnknown)).toEqual([]);
   const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
   expect(own.length).toBeGreaterThan(14);
   expect(own.filter((name) => !queries.some((query) => query.includes(name)))).toEqual([]);
 });
 
-test('the documentation lists every metric', () => {
+test('every metric is documented', () => {
   const documented = tableBelow(readPage('docs/observability.md'), 'Metrics').map(([name]) => name);
   const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
   expect(documented.sort()).toEqual([...own, 'process_*, nodejs_*'].sort());
 });
 
-test('the panels of the dashboard have numbers of their own and lie beside each other', async () => {
-  const { panels } = Dashboard.parse(JSON.parse(await fileAt('ops/grafana-dashboard.json')));
+test("the dashboard's panels have unique IDs and do not overlap", async () => {
+  const { panels } = Dashboard.parse(JSON.parse(await readRepositoryFile('ops/grafana-dashboard.json')));
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
   const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
     Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)}:${y + Math.floor(cell / w)}`),
@@ -166,11 +168,11 @@ test('the panels of the dashboard have numbers of their own and lie beside each 
   for (const { type, fieldConfig } of panels) if (type !== 'row') expect(fieldConfig).toBeDefined();
 });
 
-test('the alerts ask only for what a gateway tells', async () => {
-  const text = await fileAt('ops/prometheus-alerts.yaml');
+test('the alerts query only existing metrics', async () => {
+  const text = await readRepositoryFile('ops/prometheus-alerts.yaml');
   const queries = [...text.matchAll(/^ {8}expr: (?:\|\n((?: {10,}.*\n)+)|(.+)\n)/gm)].map(
     ([, block, line]) => block ?? line ?? '',
   );
   expect(queries).toHaveLength(text.match(/- alert: /g)?.length ?? 0);
-  expect(queries.flatMap(unknownIn)).toEqual([]);
+  expect(queries.flatMap(findUnknown)).toEqual([]);
 });

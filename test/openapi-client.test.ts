@@ -33,12 +33,12 @@ afterAll(async () => {
 const as = async (claims: Record<string, unknown>) =>
   client.connect(running.address, await signToken({ sub: 'alice', ...claims }));
 
-test('the generated types are those of the document (npm run openapi)', async () => {
+test('the generated types match the OpenAPI document (npm run openapi)', async () => {
   const root = fileURLToPath(new URL('..', import.meta.url));
   await promisify(execFile)('npm', ['run', 'types', '-w', 'clients', '--', '--check'], { cwd: root });
 });
 
-test('a client of generated types lists every kind of notification by its own payload', async () => {
+test('a generated client distinguishes every kind of notification by its payload', async () => {
   expect(await client.listNotifications(alice)).toEqual([
     'awaiting_input: Done',
     'failed: It broke',
@@ -47,28 +47,28 @@ test('a client of generated types lists every kind of notification by its own pa
   ]);
 });
 
-test('filters that are repeated and pages arrive as meant', async () => {
+test('sends repeated filters and pages correctly', async () => {
   const kind = ['task_failed', 'plan_requested'] as const;
   expect(await client.listNotifications(alice, { status: ['active'], kind: [...kind] })).toEqual([
     'failed: It broke',
     'plan: In short',
   ]);
   const sizes: number[] = [];
-  for await (const page of client.pagesOfNotifications(alice, 3)) sizes.push(page.length);
+  for await (const page of client.readNotificationPages(alice, 3)) sizes.push(page.length);
   expect(sizes).toEqual([3, 1]);
 });
 
-test('a parameter out of range is a 400 that names its place', async () => {
+test('a parameter out of range returns 400 with its location', async () => {
   await expect(client.listNotifications(alice, { limit: 0 })).rejects.toThrow('query.limit must be');
 });
 
-test('a list that is read again is not sent again', async () => {
+test('an unchanged list is not sent again', async () => {
   const read = client.watchWorkspaces(alice);
   expect(await read()).toEqual([`${first} running on 2 shared`, `${second} error: No machine is free.`]);
   expect(await read()).toBe('unchanged');
 });
 
-test('dismissing answers the notification, a 404 for an unknown one and a 422 for no id', async () => {
+test('dismissing returns the notification, 404 for an unknown ID and 422 for an invalid one', async () => {
   expect(await client.dismiss(alice, 'plan_requested')).toEqual({ value: 'dismissed' });
   expect(await client.dismiss(alice, 'nobody')).toEqual({ refusal: 'not_found: Not found.' });
   expect(await client.dismiss(alice, 'x'.repeat(256))).toEqual({
@@ -76,14 +76,16 @@ test('dismissing answers the notification, a 404 for an unknown one and a 422 fo
   });
 });
 
-test('preferences are read and written', async () => {
+test('reads and writes preferences', async () => {
   const all = ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'];
-  expect(await client.listMailed(alice)).toEqual({ value: all });
-  expect(await client.mailOnly(alice, ['task_failed'])).toEqual({ value: Array(4).fill(expect.any(String)) });
-  expect(await client.listMailed(alice)).toEqual({ value: ['task_failed'] });
+  expect(await client.listEmailKinds(alice)).toEqual({ value: all });
+  expect(await client.enableEmailOnly(alice, ['task_failed'])).toEqual({
+    value: Array(4).fill(expect.any(String)),
+  });
+  expect(await client.listEmailKinds(alice)).toEqual({ value: ['task_failed'] });
 });
 
-test("the editor's credential is stored, told of and deleted", async () => {
+test("stores, reports and deletes the editor's credential", async () => {
   expect(await client.editorStatus(alice)).toEqual({ value: 'none' });
   const pair = { accessToken: 'access', refreshToken: 'refresh' };
   expect(await client.connectEditor(alice, pair)).toEqual({
@@ -104,19 +106,19 @@ test("the editor's credential is stored, told of and deleted", async () => {
   expect(await client.editorStatus(alice)).toEqual({ value: 'none' });
 });
 
-test('without a token, without the scope and without an organization the refusals are told apart', async () => {
+test('distinguishes a missing token, a missing scope and a missing membership', async () => {
   const nobody = client.connect(running.address);
   expect(await client.dismiss(nobody, 'task_failed')).toEqual({ refusal: 'sign in again' });
   expect(await client.editorStatus(await as({ org_id: null }))).toEqual({ refusal: 'join an organization' });
   const reader = await as({ org_id: 'acme', scope: 'account:read' });
   const forbidden = { refusal: expect.stringMatching(/^forbidden: .*account:write/) };
   expect(await client.disconnectEditor(reader)).toEqual(forbidden);
-  expect(await client.mailOnly(reader, [])).toEqual(forbidden);
+  expect(await client.enableEmailOnly(reader, [])).toEqual(forbidden);
 });
 
-test('a limit that is reached says how long to wait', async () => {
-  const hurried = client.connect(limited.address, await member('hurried'));
-  const seconds = await client.secondsToWait(hurried);
+test('an exceeded rate limit returns how long to wait', async () => {
+  const limitedClient = client.connect(limited.address, await member('limited'));
+  const seconds = await client.measureRetryAfter(limitedClient);
   expect(seconds).toBeGreaterThanOrEqual(1);
   expect(seconds).toBeLessThanOrEqual(60);
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { validatorAt } from './support/openapi.ts';
+import { getValidator } from './support/openapi.ts';
 import { member } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Characters at the edges of what the rules allow. */
+/** Characters at the boundaries of the allowed ranges. */
 const characters = [0x00, 0x0a, 0x1f, 0x20, 0x21, 0x7e, 0x7f, 0x9f, 0xa0, 0x2028, 0xfffd, 0x1f600, 0x10ffff];
 const edge = fc.constantFrom(...characters.map((code) => String.fromCodePoint(code)));
 const printable = fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code));
@@ -29,16 +29,16 @@ const strings = (max: number) =>
       .map(([character, length]) => character.repeat(length)),
   );
 
-test('an ID is accepted exactly if it fits the document', async () => {
+test('accepts an ID if and only if it matches the OpenAPI document', async () => {
   const dismissal = ['paths', '/user/notifications/{id}/dismiss', 'post'];
-  const fits = validatorAt(...dismissal, 'parameters', '0', 'schema');
-  // A dot segment never reaches the gateway: clients resolve it (RFC 3986, section 5.2.4).
+  const validate = getValidator(...dismissal, 'parameters', '0', 'schema');
+  // Excludes dot segments, which clients resolve before sending (RFC 3986, section 5.2.4).
   const ids = strings(255).filter((id) => id !== '.' && id !== '..');
   await fc.assert(
     fc.asyncProperty(ids, async (id) => {
       const address = `/user/notifications/${encodeURIComponent(id)}/dismiss`;
       const { status } = await rest(gateway, 'POST', address, { token });
-      expect(status).toBe(fits(id) ? 404 : 422);
+      expect(status).toBe(validate(id) ? 404 : 422);
     }),
     { numRuns: 100 },
   );
@@ -48,9 +48,9 @@ test.each([
   ['limit', 'Limit', 1],
   ['offset', 'Offset', 0],
 ] as const)(
-  'a number is accepted as %s exactly if it fits the document',
+  'accepts a number as %s if and only if it matches the OpenAPI document',
   async (name, component, minimum) => {
-    const fits = validatorAt('components', 'parameters', component, 'schema');
+    const validate = getValidator('components', 'parameters', component, 'schema');
     const numbers = fc.oneof(
       fc.integer({ min: minimum - 3, max: minimum + 3 }),
       fc.integer({ min: 2 ** 31 - 4, max: 2 ** 31 + 4 }),
@@ -60,7 +60,7 @@ test.each([
       fc.asyncProperty(numbers, async (number) => {
         const address = `/user/workspaces?${name}=${number}`;
         const { status, body } = await rest(gateway, 'GET', address, { token });
-        expect(status).toBe(fits(number) ? 200 : 400);
+        expect(status).toBe(validate(number) ? 200 : 400);
         if (status === 400) expect(body.errors[0].message).toMatch(/ to 2147483647$/);
       }),
       { numRuns: 40 },
@@ -69,14 +69,14 @@ test.each([
 );
 
 test.each(['accessToken', 'refreshToken'])(
-  'a credential is accepted as %s exactly if it fits the document',
+  'accepts a credential as %s if and only if it matches the OpenAPI document',
   async (name) => {
-    const fits = validatorAt('components', 'schemas', 'EditorSubscription', 'properties', name);
+    const validate = getValidator('components', 'schemas', 'EditorSubscription', 'properties', name);
     await fc.assert(
       fc.asyncProperty(strings(16_384), async (credential) => {
         const body = { accessToken: 'access', refreshToken: 'refresh', [name]: credential };
         const { status } = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body });
-        expect(status).toBe(fits(credential) ? 200 : 422);
+        expect(status).toBe(validate(credential) ? 200 : 422);
       }),
       { numRuns: 100 },
     );

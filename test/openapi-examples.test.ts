@@ -30,8 +30,8 @@ const workspacesPath = '/user/workspaces';
 const preferencesPath = '/user/notification-preferences';
 const subscriptionPath = '/editor/auth/subscription';
 
-/** Makes the examples in order: what is stored by one is told by the next. */
-async function makeExamples(): Promise<Record<string, Record<string, unknown>>> {
+/** Creates the examples in order: later ones return what earlier ones stored. */
+async function recordExamples(): Promise<Record<string, Record<string, unknown>>> {
   const examples: Record<string, Record<string, unknown>> = {};
   const add = (key: string, name: string, value: unknown) => {
     examples[key] = { ...examples[key], [name]: value };
@@ -44,7 +44,7 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
     if (sent !== undefined) add(`${field}.request`, name, sent);
     add(`${field}.reply`, name, body);
   };
-  /** An error that every operation may reply with, or one of a root field's alone. */
+  /** Records an error that every operation can return, or with `field` only one operation. */
   const error = async (name: string, asked: Promise<Pick<RestReply, 'text'>>, field?: string) => {
     const body = JSON.parse((await asked).text);
     add(field === undefined ? body.code : `${field}.${body.code}`, name, body);
@@ -116,7 +116,7 @@ async function makeExamples(): Promise<Record<string, Record<string, unknown>>> 
   return examples;
 }
 
-/** The seed's notifications that wait for the user, one of each kind. */
+/** Publishes the seed's active notifications, one of each kind. */
 async function publishSeeds(): Promise<void> {
   for (const { id, task, title, project, payload, previewText, prUrl, outcome } of notifications) {
     if (outcome !== 'active') continue;
@@ -130,8 +130,8 @@ async function publishSeeds(): Promise<void> {
   }
 }
 
-/** What differs from one run to the next: times of today, and the seconds that are left. */
-function settled(text: string): string {
+/** Replaces what differs between runs: timestamps of today, and remaining seconds. */
+function normalize(text: string): string {
   return text
     .replace(/20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) =>
       Date.parse(time) < started ? time : '2026-05-04T10:00:00.000Z',
@@ -139,7 +139,7 @@ function settled(text: string): string {
     .replace(/again in \d+ s/, 'again in 60 s');
 }
 
-test('every example is what a gateway answers (npx vitest run test/openapi-examples.test.ts -u, npm run openapi)', async () => {
-  const text = `${JSON.stringify(await makeExamples(), null, 2)}\n`;
-  await expect(settled(text)).toMatchFileSnapshot('../rest/openapi/examples.json');
+test('every example is a recorded reply (npx vitest run test/openapi-examples.test.ts -u, npm run openapi)', async () => {
+  const text = `${JSON.stringify(await recordExamples(), null, 2)}\n`;
+  await expect(normalize(text)).toMatchFileSnapshot('../rest/openapi/examples.json');
 });

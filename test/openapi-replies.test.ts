@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RestRequest, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { holdAgainstDocument, operations, responseOf } from './support/openapi.ts';
+import { checkAgainstOpenApi, findResponse, operations } from './support/openapi.ts';
 import { rawRequest, sendRaw } from './support/raw.ts';
 import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
 
-/** A gateway with plenty of everything, one whose users have one request a minute, and one without its tables. */
+/** Gateways with high rate limits, with a limit of one request per minute, and without tables. */
 let gateway: TestGateway;
 let limited: TestGateway;
 let broken: TestGateway;
 let token: string;
 beforeAll(async () => {
-  const plenty = { RATE_LIMIT_READS_PER_MINUTE: '1000', RATE_LIMIT_WRITES_PER_MINUTE: '1000' };
-  gateway = await startTestGateway(plenty);
-  const one = { RATE_LIMIT_READS_PER_MINUTE: '1', RATE_LIMIT_WRITES_PER_MINUTE: '1' };
-  limited = await startTestGateway(one, gateway.database);
-  broken = await startTestGateway(plenty);
+  const highLimits = { RATE_LIMIT_READS_PER_MINUTE: '1000', RATE_LIMIT_WRITES_PER_MINUTE: '1000' };
+  gateway = await startTestGateway(highLimits);
+  const lowLimits = { RATE_LIMIT_READS_PER_MINUTE: '1', RATE_LIMIT_WRITES_PER_MINUTE: '1' };
+  limited = await startTestGateway(lowLimits, gateway.database);
+  broken = await startTestGateway(highLimits);
   await broken.database.sql('drop schema public cascade');
   token = await member('alice');
   for (const kind of ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'] as const)
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 type Call = { path: string; body?: unknown };
 
-/** A good call of every operation. */
+/** A valid request of every operation. */
 const calls: Record<string, Call> = {
   dismissNotification: { path: '/user/notifications/task_failed/dismiss' },
   notifications: { path: '/user/notifications' },
@@ -56,15 +56,15 @@ const send = (changes: RestRequest & { at?: () => TestGateway; path?: string } =
   return (method, call) => rest(at(), method, path ?? call.path, { token, ...call, ...sent });
 };
 
-/** What makes an operation answer each status. */
-const ways: Record<number, Send> = {
+/** The request for each status. */
+const requestsByStatus: Record<number, Send> = {
   200: send(),
   204: send(),
   304: send({ headers: { 'If-None-Match': '*' } }),
-  // The one fault that a request of any operation can have.
+  // The only cause of a 400 that every operation has.
   400: async (method, { path }) => {
     const reply = await sendRaw(gateway, rawRequest(`${method} ${path}`, ['Host: another.test']));
-    holdAgainstDocument({ method, path }, reply);
+    checkAgainstOpenApi({ method, path }, reply);
     return reply;
   },
   401: send({ token: 'not-a-token' }),
@@ -80,12 +80,12 @@ const ways: Record<number, Send> = {
   500: send({ at: () => broken }),
 };
 
-test('the document has exactly the paths and statuses of the contract', () => {
-  const told = operations.map(({ method, path, operation }) => [
+test('the document contains exactly the paths and statuses of the contract', () => {
+  const documented = operations.map(({ method, path, operation }) => [
     `${method} ${path}`,
     Object.keys(operation.responses).join(' '),
   ]);
-  expect(Object.fromEntries(told)).toEqual({
+  expect(Object.fromEntries(documented)).toEqual({
     'POST /user/notifications/{id}/dismiss': '200 400 401 403 404 422 429 500',
     'GET /user/notifications': '200 304 400 401 403 429 500',
     'PUT /user/notification-preferences': '200 400 401 403 422 429 500',
@@ -100,16 +100,13 @@ test('the document has exactly the paths and statuses of the contract', () => {
 describe.each(operations)('$method $path', ({ method, operation }) => {
   const call = calls[operation.operationId] ?? { path: '' };
 
-  test.each(Object.keys(operation.responses).map(Number))(
-    'answers %i as the document tells',
-    async (status) => {
-      const reply = await ways[status]?.(method, call);
+  test.each(Object.keys(operation.responses).map(Number))('returns %i as documented', async (status) => {
+    const reply = await requestsByStatus[status]?.(method, call);
 
-      expect(reply?.status).toBe(status);
-      const told = Object.keys(responseOf(operation, status)?.headers ?? {});
-      // Malformed HTTP is refused before anybody asks who sends it.
-      const expected = status === 400 ? ['X-Request-Id'] : told;
-      expect(expected.filter((name) => !reply?.headers.has(name))).toEqual([]);
-    },
-  );
+    expect(reply?.status).toBe(status);
+    const documented = Object.keys(findResponse(operation, status)?.headers ?? {});
+    // Malformed HTTP is rejected before the caller is identified.
+    const expected = status === 400 ? ['X-Request-Id'] : documented;
+    expect(expected.filter((name) => !reply?.headers.has(name))).toEqual([]);
+  });
 });

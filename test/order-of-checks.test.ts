@@ -5,7 +5,7 @@ import { member, signToken } from './support/tokens.ts';
 
 /*
  * Route (404), token (401), permission (403), rate limit (429), syntax (400), shape (422), rules (422), record (404):
- * a request that breaks two neighbours at once gets the error of the earlier one.
+ * a request that fails two successive checks gets the error of the earlier one.
  */
 
 const preferences = '/user/notification-preferences';
@@ -24,8 +24,8 @@ afterAll(() => gateway.close());
 const unpermitted = () => signToken({ sub: 'alice', org_id: 'acme', scope: 'account:read' });
 const withoutMembership = () => signToken({ sub: 'alice' });
 
-/** A member who has no write left. */
-async function limited(): Promise<string> {
+/** Signs a token of a member whose write limit is exhausted. */
+async function signLimited(): Promise<string> {
   const token = await member('limited');
   const write = () => rest(gateway, 'PUT', preferences, { token, body: { preferences: [] } });
   while ((await write()).status !== 429);
@@ -94,7 +94,7 @@ test.each<Pair>([
     pair: 'rate limit before syntax',
     method: 'PUT',
     path: preferences,
-    token: limited,
+    token: signLimited,
     sent: notJson,
     expected: [429, 'rate_limited'],
   },
@@ -103,7 +103,7 @@ test.each<Pair>([
     method: 'PUT',
     path: preferences,
     token: async () => {
-      await limited();
+      await signLimited();
       return signToken({ sub: 'limited', org_id: 'acme', scope: 'account:read' });
     },
     sent: notJson,
@@ -113,7 +113,7 @@ test.each<Pair>([
     pair: 'rate limit before rules',
     method: 'PUT',
     path: '/editor/auth/subscription',
-    token: limited,
+    token: signLimited,
     sent: { body: { accessToken: '', refreshToken: '' } },
     expected: [429, 'rate_limited'],
   },
@@ -121,7 +121,7 @@ test.each<Pair>([
     pair: 'rate limit before record',
     method: 'POST',
     path: '/user/notifications/unknown/dismiss',
-    token: limited,
+    token: signLimited,
     expected: [429, 'rate_limited'],
   },
   {
@@ -131,7 +131,7 @@ test.each<Pair>([
     token: () => member('bob'),
     expected: [422, 'validation_failed'],
   },
-])('$pair over REST', async ({ method, path, token, sent, expected }) => {
+])('REST checks $pair', async ({ method, path, token, sent, expected }) => {
   const { status, body } = await rest(gateway, method, path, {
     ...(token && { token: await token() }),
     ...sent,
@@ -151,26 +151,26 @@ test.each<[pair: string, token: () => Promise<string>, query: string, input: unk
   ['token before syntax', async () => 'no', 'mutation {', {}, 'UNAUTHENTICATED'],
   ['scope before shape', unpermitted, update, { preferences: 1 }, 'FORBIDDEN'],
   ['membership before shape', withoutMembership, update, { preferences: 1 }, 'ORG_MEMBERSHIP_REQUIRED'],
-  ['syntax before rate limit', limited, 'mutation {', {}, 'BAD_REQUEST'],
-  ['rate limit before shape', limited, update, { preferences: 1 }, 'RATE_LIMITED'],
-  ['rate limit before rules', limited, store, { accessToken: '', refreshToken: '' }, 'RATE_LIMITED'],
-  ['rate limit before record', limited, dismiss, { id: 'unknown' }, 'RATE_LIMITED'],
+  ['syntax before rate limit', signLimited, 'mutation {', {}, 'BAD_REQUEST'],
+  ['rate limit before shape', signLimited, update, { preferences: 1 }, 'RATE_LIMITED'],
+  ['rate limit before rules', signLimited, store, { accessToken: '', refreshToken: '' }, 'RATE_LIMITED'],
+  ['rate limit before record', signLimited, dismiss, { id: 'unknown' }, 'RATE_LIMITED'],
   ['scope before rate limit', unpermitted, update, { preferences: [] }, 'FORBIDDEN'],
   ['scope before rules', unpermitted, dismiss, { id: '' }, 'FORBIDDEN'],
   ['rules before record', () => member('carol'), dismiss, { id: 'a'.repeat(256) }, 'VALIDATION_FAILED'],
-])('%s over GraphQL', async (_pair, token, query, input, code) => {
+])('GraphQL checks %s', async (_pair, token, query, input, code) => {
   const { errors } = await graphql(gateway, query, { input }, { token: await token() });
 
   expect(errors.map(({ extensions }) => extensions.code)).toEqual([code]);
 });
 
-test('the token is checked before a body that is no JSON over GraphQL', async () => {
+test('GraphQL checks the token before rejecting a body that is not JSON', async () => {
   const response = await fetch(`${gateway.address}/graphql`, { method: 'POST', body: '{', headers: json });
 
   expect(response.status).toBe(401);
 });
 
-test('a caller without any point left is refused before the body is read over GraphQL', async () => {
+test('GraphQL checks the rate limit before parsing the document', async () => {
   const token = await signToken({ sub: 'exhausted', org_id: 'acme', scope: 'platform:write' });
   const service = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '1' }, gateway.database);
   const send = (query: string) => graphql(service, query, {}, { token });

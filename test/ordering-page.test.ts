@@ -6,8 +6,8 @@ import { asPlatform, payloads, putWorkspaces, resolve, workspaceInput } from './
 
 const page = await readFile(new URL('../docs/ordering.md', import.meta.url), 'utf8');
 
-/** The rows of the table whose first cell is `call`, below a heading. */
-function callsOf(heading: string): string[][] {
+/** Returns the rows of the table below a heading. */
+function readCalls(heading: string): string[][] {
   const section = page.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
   const lines = section.split('\n').filter((line) => line.startsWith('|'));
   return lines.slice(2).map((line) =>
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-test('publications and resolutions have the results that the page shows', async () => {
+test('publications and resolutions have the documented results', async () => {
   const [userId, task] = ['alice', { id: 'task', projectId: 'project' }];
   const states = async () => {
     const { notifications } = await asPlatform(
@@ -41,7 +41,7 @@ test('publications and resolutions have the results that the page shows', async 
       ]),
     );
   };
-  const calls = callsOf('Notifications');
+  const calls = readCalls('Notifications');
   expect(calls).toHaveLength(9);
   for (const [call = '', time = '', active, resolved] of calls) {
     const before = await states();
@@ -70,9 +70,9 @@ test('publications and resolutions have the results that the page shows', async 
   }
 });
 
-test('states and deletions of workspaces have the results that the page shows', async () => {
+test('states and deletions of workspaces have the documented results', async () => {
   const [userId, id] = ['alice', randomUUID()];
-  const calls = callsOf('Workspaces');
+  const calls = readCalls('Workspaces');
   expect(calls).toHaveLength(8);
   for (const [call = '', time = '', applied, status] of calls) {
     const [verb, name] = call.split(' ');

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { deleteUser, publish, putWorkspaces, workspaceInput } from './support/records.ts';
-import { documentOf, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
+import { buildDocument, goodArguments, isSubscription, rootFields } from './support/root-fields.ts';
 import { openStream, subscribe } from './support/sse.ts';
 import { member, signToken } from './support/tokens.ts';
 
@@ -15,8 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** The account queries that take another user. */
-const named = [
+/** The account queries and subscriptions with a `userId` argument. */
+const fields = [
   'editorAuth',
   'editorAuthEvents',
   'notification',
@@ -28,46 +28,49 @@ const named = [
   'workspaces',
 ];
 
-/** Calls a root field with good arguments, and returns the codes of its errors. A stream is closed again. */
-async function codesOf(field: string, given: object, claims: object): Promise<string[]> {
+/** Calls a root field with valid arguments, closes the stream if there is one, and returns the error codes. */
+async function requestErrorCodes(field: string, given: object, claims: object): Promise<string[]> {
   const variables = { ...goodArguments[field]?.('bob'), ...given };
   if (field === 'notification') Object.assign(variables, { id: bobsNotification });
   const token = await signToken({ sub: 'alice', org_id: 'acme', ...claims });
   const send = isSubscription(field) ? subscribe : graphql;
-  const reply = await send(gateway, documentOf(field, variables), variables, { token });
+  const reply = await send(gateway, buildDocument(field, variables), variables, { token });
   if ('stream' in reply) reply.stream?.close();
   return reply.errors.map(({ extensions }) => extensions.code);
 }
 
-test('exactly the account queries take an optional user', () => {
+test('exactly the account queries and subscriptions have an optional userId', () => {
   const optional = Object.values(rootFields).filter(({ args }) =>
     args.some(({ name, type }) => name === 'userId' && String(type) === 'ID'),
   );
 
-  expect(optional.map(({ name }) => name).sort()).toEqual(named);
+  expect(optional.map(({ name }) => name).sort()).toEqual(fields);
 });
 
-test.each(named)('%s of another user needs platform:read, whatever the account allows', async (field) => {
-  const codes = (claims: object) => codesOf(field, { userId: 'bob' }, claims);
+test.each(fields)(
+  '%s of another user requires platform:read, regardless of account scopes',
+  async (field) => {
+    const codes = (claims: object) => requestErrorCodes(field, { userId: 'bob' }, claims);
 
-  expect(await codes({})).toEqual(['FORBIDDEN']);
-  expect(await codes({ scope: 'account:read account:write' })).toEqual(['FORBIDDEN']);
-  expect(await codes({ scope: 'platform:write platform:credentials' })).toEqual(['FORBIDDEN']);
-  expect(await codes({ scope: 'platform:read' })).toEqual([]);
-});
+    expect(await codes({})).toEqual(['FORBIDDEN']);
+    expect(await codes({ scope: 'account:read account:write' })).toEqual(['FORBIDDEN']);
+    expect(await codes({ scope: 'platform:write platform:credentials' })).toEqual(['FORBIDDEN']);
+    expect(await codes({ scope: 'platform:read' })).toEqual([]);
+  },
+);
 
-test.each(named)('%s of oneself by name needs no more than without', async (field) => {
-  const without = await codesOf(field, {}, {});
+test.each(fields)("%s with one's own userId requires the same as without", async (field) => {
+  const without = await requestErrorCodes(field, {}, {});
 
-  expect(await codesOf(field, { userId: 'alice' }, {})).toEqual(without);
+  expect(await requestErrorCodes(field, { userId: 'alice' }, {})).toEqual(without);
   expect(without).not.toContain('FORBIDDEN');
 });
 
-test.each(named)('%s with platform:read alone is no account access of one’s own', async (field) => {
-  expect(await codesOf(field, {}, { scope: 'platform:read' })).toEqual(['FORBIDDEN']);
+test.each(fields)("%s of one's own requires more than platform:read", async (field) => {
+  expect(await requestErrorCodes(field, {}, { scope: 'platform:read' })).toEqual(['FORBIDDEN']);
 });
 
-test('subscriptions of another user show that user’s changes and end with that user’s data', async () => {
+test("subscriptions to another user's records send that user's changes, and end when the user is deleted", async () => {
   const token = await signToken({ sub: 'dashboard', org_id: 'acme', scope: 'platform:read' });
   const open = (query: string) => openStream(gateway, `subscription { ${query} }`, {}, { token });
   const events = await open(
@@ -89,7 +92,7 @@ test('subscriptions of another user show that user’s changes and end with that
   expect(await Promise.all([events.ended, workspaces.ended, auth.ended])).toEqual(Array(3).fill('complete'));
 });
 
-test('the lists hold the caller’s own records alone on both faces', async () => {
+test("lists contain only the caller's own records over both APIs", async () => {
   const token = await member('alice');
 
   const { data } = await graphql(
@@ -105,7 +108,7 @@ test('the lists hold the caller’s own records alone on both faces', async () =
   expect([notifications.body, workspaces.body]).toEqual([{ notifications: [] }, { workspaces: [] }]);
 });
 
-test('REST knows no userId: unknown query parameters are ignored', async () => {
+test('REST ignores userId, like any unknown query parameter', async () => {
   const { body } = await rest(gateway, 'GET', '/user/workspaces?userId=bob&user_id=bob', {
     token: await member('alice'),
   });
@@ -113,7 +116,7 @@ test('REST knows no userId: unknown query parameters are ignored', async () => {
   expect(body).toEqual({ workspaces: [] });
 });
 
-test('someone else’s notification is answered like an unknown one, byte for byte, over REST', async () => {
+test("another user's notification returns the same reply as an unknown one over REST", async () => {
   const token = await member('alice');
 
   const others = await rest(gateway, 'POST', `/user/notifications/${bobsNotification}/dismiss`, { token });
@@ -128,7 +131,7 @@ test('someone else’s notification is answered like an unknown one, byte for by
 test.each([
   'query ($id: ID!) { notification(id: $id) { __typename } }',
   'mutation ($id: ID!) { dismissNotification(input: { id: $id }) { __typename } }',
-])('someone else’s notification is answered like an unknown one, byte for byte: %s', async (query) => {
+])("another user's notification returns the same reply as an unknown one: %s", async (query) => {
   const token = await member('alice');
 
   const others = await graphql(gateway, query, { id: bobsNotification }, { token });

@@ -14,7 +14,7 @@ afterAll(() => gateway.close());
 const codesByPath = (errors: { path: string[]; extensions: { code: string } }[]) =>
   Object.fromEntries(errors.map(({ path, extensions }) => [path.join('.'), extensions.code]));
 
-test('each failing root field has one error, and the others have their data', async () => {
+test('every failing root field has one error, and the others return their data', async () => {
   const query = `{
     good: workspaces { totalCount }
     unknown: notification(id: "unknown") { __typename }
@@ -35,7 +35,7 @@ test('each failing root field has one error, and the others have their data', as
 });
 
 test.each(['application/json', 'application/graphql-response+json'])(
-  'where every root field fails by itself the reply is still a 200 with data, for Accept: %s',
+  'returns 200 with data even if every root field fails, for Accept: %s',
   async (Accept) => {
     const query = '{ a: notification(id: "a") { __typename } b: notification(id: "b") { __typename } }';
 
@@ -46,7 +46,7 @@ test.each(['application/json', 'application/graphql-response+json'])(
   },
 );
 
-test('a mutation that fails does not keep the next one from running', async () => {
+test('a failing mutation does not prevent the next one', async () => {
   const query = `mutation {
     first: dismissNotification(input: { id: "unknown" }) { __typename }
     second: updateNotificationPreferences(input: { preferences: [] }) { preferences { notificationKind } }
@@ -59,7 +59,7 @@ test('a mutation that fails does not keep the next one from running', async () =
   expect(codesByPath(errors)).toEqual({ first: 'NOT_FOUND' });
 });
 
-test('a root field behind a fragment is checked like any other', async () => {
+test('checks root fields in fragments like any other', async () => {
   const query =
     '{ ...A ... on Query { inline: statistics { __typename } } } fragment A on Query { spread: statistics { __typename } }';
 
@@ -68,7 +68,7 @@ test('a root field behind a fragment is checked like any other', async () => {
   expect(codesByPath(errors)).toEqual({ inline: 'FORBIDDEN', spread: 'FORBIDDEN' });
 });
 
-test('introspection needs a token while GRAPHIQL is off, and has no root field of its own to be refused', async () => {
+test('introspection requires a token, but no scope, while GRAPHIQL is off', async () => {
   const query = '{ __schema { queryType { name } } }';
   const scopeless = await signToken({ sub: 'alice', scope: '' });
 
@@ -79,7 +79,7 @@ test('introspection needs a token while GRAPHIQL is off, and has no root field o
   expect(withToken.data.__schema.queryType.name).toBe('Query');
 });
 
-test('a batch is a BAD_REQUEST', async () => {
+test('returns BAD_REQUEST for a batch', async () => {
   const response = await fetch(`${gateway.address}/graphql`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
@@ -95,7 +95,7 @@ const get = async (parameters: Record<string, string>) =>
     headers: { Authorization: `Bearer ${await member('bob')}`, Accept: 'application/json' },
   });
 
-test('a query may come by GET, with variables', async () => {
+test('accepts queries with variables by GET', async () => {
   const query = 'query ($id: ID!) { workspaces(projectId: $id) { totalCount } }';
 
   const response = await get({ query, variables: '{"id":"what?"}' });
@@ -103,7 +103,7 @@ test('a query may come by GET, with variables', async () => {
   expect(await response.json()).toEqual({ data: { workspaces: { totalCount: 0 } } });
 });
 
-test('a mutation by GET is a 405 that changes nothing', async () => {
+test('returns 405 for a mutation by GET, and changes nothing', async () => {
   const response = await get({
     query: 'mutation { updateNotificationPreferences(input: { preferences: [] }) { __typename } }',
   });
@@ -116,7 +116,7 @@ test('a mutation by GET is a 405 that changes nothing', async () => {
 });
 
 test.each(['variables', 'extensions'])(
-  '%s in the address that are not JSON are a BAD_REQUEST',
+  'returns BAD_REQUEST for %s in the URL that are not JSON',
   async (name) => {
     const response = await get({ query: '{ __typename }', [name]: '{' });
 

@@ -3,7 +3,7 @@ import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { rawRequest, sendRaw } from './support/raw.ts';
 import { publish } from './support/records.ts';
-import { holdAgainstSpecification } from './support/specification.ts';
+import { checkAgainstSpecification } from './support/specification.ts';
 import { member } from './support/tokens.ts';
 
 const notFound = { error: 'Not found.', code: 'not_found', errors: [] };
@@ -17,11 +17,11 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Sends a path as it is written: fetch would resolve dots and encode. */
+/** Sends a path unchanged; fetch would resolve dots and encode characters. */
 async function send(start: string) {
   const [method = '', path = ''] = start.split(' ');
   const reply = await sendRaw(gateway, rawRequest(start, [`Authorization: Bearer ${token}`]));
-  holdAgainstSpecification({ method, path }, reply);
+  checkAgainstSpecification({ method, path }, reply);
   return { status: reply.status, body: JSON.parse(reply.text) };
 }
 
@@ -52,12 +52,12 @@ test.each([
   'OPTIONS /nowhere',
   'OPTIONS *',
   'TRACE /user/workspaces',
-])('%s is a 404 like every other', async (start) => {
+])('returns 404: %s', async (start) => {
   expect(await send(start)).toEqual({ status: 404, body: notFound });
 });
 
 test.each(['GET /nowhere', 'POST /user/workspaces', 'OPTIONS /user/workspaces'])(
-  '%s needs no token to be a 404',
+  'returns 404 without a token: %s',
   async (start) => {
     const { status, text } = await sendRaw(gateway, rawRequest(start));
 
@@ -65,7 +65,7 @@ test.each(['GET /nowhere', 'POST /user/workspaces', 'OPTIONS /user/workspaces'])
   },
 );
 
-test('the whole address may stand in place of the path, as proxies send it (RFC 9112, section 3.2.2)', async () => {
+test('accepts an absolute URL in place of the path, as sent by proxies (RFC 9112, section 3.2.2)', async () => {
   const { id } = await publish(gateway, 'alice', 'task_failed', { id: 'as a proxy' });
   const address = 'http://gateway.test/user/notifications/as%20a%20proxy/dismiss?a=http://b/c';
 
@@ -77,7 +77,7 @@ test('the whole address may stand in place of the path, as proxies send it (RFC 
   expect([status, JSON.parse(text)]).toEqual([200, { notification: expect.objectContaining({ id }) }]);
 });
 
-test('HEAD is answered as GET without the content (RFC 9110, section 9.3.2)', async () => {
+test('HEAD returns the same as GET without the body (RFC 9110, section 9.3.2)', async () => {
   const lines = [`Authorization: Bearer ${token}`];
 
   const get = await sendRaw(gateway, rawRequest('GET /user/workspaces', lines));
@@ -99,7 +99,7 @@ test.each([
   ['has a line break', 'a%0Ab', 'a\nb'],
   ['has DEL', 'a%7Fb', 'a\u007fb'],
   ['has a control character of Latin-1', 'a%C2%85b', 'a\u0085b'],
-])('an id that %s is a 422 at path.id', async (_what, encoded, value) => {
+])('returns 422 at path.id for an ID that %s', async (_what, encoded, value) => {
   const { status, body } = await send(`POST /user/notifications/${encoded}/dismiss`);
 
   expect(status).toBe(422);
@@ -107,7 +107,7 @@ test.each([
 });
 
 test.each(['%', '%zz', '%E0%A4%A', '%FF', '%ED%A0%80'])(
-  'the undecodable id %s is a 400 at path.id',
+  'returns 400 at path.id for the undecodable ID %s',
   async (id) => {
     const { status, body } = await send(`POST /user/notifications/${id}/dismiss`);
 
@@ -120,13 +120,13 @@ test.each(['%', '%zz', '%E0%A4%A', '%FF', '%ED%A0%80'])(
 
 test.each([
   ['a slash', 'a/b'],
-  ['dots alone', '..'],
+  ['dots only', '..'],
   ['spaces and letters of any script', 'ein Ünïcode 用户 😀'],
   ['percent and plus', '100%+1'],
-  ['the word of the path', 'dismiss'],
+  ['the name of a path segment', 'dismiss'],
   ['255 characters', 'é'.repeat(255)],
   ['the name of a property of every object', '__proto__'],
-])('an id with %s is found', async (_what, id) => {
+])('accepts an ID with %s', async (_what, id) => {
   await publish(gateway, 'alice', 'task_failed', { id });
 
   const { status, body } = await send(
@@ -156,7 +156,7 @@ test.each<[query: string, location: string, message: string, value: unknown]>([
   ['offset=-1', 'query.offset', offsetRule, '-1'],
   ['offset=', 'query.offset', offsetRule, ''],
   ['offset=0&offset=0', 'query.offset', 'must not be repeated', ['0', '0']],
-])('?%s is a 400 on every list', async (query, location, message, value) => {
+])('returns 400 on every list for ?%s', async (query, location, message, value) => {
   for (const path of ['/user/notifications', '/user/workspaces']) {
     const { status, body } = await rest(gateway, 'GET', `${path}?${query}`, { token });
 
@@ -165,7 +165,7 @@ test.each<[query: string, location: string, message: string, value: unknown]>([
   }
 });
 
-test('every fault of the query is told at once', async () => {
+test('reports all errors in the query at once', async () => {
   const { body } = await rest(
     gateway,
     'GET',
@@ -183,14 +183,14 @@ test('every fault of the query is told at once', async () => {
   ]);
 });
 
-test('the query is all that follows the first question mark', async () => {
+test('the query starts at the first question mark', async () => {
   const { body } = await rest(gateway, 'GET', '/user/workspaces?limit=1?x', { token });
 
   expect(body.errors).toEqual([{ location: 'query.limit', message: limitRule, value: '1?x' }]);
 });
 
 test.each(['limit=2147483647', 'offset=2147483647', 'LIMIT=0', 'unknown=%zz', '?', '&&=='])(
-  'the odd query %s is no error',
+  'accepts the unusual query %s',
   async (query) => {
     expect((await rest(gateway, 'GET', `/user/workspaces?${query}`, { token })).status).toBe(200);
   },

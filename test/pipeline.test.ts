@@ -23,27 +23,27 @@ afterAll(async () => {
 });
 
 describe('a pipeline', () => {
-  const open = (timeoutMs: number) =>
+  const createPipeline = (timeoutMs: number) =>
     new Pipeline(poolOptions({ url: database.url, poolSize: 1, timeoutMs }));
   let pipeline: Pipeline;
   beforeEach(() => {
-    pipeline = open(60_000);
+    pipeline = createPipeline(60_000);
   });
   afterEach(() => pipeline.pool.end());
 
   const pid = { text: 'select pg_backend_pid() as pid' };
   const echo = (value: number) => ({ name: 'echo', text: 'select $1::int as value', values: [value] });
   const wrong = { text: 'select 1 / 0' };
-  /** Waits for the lock that `locker` holds. */
-  const stuck = { text: 'select pg_advisory_lock_shared(1)' };
+  /** Waits for the lock of `locker`. */
+  const blocked = { text: 'select pg_advisory_lock_shared(1)' };
 
-  test('sends what comes at once over one connection, which is free again after', async () => {
+  test('sends concurrent statements over one connection and releases it', async () => {
     const pids = await Promise.all(Array.from({ length: 50 }, () => pipeline.query(pid)));
     expect(new Set(pids.map(([row]) => row?.pid)).size).toBe(1);
     await eventually(() => expect([pipeline.pool.totalCount, pipeline.pool.idleCount]).toEqual([1, 1]));
   });
 
-  test('gives each statement its own rows, whatever others fail', async () => {
+  test("returns each statement's own rows, even if others fail", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.option(fc.integer({ min: 0, max: 1e9 })), { maxLength: 40 }),
@@ -59,9 +59,9 @@ describe('a pipeline', () => {
     );
   });
 
-  test('puts nothing behind a statement that takes long', async () => {
+  test('sends nothing after a long-running statement on the same connection', async () => {
     await locker.query('select pg_advisory_lock(1)');
-    const first = pipeline.query(stuck);
+    const first = pipeline.query(blocked);
     await eventually(async () => expect(await waitingSessions(database)).toBe(1));
     const sent = performance.now();
     await eventually(() => expect(performance.now() - sent).toBeGreaterThan(20));
@@ -70,11 +70,11 @@ describe('a pipeline', () => {
     await first;
   });
 
-  test('runs what is behind a statement that timed out once more, and each fails by itself alone', async () => {
+  test('retries the statements after a timed-out one, and each fails only by itself', async () => {
     await locker.query('select pg_advisory_lock(1)');
-    const impatient = open(1000);
-    const statements = [stuck, echo(1), wrong, stuck, echo(2)];
-    const ends = await Promise.allSettled(statements.map((statement) => impatient.query(statement)));
+    const shortTimeout = createPipeline(1000);
+    const statements = [blocked, echo(1), wrong, blocked, echo(2)];
+    const ends = await Promise.allSettled(statements.map((statement) => shortTimeout.query(statement)));
     const timedOut = expect.stringMatching(/statement timeout/);
     expect(ends.map((end) => (end.status === 'fulfilled' ? end.value : end.reason.message))).toEqual([
       timedOut,
@@ -84,11 +84,11 @@ describe('a pipeline', () => {
       [{ value: 2 }],
     ]);
     await locker.query('select pg_advisory_unlock(1)');
-    expect(await impatient.query(echo(7))).toEqual([{ value: 7 }]);
-    await impatient.pool.end();
+    expect(await shortTimeout.query(echo(7))).toEqual([{ value: 7 }]);
+    await shortTimeout.pool.end();
   });
 
-  test('has PostgreSQL keep a bounded number of statements, however many there are', async () => {
+  test('limits the number of prepared statements', async () => {
     const kept = {
       text: 'select pg_backend_pid() as pid, count(*)::int as count from pg_prepared_statements',
     };
@@ -108,21 +108,21 @@ describe('a pipeline', () => {
     expect(pipeline.pool.totalCount).toBeLessThanOrEqual(2);
   });
 
-  test('serves on after its connections were ended, in use or idle', async () => {
+  test('continues after its connections were terminated, in use or idle', async () => {
     await locker.query('select pg_advisory_lock(1)');
-    const ended = expect(pipeline.query(stuck)).rejects.toThrow();
+    const ended = expect(pipeline.query(blocked)).rejects.toThrow();
     await eventually(async () => expect(await waitingSessions(database)).toBe(1));
-    await endOthers();
+    await terminateOthers();
     await ended;
     await locker.query('select pg_advisory_unlock(1)');
 
     expect(await pipeline.query(echo(7))).toEqual([{ value: 7 }]);
-    await endOthers();
+    await terminateOthers();
     await eventually(() => expect(pipeline.pool.totalCount).toBe(0));
     expect(await pipeline.query(echo(8))).toEqual([{ value: 8 }]);
   });
 
-  const endOthers = () =>
+  const terminateOthers = () =>
     locker.query(
       `select pg_terminate_backend(pid, 5000) from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid()`,
@@ -139,27 +139,27 @@ describe('a read', () => {
   });
   afterAll(() => gateway.close());
 
-  const statusOf = async (method: string, path: string) =>
+  const requestStatus = async (method: string, path: string) =>
     (await rest(gateway, method, path, { token })).status;
 
-  /** The statuses of what is asked for while `held` waits for a lock in at least so many sessions, and then of `held`. */
+  /** Requests `paths` while `held` waits for a lock in at least `sessions` sessions. Returns the statuses of both. */
   async function whileLocked(
     lock: string,
     held: () => Promise<number>[],
     sessions: number,
-    asked: readonly string[],
+    paths: readonly string[],
   ) {
     await locker.query('begin');
     await locker.query(lock);
     const waiting = held();
     await eventually(async () => expect(await waitingSessions(database)).toBeGreaterThanOrEqual(sessions));
-    const meanwhile = await Promise.all(asked.map((path) => statusOf('GET', path)));
+    const meanwhile = await Promise.all(paths.map((path) => requestStatus('GET', path)));
     await locker.query('rollback');
     return { meanwhile, after: await Promise.all(waiting) };
   }
 
-  test('waits for no change, even where changes wait for every connection of the pool', async () => {
-    const dismissals = () => [1, 2, 3].map(() => statusOf('POST', '/user/notifications/n1/dismiss'));
+  test('does not wait for changes, even if they occupy all connections of their pool', async () => {
+    const dismissals = () => [1, 2, 3].map(() => requestStatus('POST', '/user/notifications/n1/dismiss'));
     const lock = `select from user_revision where user_id = 'alice' for update`;
     const asked = ['/editor/auth', '/user/notifications', '/user/notifications?limit=1', '/user/workspaces'];
     expect(await whileLocked(lock, dismissals, 2, asked)).toEqual({
@@ -168,9 +168,9 @@ describe('a read', () => {
     });
   });
 
-  test('that is short waits for no long list', async () => {
-    // One less than a user's reads that run at once.
-    const lists = () => [1, 2, 3].map(() => statusOf('GET', '/user/workspaces'));
+  test('of a single record or page does not wait for complete lists', async () => {
+    // One less than the maximum of a user's concurrent reads.
+    const lists = () => [1, 2, 3].map(() => requestStatus('GET', '/user/workspaces'));
     const asked = ['/editor/auth', '/user/notifications?limit=1'];
     expect(await whileLocked('lock table workspace', lists, 1, asked)).toEqual({
       meanwhile: [200, 200],

@@ -4,9 +4,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { limitPipelining } from '../src/http/pipelining.ts';
 import { openUnread } from './abuse/support/unread.ts';
 import { eventually } from './support/eventually.ts';
-import { portOf } from './support/proxy.ts';
+import { getPort } from './support/proxy.ts';
 
-/* What runs at once cannot be seen from outside, so the listener here is the test's own. */
+/* The listener is defined here, because concurrency is not visible to a client. */
 
 let server: Server;
 let gateway: { address: string };
@@ -23,7 +23,7 @@ beforeEach(async () => {
   });
   server = createServer().on('request', listener).on('checkExpectation', listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  gateway = { address: `http://127.0.0.1:${portOf(server)}` };
+  gateway = { address: `http://127.0.0.1:${getPort(server)}` };
 });
 afterEach(() => {
   server.closeAllConnections();
@@ -50,7 +50,7 @@ function reply(number: number): void {
   response.end(`<${number}>`);
 }
 
-test('at most 16 pipelined requests of a socket run at once; the others follow in their order as replies are sent', async () => {
+test('runs at most 16 pipelined requests of a socket concurrently, and the others in order as replies are sent', async () => {
   const connection = await openUnread(gateway, burst(0, 40));
   await eventually(() => expect(received).toEqual(numbers(0, 16)));
 
@@ -60,7 +60,7 @@ test('at most 16 pipelined requests of a socket run at once; the others follow i
   connection.close();
 });
 
-test('a reply that waits for an earlier one counts as running', async () => {
+test('a finished reply that waits for an earlier one counts as running', async () => {
   const connection = await openUnread(gateway, burst(0, 20));
   await eventually(() => expect(received).toHaveLength(16));
 
@@ -76,7 +76,7 @@ test('a reply that waits for an earlier one counts as running', async () => {
   other.close();
 });
 
-test('144 pipelined requests are answered in their order, those with an expectation included', async () => {
+test('replies to 144 pipelined requests in order, including those with an Expect header', async () => {
   const { socket, text } = await collect(
     numbers(0, 144)
       .map((number) => request(number, ...(number % 9 === 0 ? ['Expect: a-miracle'] : [])))
@@ -92,7 +92,7 @@ test('144 pipelined requests are answered in their order, those with an expectat
   socket.close();
 });
 
-test('a socket with more than 128 waiting requests is destroyed, and none of those runs; others are served', async () => {
+test('destroys a socket with more than 128 waiting requests without running them, and serves others', async () => {
   const other = await openUnread(gateway, burst(1000, 1001));
   await eventually(() => expect(received).toEqual([1000]));
   await openUnread(gateway, burst(0, 145));
@@ -103,7 +103,7 @@ test('a socket with more than 128 waiting requests is destroyed, and none of tho
   other.close();
 });
 
-test('waiting requests of a client that leaves do not run', async () => {
+test('does not run waiting requests of a disconnected client', async () => {
   const connection = await openUnread(gateway, burst(0, 40));
   await eventually(() => expect(received).toHaveLength(16));
 
@@ -112,7 +112,7 @@ test('waiting requests of a client that leaves do not run', async () => {
   expect(received).toHaveLength(16);
 });
 
-/** Sends a text and reads what comes. */
+/** Sends a text and collects the replies. */
 async function collect(text: string) {
   const socket = await openUnread(gateway, text);
   let read = '';

@@ -3,20 +3,20 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { readPoolOptions } from '../src/database/pool.ts';
 import { encodeCursor } from '../src/values/cursor.ts';
+import { fillTables, insertNotifications, insertWorkspaces } from './support/bulk-records.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { fillTables, hoardNotifications, hoardWorkspaces } from './support/hoard.ts';
 import { asMember, asPlatform, payloads } from './support/records.ts';
-import { type Statement, statementsOf } from './support/statements.ts';
+import { recordStatements, type Statement } from './support/statements.ts';
 import { member, signToken } from './support/tokens.ts';
 
 /*
- * What a read costs grows with the page, not with the table or with what the user has besides. The statements are
- * those that the gateway sends; PostgreSQL runs them on analysed tables, by a plan for the values and by one for any.
+ * The cost of a read depends on the page, not on the size of the table or the user's other records. The statements are
+ * the gateway's own; PostgreSQL runs them on analyzed tables with custom and generic plans.
  */
 
-/** How many records of either list one user has, all of one kind, status, project and task. Ten times as many have the same plans. */
-const HOARD = 50_000;
+/** The number of one user's records, all of one kind, status, project and task. Ten times as many have the same plans. */
+const MANY = 50_000;
 
 let gateway: TestGateway;
 let client: pg.Client;
@@ -43,8 +43,8 @@ beforeAll(async () => {
          from generate_series(1, 20000) n`,
     );
     await Promise.all([
-      hoardNotifications(database, 'hoarder', HOARD),
-      hoardWorkspaces(database, 'hoarder', HOARD),
+      insertNotifications(database, 'heavy-user', MANY),
+      insertWorkspaces(database, 'heavy-user', MANY),
       database.sql(`insert into user_revision (user_id) select 'user-' || n from generate_series(0, 7999) n`),
     ]);
   });
@@ -69,21 +69,21 @@ const Plan = z.object({
 });
 type Plan = z.output<typeof Plan>;
 
-/** Without the scan of the epoch, which is a table of one row. */
-function nodesOf(plan: Plan): Plan[] {
+/** Returns the nodes of a plan, except those of `database_epoch`, a table of one row. */
+function listNodes(plan: Plan): Plan[] {
   if (plan['Relation Name'] === 'database_epoch') return [];
-  return [plan, ...plan.Plans.flatMap(nodesOf)];
+  return [plan, ...plan.Plans.flatMap(listNodes)];
 }
 
-/** The plans for these values and for whatever values, which a prepared statement may come to. */
-async function plansFor({ text, values }: Statement, explain: string): Promise<Plan[]> {
+/** Returns the custom plan and the generic plan of a statement. */
+async function explainStatement({ text, values }: Statement, explain: string): Promise<Plan[]> {
   const plans: Plan[] = [];
   const inputs = values
-    .map((value) => (value === null ? 'null' : client.escapeLiteral(literal(value))))
+    .map((value) => (value === null ? 'null' : client.escapeLiteral(formatLiteral(value))))
     .join(', ');
   for (const mode of ['force_custom_plan', 'force_generic_plan']) {
     await client.query(`begin; set local plan_cache_mode = ${mode}`);
-    // A prepared statement alone has a generic plan, and `explain` takes no values of its own.
+    // Only prepared statements have generic plans, and `explain` takes no parameters.
     await client.query(`prepare statement as ${text}`);
     const { rows } = await client.query(
       `explain (format json${explain}) execute statement${inputs && `(${inputs})`}`,
@@ -94,20 +94,20 @@ async function plansFor({ text, values }: Statement, explain: string): Promise<P
   return plans;
 }
 
-/** One after another, for they share a connection. */
-async function plansForAll(statements: readonly Statement[], explain: string): Promise<Plan[]> {
+/** Sequentially, because the statements share a connection. */
+async function explainAll(statements: readonly Statement[], explain: string): Promise<Plan[]> {
   const plans: Plan[] = [];
-  for (const statement of statements) plans.push(...(await plansFor(statement, explain)));
+  for (const statement of statements) plans.push(...(await explainStatement(statement, explain)));
   return plans;
 }
 
-function literal(value: unknown): string {
+function formatLiteral(value: unknown): string {
   return Array.isArray(value) ? `{${value.join(',')}}` : String(value);
 }
 
-/** How many records of a list, or entries of its indexes, were looked at. */
-function lookedAt(plan: Plan, table: string): number {
-  return nodesOf(plan)
+/** Returns how many records of a table or entries of its indexes a plan scanned. */
+function countScanned(plan: Plan, table: string): number {
+  return listNodes(plan)
     .filter((node) => node['Relation Name'] === table || node['Node Type'] === 'Bitmap Index Scan')
     .map((node) => {
       const rows =
@@ -117,12 +117,12 @@ function lookedAt(plan: Plan, table: string): number {
     .reduce((sum, rows) => sum + rows, 0);
 }
 
-/** How many records the statements of some work look at, at most. */
-async function costOf(table: string, work: () => Promise<unknown>): Promise<number> {
-  const statements = (await statementsOf(work)).filter(({ text }) => text.includes(`"${table}"`));
+/** Returns the maximum number of records that a statement of `work` scans. */
+async function measureCost(table: string, work: () => Promise<unknown>): Promise<number> {
+  const statements = (await recordStatements(work)).filter(({ text }) => text.includes(`"${table}"`));
   expect(statements.length).toBeGreaterThan(0);
-  const plans = await plansForAll(statements, ', analyze');
-  return Math.max(...plans.map((plan) => lookedAt(plan, table)));
+  const plans = await explainAll(statements, ', analyze');
+  return Math.max(...plans.map((plan) => countScanned(plan, table)));
 }
 
 const read = (user: string, query: string) => () => asMember(gateway, user, query);
@@ -147,36 +147,38 @@ const filters: [list: 'notifications' | 'workspaces', args: string][] = [
 ];
 const tables = { notifications: 'notification', workspaces: 'workspace' };
 
-/** A page reads one record more than it has; of every combination of kinds and statuses it may read a page. */
+/** A page reads one record more than it returns, and may read a page for every combination of kinds and statuses. */
 const PAGE = 6;
 const COMBINATIONS = 12;
-const BOUND = PAGE * (COMBINATIONS + 1);
+const MAX_SCANNED = PAGE * (COMBINATIONS + 1);
 
-test.each(filters)('a page of %s(%s) looks at a bounded number of records', async (list, args) => {
-  for (const user of ['user-3', 'hoarder']) {
+test.each(filters)('a page of %s(%s) scans a limited number of records', async (list, args) => {
+  for (const user of ['user-3', 'heavy-user']) {
     const { [list]: all } = await asMember(gateway, user, `{ ${list}(first: 100) { edges { cursor } } }`);
     const { cursor } = all.edges[50];
     const pages = ['first: 5', `first: 5, after: "${cursor}"`, 'last: 5', `last: 5, before: "${cursor}"`];
     for (const page of [...pages, `first: 5, after: "${cursor}", before: "${all.edges[0].cursor}"`]) {
       const query = `{ ${list}(${page} ${args}) { nodes { __typename } } }`;
-      expect(await costOf(tables[list], read(user, query)), `${user} ${page}`).toBeLessThanOrEqual(BOUND);
+      expect(await measureCost(tables[list], read(user, query)), `${user} ${page}`).toBeLessThanOrEqual(
+        MAX_SCANNED,
+      );
     }
   }
 });
 
 const narrowing = filters.filter(([, args]) => args !== '');
 
-test.each(narrowing)('counting %s(%s) looks at no record that does not match', async (list, args) => {
+test.each(narrowing)('counting %s(%s) scans only matching records', async (list, args) => {
   const query = `{ ${list}(first: 1 ${args}) { totalCount } }`;
   const { totalCount } = (await asMember(gateway, 'user-3', query))[list];
   expect(totalCount).toBeGreaterThan(0);
-  expect(await costOf(tables[list], read('user-3', query))).toBeLessThanOrEqual(totalCount + PAGE);
-  expect(await costOf(tables[list], read('hoarder', query))).toBeLessThanOrEqual(PAGE);
+  expect(await measureCost(tables[list], read('user-3', query))).toBeLessThanOrEqual(totalCount + PAGE);
+  expect(await measureCost(tables[list], read('heavy-user', query))).toBeLessThanOrEqual(PAGE);
 });
 
 const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
-/** Twenty minutes in the middle of the hoard, which has a record a minute. */
-const times = `createdFrom: "${minutesAgo(HOARD / 2 + 20)}", createdBefore: "${minutesAgo(HOARD / 2)}"`;
+/** Twenty minutes in the middle of the user's records, of which there is one per minute. */
+const times = `createdFrom: "${minutesAgo(MANY / 2 + 20)}", createdBefore: "${minutesAgo(MANY / 2)}"`;
 
 test.each([
   'projectId: "p"',
@@ -186,18 +188,20 @@ test.each([
   `${times}, status: DISMISSED`,
   `${times}, projectId: "p"`,
   `${times}, taskId: "task"`,
-])('a page of a hoard by %s looks at a bounded number of records', async (args) => {
+])('a page of many notifications by %s scans a limited number of records', async (args) => {
   for (const page of ['first: 5', 'last: 5']) {
     const query = `{ notifications(${page}, ${args}) { nodes { __typename } } }`;
-    expect((await asMember(gateway, 'hoarder', query)).notifications.nodes).toHaveLength(5);
-    expect(await costOf('notification', read('hoarder', query)), page).toBeLessThanOrEqual(BOUND);
+    expect((await asMember(gateway, 'heavy-user', query)).notifications.nodes).toHaveLength(5);
+    expect(await measureCost('notification', read('heavy-user', query)), page).toBeLessThanOrEqual(
+      MAX_SCANNED,
+    );
   }
 });
 
-test('counting a period looks at no record outside of it', async () => {
+test('counting a period scans only records of that period', async () => {
   const query = `{ notifications(first: 1, ${times}) { totalCount } }`;
-  expect((await asMember(gateway, 'hoarder', query)).notifications.totalCount).toBe(20);
-  expect(await costOf('notification', read('hoarder', query))).toBeLessThanOrEqual(20 + PAGE);
+  expect((await asMember(gateway, 'heavy-user', query)).notifications.totalCount).toBe(20);
+  expect(await measureCost('notification', read('heavy-user', query))).toBeLessThanOrEqual(20 + PAGE);
 });
 
 const searches = [
@@ -206,36 +210,40 @@ const searches = [
   'kind=task_failed&kind=task_response_ready&status=active&status=resolved',
 ];
 
-test.each(searches)('GET /user/notifications?%s looks at what it skips and returns', async (search) => {
-  for (const user of ['user-3', 'hoarder']) {
-    const token = await member(user);
-    const get = (page: string) => () =>
-      rest(gateway, 'GET', `/user/notifications?${search}&${page}`, { token });
-    expect(await costOf('notification', get('limit=5')), user).toBeLessThanOrEqual(BOUND);
-    expect(await costOf('notification', get('limit=3&offset=3')), user).toBeLessThanOrEqual(BOUND);
-    const { body } = await get('')();
-    // Once for its place in the list, once for its content.
-    expect(await costOf('notification', get('')), user).toBeLessThanOrEqual(2 * body.notifications.length);
-  }
-});
-
-test.each(['notification', 'workspace'])(
-  '%ss by limit and offset are read in the order of an index',
-  async (table) => {
-    const token = await member('hoarder');
-    for (const page of ['limit=5', 'limit=3&offset=3']) {
-      const get = () => rest(gateway, 'GET', `/user/${table}s?${page}`, { token });
-      expect(await costOf(table, get), page).toBeLessThanOrEqual(PAGE);
+test.each(searches)(
+  'GET /user/notifications?%s scans only records that it skips or returns',
+  async (search) => {
+    for (const user of ['user-3', 'heavy-user']) {
+      const token = await member(user);
+      const get = (page: string) => () =>
+        rest(gateway, 'GET', `/user/notifications?${search}&${page}`, { token });
+      expect(await measureCost('notification', get('limit=5')), user).toBeLessThanOrEqual(MAX_SCANNED);
+      expect(await measureCost('notification', get('limit=3&offset=3')), user).toBeLessThanOrEqual(
+        MAX_SCANNED,
+      );
+      const { body } = await get('')();
+      // Once to find its position and once to read its columns.
+      expect(await measureCost('notification', get('')), user).toBeLessThanOrEqual(
+        2 * body.notifications.length,
+      );
     }
   },
 );
 
-test('a page of users by prefix looks at the users of the page', async () => {
+test.each(['notification', 'workspace'])('reads %ss by limit and offset in index order', async (table) => {
+  const token = await member('heavy-user');
+  for (const page of ['limit=5', 'limit=3&offset=3']) {
+    const get = () => rest(gateway, 'GET', `/user/${table}s?${page}`, { token });
+    expect(await measureCost(table, get), page).toBeLessThanOrEqual(PAGE);
+  }
+});
+
+test('a page of users by prefix scans only the users of the page', async () => {
   const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
   const after = encodeCursor(['user-55']);
   for (const args of ['', 'prefix: "user-5"', `prefix: "user-5", after: "${after}"`, 'prefix: "x"']) {
     const query = `{ users(first: 5, ${args}) { nodes { id } } }`;
-    const cost = await costOf('user_revision', () => graphql(gateway, query, {}, { token }));
+    const cost = await measureCost('user_revision', () => graphql(gateway, query, {}, { token }));
     expect(cost, args).toBeLessThanOrEqual(PAGE);
   }
 });
@@ -265,13 +273,13 @@ const changes: [what: string, work: () => Promise<unknown>][] = [
   ],
 ];
 
-test.each(changes)('%s a notification reads no whole table of notifications', async (_what, work) => {
-  const statements = (await statementsOf(work)).filter(({ text }) =>
+test.each(changes)('%s a notification does not scan the whole table', async (_what, work) => {
+  const statements = (await recordStatements(work)).filter(({ text }) =>
     /^(select|with|update|delete)/i.test(text),
   );
   expect(statements.length).toBeGreaterThan(0);
-  for (const plan of await plansForAll(statements, '')) {
-    const nodes = nodesOf(plan).map((node) => `${node['Node Type']} ${node['Relation Name']}`);
+  for (const plan of await explainAll(statements, '')) {
+    const nodes = listNodes(plan).map((node) => `${node['Node Type']} ${node['Relation Name']}`);
     expect(nodes).not.toContain('Seq Scan notification');
   }
 });

@@ -21,15 +21,15 @@ let database: TestDatabase;
 let gateway: TestGateway;
 
 const start = () => startEmbeddedPostgres({ dataDir: join(folder, 'data'), report: () => undefined });
-const portOf = (url: string) => Number(new URL(url).port);
+const readPort = (url: string) => Number(new URL(url).port);
 
 beforeAll(async () => {
   folder = await makeFolder();
   await copyCluster(join(folder, 'data'));
   postgres = await start();
   await migrate(postgres.url);
-  // The server takes another port at every start; the gateway knows one address.
-  proxy = await startProxy(portOf(postgres.url));
+  // The server uses another port at every start, but the gateway's URL is fixed.
+  proxy = await startProxy(readPort(postgres.url));
   const url = new URL(postgres.url);
   url.port = String(proxy.port);
   database = existingDatabase(url.href);
@@ -42,40 +42,46 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-test('PostgreSQL is restarted in a burst: requests are 500 meanwhile and served again after, and no subscriber misses anything', async () => {
+test('while PostgreSQL restarts, requests return 500, then succeed again, and no subscriber misses anything', async () => {
   const inbox = createInbox('alice');
-  await inbox.follow(gateway);
+  await inbox.subscribe(gateway);
   const token = await member('alice');
   const status = async () => (await rest(gateway, 'GET', '/user/notifications', { token })).status;
 
-  // As a task runner does: the same id again until it is taken.
+  // Like a task runner: retries the same ID until it is accepted.
   const published = Array.from({ length: 30 }, (_none, number) =>
-    vi.waitFor(() => publish(gateway, 'alice', 'task_failed', { id: `n-${number}`, task: taskOf(number) }), {
-      timeout: 25_000,
-      interval: 100,
-    }),
+    vi.waitFor(
+      () => publish(gateway, 'alice', 'task_failed', { id: `n-${number}`, task: createTask(number) }),
+      {
+        timeout: 25_000,
+        interval: 100,
+      },
+    ),
   );
   await Promise.all(published.slice(0, 3));
   await postgres.stop();
   expect(await status()).toBe(500);
   postgres = await start();
-  proxy.pointTo(portOf(postgres.url));
+  proxy.setTarget(readPort(postgres.url));
   await Promise.all(published);
 
   expect(await status()).toBe(200);
   expect(await database.sql('select count(*)::int as count from notification')).toEqual([{ count: 30 }]);
-  await inbox.settles(database);
-  inbox.leave();
+  await inbox.expectToConverge(database);
+  inbox.unsubscribe();
 });
 
-test('PostgreSQL is killed in a burst: no subscriber misses anything, and revisions rise', async () => {
+test('after PostgreSQL was killed, no subscriber misses anything and revisions increase', async () => {
   const inboxes = [createInbox('bob'), createInbox('bob')];
-  await Promise.all(inboxes.map((inbox) => inbox.follow(gateway)));
+  await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
   const published = Array.from({ length: 30 }, (_none, number) =>
-    vi.waitFor(() => publish(gateway, 'bob', 'task_failed', { id: `n-${number}`, task: taskOf(number) }), {
-      timeout: 25_000,
-      interval: 100,
-    }),
+    vi.waitFor(
+      () => publish(gateway, 'bob', 'task_failed', { id: `n-${number}`, task: createTask(number) }),
+      {
+        timeout: 25_000,
+        interval: 100,
+      },
+    ),
   );
   await Promise.all(published.slice(0, 3));
   const [{ data_directory: folder } = {}] = await database.sql('show data_directory');
@@ -88,10 +94,10 @@ test('PostgreSQL is killed in a burst: no subscriber misses anything, and revisi
     database.sql(`select count(*)::int as count from notification where user_id = 'bob'`),
   );
   expect(rows).toEqual([{ count: 30 }]);
-  for (const inbox of inboxes) await inbox.settles(database);
-  for (const inbox of inboxes) inbox.leave();
+  for (const inbox of inboxes) await inbox.expectToConverge(database);
+  for (const inbox of inboxes) inbox.unsubscribe();
 });
 
-function taskOf(number: number) {
+function createTask(number: number) {
   return { id: `task-${number % 7}`, projectId: 'project' };
 }

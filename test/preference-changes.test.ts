@@ -15,21 +15,29 @@ const on = { emailEnabled: true, pushEnabled: true, chatDmEnabled: true };
 const off = { emailEnabled: false, pushEnabled: false, chatDmEnabled: false };
 
 test.each<[what: string, changes: PreferenceChange[], expected: object | undefined]>([
-  ['no change says nothing', [], undefined],
-  ['a change of another kind says nothing', [{ notificationKind: 'plan_requested', ...off }], undefined],
-  ['a change of the kind is taken', [{ notificationKind: 'task_failed', ...off }], off],
-  ['a change without a kind is taken', [off], off],
-  ['a null kind is no kind', [{ notificationKind: null, ...off }], off],
-  ['the kind after all wins', [on, { notificationKind: 'task_failed', ...off }], off],
-  ['all after the kind wins', [{ notificationKind: 'task_failed', ...on }, off], off],
-  ['another kind after it does not', [off, { notificationKind: 'plan_requested', ...on }], off],
-])('for task_failed: %s', (_what, changes, expected) => {
+  ['no change has no effect', [], undefined],
+  ['a change of another kind has no effect', [{ notificationKind: 'plan_requested', ...off }], undefined],
+  ['a change of the kind applies', [{ notificationKind: 'task_failed', ...off }], off],
+  ['a change without a kind applies', [off], off],
+  ['a null kind is the same as no kind', [{ notificationKind: null, ...off }], off],
+  [
+    'a change of the kind overrides an earlier one of all kinds',
+    [on, { notificationKind: 'task_failed', ...off }],
+    off,
+  ],
+  [
+    'a change of all kinds overrides an earlier one of the kind',
+    [{ notificationKind: 'task_failed', ...on }, off],
+    off,
+  ],
+  ['a later change of another kind has no effect', [off, { notificationKind: 'plan_requested', ...on }], off],
+])('lastChange of task_failed: %s', (_what, changes, expected) => {
   const last = lastChange('task_failed', changes);
   if (expected === undefined) expect(last).toBeUndefined();
   else expect(last).toMatchObject(expected);
 });
 
-test('the last change is what applying one after another ends in', () => {
+test('the last change equals the result of applying all changes in order', () => {
   fc.assert(
     fc.property(kind, changes, (kind, changes) => {
       const applied = changes.reduce<PreferenceChange | undefined>(
@@ -42,11 +50,11 @@ test('the last change is what applying one after another ends in', () => {
   );
 });
 
-test('a change at the end decides for its kind, and one of another kind decides nothing', () => {
+test('an additional change decides for its own kind, and does not affect other kinds', () => {
   fc.assert(
     fc.property(kind, changes, change, (kind, changes, change) => {
-      const speaks = change.notificationKind == null || change.notificationKind === kind;
-      expect(lastChange(kind, [...changes, change])).toEqual(speaks ? change : lastChange(kind, changes));
+      const applies = change.notificationKind == null || change.notificationKind === kind;
+      expect(lastChange(kind, [...changes, change])).toEqual(applies ? change : lastChange(kind, changes));
     }),
   );
 });

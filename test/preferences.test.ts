@@ -26,8 +26,8 @@ function fromGraphQL(preferences: Preference[]): Preference[] {
   return preferences.map((item) => ({ ...item, notification_kind: item.notification_kind.toLowerCase() }));
 }
 
-/** Updating over each face, answered in the same words. */
-const updateOver = {
+/** Updates preferences over either API, and returns them in the same format. */
+const updateBy = {
   async REST(userId: string, preferences: Change[]): Promise<Preference[]> {
     const reply = await rest(gateway, 'PUT', path, { token: await member(userId), body: { preferences } });
     expect(reply.status, reply.text).toBe(200);
@@ -64,7 +64,7 @@ async function readOverGraphQL(userId: string): Promise<Preference[]> {
   return fromGraphQL(data.notificationPreferences);
 }
 
-const channelsOf = (preferences: Preference[]) =>
+const formatChannels = (preferences: Preference[]) =>
   Object.fromEntries(
     preferences.map((item) => [
       item.notification_kind,
@@ -72,7 +72,7 @@ const channelsOf = (preferences: Preference[]) =>
     ]),
   );
 
-test('before anything is stored all channels are on, without times, and reading writes nothing', async () => {
+test('all channels are on by default, without timestamps, and reading stores nothing', async () => {
   const expected = kinds.map((notification_kind) => ({ notification_kind, ...on, user_id: 'new' }));
 
   expect(await read('new')).toStrictEqual(expected);
@@ -83,23 +83,23 @@ test('before anything is stored all channels are on, without times, and reading 
   expect(rows).toEqual([]);
 });
 
-describe.each(['REST', 'GraphQL'] as const)('updating over %s', (face) => {
-  const update = updateOver[face];
+describe.each(['REST', 'GraphQL'] as const)('updating over %s', (api) => {
+  const update = updateBy[api];
 
   test('an item without a kind applies to every kind', async () => {
-    const answer = await update(`all-${face}`, [{ ...off, push_enabled: true }]);
-    expect(answer.map(({ notification_kind }) => notification_kind)).toEqual(kinds);
-    expect(new Set(Object.values(channelsOf(answer)))).toEqual(new Set(['false true false']));
+    const result = await update(`all-${api}`, [{ ...off, push_enabled: true }]);
+    expect(result.map(({ notification_kind }) => notification_kind)).toEqual(kinds);
+    expect(new Set(Object.values(formatChannels(result)))).toEqual(new Set(['false true false']));
   });
 
   test('items are applied in order, and later ones override earlier ones', async () => {
-    const answer = await update(`order-${face}`, [
+    const result = await update(`order-${api}`, [
       { notification_kind: 'task_failed', ...off },
       { notification_kind: 'plan_requested', ...off },
       { ...off, email_enabled: true },
       { notification_kind: 'plan_requested', ...off, chat_dm_enabled: true },
     ]);
-    expect(channelsOf(answer)).toEqual({
+    expect(formatChannels(result)).toEqual({
       plan_requested: 'false false true',
       question_requested: 'true false false',
       task_failed: 'true false false',
@@ -107,51 +107,51 @@ describe.each(['REST', 'GraphQL'] as const)('updating over %s', (face) => {
     });
   });
 
-  test('kinds that nothing is said of keep what they had, or the default', async () => {
-    const user = `keep-${face}`;
+  test('kinds that are not mentioned keep their channels, or the defaults', async () => {
+    const user = `keep-${api}`;
     await update(user, [{ notification_kind: 'task_failed', ...off }]);
-    const answer = await update(user, [{ notification_kind: 'plan_requested', ...off, email_enabled: true }]);
-    expect(channelsOf(answer)).toEqual({
+    const result = await update(user, [{ notification_kind: 'plan_requested', ...off, email_enabled: true }]);
+    expect(formatChannels(result)).toEqual({
       plan_requested: 'true false false',
       question_requested: 'true true true',
       task_failed: 'false false false',
       task_response_ready: 'true true true',
     });
-    expect(await read(user)).toEqual(answer);
-    expect(await readOverGraphQL(user)).toEqual(answer);
+    expect(await read(user)).toEqual(result);
+    expect(await readOverGraphQL(user)).toEqual(result);
   });
 
-  test("an empty list leaves all four kinds stored, answered in the specification's order", async () => {
-    const user = `empty-${face}`;
-    const answer = await update(user, []);
-    expect(answer).toStrictEqual(
+  test("an empty list stores all four kinds and returns them in the specification's order", async () => {
+    const user = `empty-${api}`;
+    const result = await update(user, []);
+    expect(result).toStrictEqual(
       kinds.map((notification_kind) => ({
         notification_kind,
         ...on,
         user_id: user,
         created_at: expect.any(String),
-        updated_at: answer[0]?.created_at,
+        updated_at: result[0]?.created_at,
       })),
     );
-    expect(await read(user)).toEqual(answer);
+    expect(await read(user)).toEqual(result);
     const rows = await gateway.database.sql(`select from notification_preference where user_id = $1`, [user]);
     expect(rows).toHaveLength(4);
   });
 
-  test('updated_at moves only where a channel changes, and created_at never', async () => {
-    const user = `times-${face}`;
+  test('updated_at changes only with a channel, and created_at never', async () => {
+    const user = `times-${api}`;
     await update(user, []);
     await gateway.database.sql(
       `update notification_preference set created_at = '2026-01-01', updated_at = '2026-01-02' where user_id = $1`,
       [user],
     );
-    const answer = await update(user, [
+    const result = await update(user, [
       { notification_kind: 'task_failed', ...on, chat_dm_enabled: false },
       { notification_kind: 'plan_requested', ...on },
       { notification_kind: 'question_requested', ...off },
       { notification_kind: 'question_requested', ...on },
     ]);
-    for (const { notification_kind, created_at, updated_at } of answer) {
+    for (const { notification_kind, created_at, updated_at } of result) {
       expect(created_at).toBe('2026-01-01T00:00:00.000Z');
       if (notification_kind !== 'task_failed') expect(updated_at).toBe('2026-01-02T00:00:00.000Z');
       else expect(updated_at?.startsWith('2026-01-02')).toBe(false);
@@ -159,12 +159,12 @@ describe.each(['REST', 'GraphQL'] as const)('updating over %s', (face) => {
   });
 });
 
-test('updates of different kinds at once all succeed, and each keeps what the others set', async () => {
+test('concurrent updates of different kinds all succeed and do not overwrite each other', async () => {
   const waves = Array.from({ length: 5 }, (_, n) => `at-once-${n}`);
   for (const user of waves) {
     for (const change of [off, { ...off, email_enabled: true }]) {
       await Promise.all(
-        kinds.map((notification_kind) => updateOver.REST(user, [{ notification_kind, ...change }])),
+        kinds.map((notification_kind) => updateBy.REST(user, [{ notification_kind, ...change }])),
       );
       const expected = kinds.map((notification_kind) => ({ notification_kind, ...change }));
       expect(await read(user)).toMatchObject(expected);
@@ -172,9 +172,9 @@ test('updates of different kinds at once all succeed, and each keeps what the ot
   }
 });
 
-test("preferences are the user's own; another's are read by `userId` with platform:read", async () => {
-  await updateOver.REST('owner', [off]);
-  expect(channelsOf(await read('other')).task_failed).toBe('true true true');
+test('preferences of another user require platform:read', async () => {
+  await updateBy.REST('owner', [off]);
+  expect(formatChannels(await read('other')).task_failed).toBe('true true true');
 
   const query = `{ notificationPreferences(userId: "owner") { ${fields} } }`;
   const token = await signToken({ sub: 'dashboard', org_id: 'acme', scope: 'platform:read' });
@@ -184,7 +184,7 @@ test("preferences are the user's own; another's are read by `userId` with platfo
   await expect(asMember(gateway, 'other', query)).rejects.toThrow('FORBIDDEN');
 });
 
-test('channels follow the preferences, and the inbox does not', async () => {
+test('channels of a published notification match the preferences, and the inbox contains it regardless', async () => {
   const channels = async (payload: object) => {
     const data = await asPlatform(
       gateway,
@@ -195,7 +195,7 @@ test('channels follow the preferences, and the inbox does not', async () => {
   };
   expect(await channels(payloads.task_failed)).toEqual(['EMAIL', 'PUSH', 'CHAT_DM']);
 
-  await updateOver.REST('reached', [
+  await updateBy.REST('reached', [
     { notification_kind: 'task_failed', ...off },
     { notification_kind: 'plan_requested', ...off, push_enabled: true },
     { notification_kind: 'question_requested', ...on, push_enabled: false },

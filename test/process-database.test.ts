@@ -7,26 +7,26 @@ import { describeFailure, OperatorError } from '../src/errors/operator-error.ts'
 import { startDatabaseServer } from '../src/postgres/start-postgres.ts';
 import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
 import { runProcess, startGatewayProcess } from './support/process.ts';
-import { portOf } from './support/proxy.ts';
+import { getPort } from './support/proxy.ts';
 import { AUDIENCE, ISSUER, jwks } from './support/tokens.ts';
 
 let database: TestDatabase;
-let silent: Server;
+let silentServer: Server;
 
 beforeAll(async () => {
   database = await createEmptyDatabase();
-  silent = createServer(() => undefined).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
+  silentServer = createServer(() => undefined).listen(0, '127.0.0.1');
+  await once(silentServer, 'listening');
 });
 afterAll(async () => {
-  silent.close();
+  silentServer.close();
   await database.drop();
 });
 
 const serve = (settings: Record<string, string>) =>
   runProcess('src/main.ts', { PORT: '0', GRAPHIQL: 'false', ...settings });
 
-test('production refuses a schema that is not migrated, touches nothing, and serves after the command', async () => {
+test('production refuses to start on an unmigrated database, changes nothing, and starts after npm run migrate', async () => {
   const settings = {
     NODE_ENV: 'production',
     GRAPHIQL: 'false',
@@ -58,10 +58,10 @@ test('production refuses a schema that is not migrated, touches nothing, and ser
   expect(elsewhere.stderr).toMatch(/^"192\.0\.2\.1" is not an address of this machine\. Set HOST .*\n$/);
 }, 60_000);
 
-test('a database that nobody answers for: told where, status 1', async () => {
+test('exits with status 1 and the address if the database is unreachable', async () => {
   const closed = createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');
-  const port = portOf(closed);
+  const port = getPort(closed);
   closed.close();
   await once(closed, 'close');
 
@@ -75,14 +75,14 @@ test('a database that nobody answers for: told where, status 1', async () => {
   expect(ended.stderr).not.toContain('secret-word');
 });
 
-test('a database that takes the connection and never answers is given up in bounded time', async () => {
-  const url = `postgres://user@127.0.0.1:${portOf(silent)}/gateway`;
+test('exits within the timeout if the database accepts the connection but never replies', async () => {
+  const url = `postgres://user@127.0.0.1:${getPort(silentServer)}/gateway`;
   const ended = await serve({ DATABASE_URL: url, DATABASE_TIMEOUT_MS: '200' });
   expect(ended).toMatchObject({ status: 1, stdout: '' });
   expect(ended.stderr).toMatch(/^Connecting to the database at 127\.0\.0\.1:\d+ failed: .*timeout.*\n$/);
 });
 
-test("a password or a database that PostgreSQL refuses is told in PostgreSQL's words", async () => {
+test("exits with PostgreSQL's error if the password or the database name is wrong", async () => {
   const wrong = new URL(inject('postgresUrl'));
   wrong.password = 'not-the-password';
   const missing = new URL(inject('postgresUrl'));

@@ -5,8 +5,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { rest } from './support/client.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { type GatewayProcess, runProcess, startGatewayProcess, withoutPlace } from './support/process.ts';
-import { portOf } from './support/proxy.ts';
+import {
+  type GatewayProcess,
+  removeLocationNotice,
+  runProcess,
+  startGatewayProcess,
+} from './support/process.ts';
+import { getPort } from './support/proxy.ts';
 import { asMember, asPlatform, publish } from './support/records.ts';
 import { freePort } from './support/redis.ts';
 import { jwks, member } from './support/tokens.ts';
@@ -32,9 +37,9 @@ async function start(environment: Record<string, string> = {}): Promise<GatewayP
 
 const isDatabaseRunning = () => existsSync(join(dataDir, 'postgresql/cluster/postmaster.pid'));
 
-test('a start without any setting prints the address, where GraphiQL and the REST reference are and how to get a token; one at a time', async () => {
+test('npm start prints the URLs and the token command, and a second gateway fails to start', async () => {
   const gateway = await start();
-  await gateway.printed(/npm run -s token/);
+  await gateway.waitForOutput(/npm run -s token/);
   expect(gateway.stdout()).toContain(`GraphiQL  ${gateway.address}/graphql`);
   expect(gateway.stdout()).toContain(`REST      ${gateway.address}/docs`);
   expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
@@ -49,7 +54,7 @@ test('a start without any setting prints the address, where GraphiQL and the RES
   expect(isDatabaseRunning()).toBe(false);
 });
 
-test('a stop and a new start lose nothing, credentials included', async () => {
+test('a restart preserves all data, including credentials', async () => {
   const settings = { AUTH_JWKS: JSON.stringify(jwks), GRAPHIQL: 'false' };
   const first = await start(settings);
   const { id } = await publish(first, 'alice');
@@ -57,18 +62,18 @@ test('a stop and a new start lose nothing, credentials included', async () => {
   const store =
     'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
   await asMember(first, 'alice', store, { input: pair });
-  // Neither GraphiQL nor the token command would be of use here.
+  // Neither GraphiQL nor the token command is available with these settings.
   const { status, stdout, stderr } = await first.stop();
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(
-    withoutPlace(stdout)
+    removeLocationNotice(stdout)
       .split('\n')
       .filter((line) => !line.startsWith('{')),
   ).toEqual([`Listening on ${first.address}`, `REST      ${first.address}/docs`, '']);
 
   const second = await start({ ...settings, GRAPHIQL: 'true', PUBLIC_URL: 'https://example.test/account/' });
-  // What clients see is told, not what a proxy sees.
-  await second.printed(/GraphiQL {2}https:\/\/example\.test\/account\/graphql\n/);
+  // The printed URLs are those that clients use, not those behind a proxy.
+  await second.waitForOutput(/GraphiQL {2}https:\/\/example\.test\/account\/graphql\n/);
   const { body } = await rest(second, 'GET', '/user/notifications', { token: await member('alice') });
   expect(body.notifications.map((item: { id: string }) => item.id)).toEqual([id]);
   const read = '{ editorCredential(userId: "alice") { accessToken refreshToken } }';
@@ -76,7 +81,7 @@ test('a stop and a new start lose nothing, credentials included', async () => {
   expect((await second.stop('SIGINT')).status).toBe(0);
 });
 
-test('a wrong configuration: every fault on standard error, status 1, and nothing is started', async () => {
+test('an invalid configuration prints every error, exits with status 1 and starts nothing', async () => {
   const untouched = join(folder, 'untouched');
   const ended = await runProcess('src/main.ts', { DATA_DIR: untouched, PORT: 'http', GRAPHIQL: 'yes' });
   expect(ended).toMatchObject({ status: 1, stdout: '' });
@@ -88,10 +93,10 @@ test('a wrong configuration: every fault on standard error, status 1, and nothin
   expect(existsSync(untouched)).toBe(false);
 });
 
-test('a port that is taken ends the start with the fix and no warning about Redis, and stops the embedded database', async () => {
+test('an occupied port exits with a fix and without a Redis warning, and stops the embedded database', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
-  const port = String(portOf(other));
+  const port = String(getPort(other));
   const unreachable = `redis://127.0.0.1:${await freePort()}`;
   const ended = await runProcess('src/main.ts', {
     DATA_DIR: dataDir,
@@ -101,7 +106,7 @@ test('a port that is taken ends the start with the fix and no warning about Redi
   });
   other.close();
   expect(ended.status).toBe(1);
-  expect(withoutPlace(ended.stdout)).toBe('');
+  expect(removeLocationNotice(ended.stdout)).toBe('');
   expect(ended.stderr).toBe(
     `Port ${port} of 127.0.0.1 is in use. Stop the process that uses it, or set PORT to another port (0 selects a free one).\n`,
   );

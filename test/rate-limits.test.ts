@@ -22,7 +22,7 @@ afterAll(async () => {
   await gateway.close();
 });
 
-/** A user whom no other test knows. */
+/** Returns a user that no other test uses. */
 let users = 0;
 const newUser = () => {
   users += 1;
@@ -35,16 +35,16 @@ const write = (token: string) => rest(gateway, 'DELETE', '/editor/auth', { token
 const aliases = (count: number) =>
   `{ ${Array.from({ length: count }, (_none, index) => `a${index}: workspaces { totalCount }`).join(' ')} }`;
 
-const quotaOf = ({ headers }: { headers: Headers }) =>
+const readQuota = ({ headers }: { headers: Headers }) =>
   ['ratelimit-limit', 'ratelimit-remaining'].map((name) => headers.get(name));
 
-test('reads are counted over both faces together, and the headers tell what is left', async () => {
+test('reads over both APIs share a limit, and headers return the remaining points', async () => {
   const token = await member(newUser());
 
   const replies = [await overRest(token), await overGraphQL(token), await overRest(token)];
 
   expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
-  expect(replies.map(quotaOf)).toEqual([
+  expect(replies.map(readQuota)).toEqual([
     ['3', '2'],
     ['3', '1'],
     ['3', '0'],
@@ -54,7 +54,7 @@ test('reads are counted over both faces together, and the headers tell what is l
   expect((await overGraphQL(token)).status).toBe(429);
 });
 
-test('a limited REST request is a 429 that says when to come again', async () => {
+test('an exceeded limit returns 429 with Retry-After over REST', async () => {
   const token = await member(newUser());
   for (let count = 0; count < WRITES; count += 1) await write(token);
 
@@ -68,11 +68,11 @@ test('a limited REST request is a 429 that says when to come again', async () =>
     code: 'rate_limited',
     errors: [],
   });
-  expect(quotaOf({ headers })).toEqual(['2', '0']);
+  expect(readQuota({ headers })).toEqual(['2', '0']);
 });
 
 test.each(['application/json', 'application/graphql-response+json'])(
-  'where no root field got through the GraphQL reply is a 429 with Retry-After, for Accept: %s',
+  'returns 429 with Retry-After if every root field is rate limited, for Accept: %s',
   async (Accept) => {
     const token = await member(newUser());
     await graphql(gateway, aliases(READS), {}, { token });
@@ -88,7 +88,7 @@ test.each(['application/json', 'application/graphql-response+json'])(
   },
 );
 
-test('aliases do not get round the limit: the rest of the fields fail, the data that there is is answered', async () => {
+test('each alias costs a point, and fields beyond the limit fail while the others return data', async () => {
   const token = await member(newUser());
 
   const reply = await graphql(gateway, aliases(READS + 2), {}, { token });
@@ -103,24 +103,24 @@ test('aliases do not get round the limit: the rest of the fields fail, the data 
   }
 });
 
-test('a field behind fragments counts like any other', async () => {
+test('fields in fragments cost the same as others', async () => {
   const token = await member(newUser());
   const query =
     '{ ...A ...A ... { b: workspaces { totalCount } } } fragment A on Query { a: workspaces { totalCount } }';
 
-  expect(quotaOf(await graphql(gateway, query, {}, { token }))).toEqual(['3', '1']);
+  expect(readQuota(await graphql(gateway, query, {}, { token }))).toEqual(['3', '1']);
 });
 
-test('reads and writes are counted apart', async () => {
+test('reads and writes have separate limits', async () => {
   const token = await member(newUser());
   for (let count = 0; count <= WRITES; count += 1) await write(token);
 
   const { status, headers } = await overRest(token);
 
-  expect([status, ...quotaOf({ headers })]).toEqual([200, '3', '2']);
+  expect([status, ...readQuota({ headers })]).toEqual([200, '3', '2']);
 });
 
-test('every user has counters of their own, whichever token they come with', async () => {
+test('limits apply per user, independent of the token', async () => {
   const user = newUser();
   await graphql(gateway, aliases(READS), {}, { token: await member(user) });
 
@@ -130,14 +130,14 @@ test('every user has counters of their own, whichever token they come with', asy
   expect([again.status, other.status]).toEqual([429, 200]);
 });
 
-test('platform operations are counted by the token’s subject in a bucket of their own', async () => {
+test('platform operations have a separate limit for each subject', async () => {
   const token = await signToken({ sub: newUser(), scope: 'platform:read account:read' });
   const count = () => graphql(gateway, '{ statistics { __typename } }', {}, { token });
 
   const replies = [await count(), await count(), await count(), await overRest(token)];
 
   expect(replies.map(({ status }) => status)).toEqual([200, 200, 429, 200]);
-  expect(replies.map(quotaOf)).toEqual([
+  expect(replies.map(readQuota)).toEqual([
     ['2', '1'],
     ['2', '0'],
     ['2', '0'],
@@ -145,12 +145,12 @@ test('platform operations are counted by the token’s subject in a bucket of th
   ]);
 });
 
-test('replies without a caller have no quota', async () => {
-  expect(quotaOf(await rest(gateway, 'GET', '/user/workspaces'))).toEqual([null, null]);
-  expect(quotaOf(await graphql(gateway, '{ workspaces { totalCount } }'))).toEqual([null, null]);
+test('replies without a caller have no RateLimit headers', async () => {
+  expect(readQuota(await rest(gateway, 'GET', '/user/workspaces'))).toEqual([null, null]);
+  expect(readQuota(await graphql(gateway, '{ workspaces { totalCount } }'))).toEqual([null, null]);
 });
 
-test('0 turns a limit off, and its headers are absent', async () => {
+test('0 disables a limit and its headers', async () => {
   const token = await member(newUser());
 
   const replies = [

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
 import { expect, test } from 'vitest';
@@ -7,10 +7,10 @@ import { graphql } from './support/client.ts';
 import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway } from './support/gateway.ts';
-import { statementsAbout } from './support/statements.ts';
+import { recordStatementsWith } from './support/statements.ts';
 import { member } from './support/tokens.ts';
 
-test('reads of one key start in order, a few at once, and end as they do by themselves', async () => {
+test('runs reads of a key in order, with limited concurrency, and returns each result', async () => {
   const read = fc.record({ key: fc.constantFrom('a', 'b'), turns: fc.nat(5), fails: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(
@@ -26,7 +26,7 @@ test('reads of one key start in order, a few at once, and end as they do by them
               started.push(index);
               running[key] += 1;
               expect(running[key]).toBeLessThanOrEqual(limit);
-              for (let passed = 0; passed < length; passed += 1) await turn();
+              for (let passed = 0; passed < length; passed += 1) await nextTurn();
               running[key] -= 1;
               if (fails) throw new Error(`read ${index}`);
               return index;
@@ -45,7 +45,7 @@ test('reads of one key start in order, a few at once, and end as they do by them
   );
 });
 
-test('at most four account reads of a user run at once, and all are answered in the end', async () => {
+test('runs at most four concurrent account reads per user, and completes all of them', async () => {
   const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '0', DATABASE_TIMEOUT_MS: '60000' });
   const { database } = gateway;
   const locker = new pg.Client({ connectionString: database.url });
@@ -59,13 +59,13 @@ test('at most four account reads of a user run at once, and all are answered in 
     );
     await locker.query('begin; lock table notification');
     const replies: ReturnType<typeof graphql>[] = [];
-    const statements = await statementsAbout('alice', async () => {
+    const statements = await recordStatementsWith('alice', async () => {
       replies.push(graphql(gateway, `{ ${aliases.join(' ')} }`, {}, { token }));
       await eventually(async () => expect(await waitingSessions(database)).toBeGreaterThan(0));
-      // Nothing is put behind a statement that has taken 20 ms.
+      // Statements are not pipelined behind one that has taken 20 ms.
       const waitingSince = performance.now();
       await eventually(() => expect(performance.now() - waitingSince).toBeGreaterThan(20));
-      // Another user's reads do not wait for them.
+      // Another user's reads do not wait.
       const { status } = await graphql(
         gateway,
         '{ editorAuth { needsReauth } }',

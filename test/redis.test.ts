@@ -10,10 +10,10 @@ import { freePort, hasRedis, startRedis, type TestRedis } from './support/redis.
 import { AUDIENCE, ISSUER, jwks, member } from './support/tokens.ts';
 
 const READS = 3;
-const AWAY = 'Redis is unreachable; rate limits are counted per process';
-const BACK = 'Redis is connected again; rate limits are shared';
-/** Far below what it takes when every request waits for a Redis that is silent. */
-const BOUND_MS = 5000;
+const UNAVAILABLE = 'Redis is unreachable; rate limits are counted per process';
+const AVAILABLE = 'Redis is connected again; rate limits are shared';
+/** Far less than if every request waited for a Redis that does not reply. */
+const MAX_MS = 5000;
 const REQUESTS = 50;
 
 let database: TestDatabase;
@@ -34,124 +34,128 @@ afterAll(() => database.drop());
 
 type Address = { address: string };
 
-async function overRest(gateway: Address, user: string) {
+async function requestOverRest(gateway: Address, user: string) {
   return (await rest(gateway, 'GET', '/user/workspaces', { token: await member(user) })).status;
 }
 
-async function overGraphQL(gateway: Address, user: string) {
+async function requestOverGraphQL(gateway: Address, user: string) {
   return (await graphql(gateway, '{ workspaces { totalCount } }', {}, { token: await member(user) })).status;
 }
 
-/** Asks as often as the limit allows and once more. */
-async function exhaust(gateway: Address) {
+/** Sends one request more than the limit allows. */
+async function expectLimit(gateway: Address) {
   const user = randomUUID();
   const statuses = [];
-  for (let count = 0; count <= READS; count += 1) statuses.push(await overRest(gateway, user));
+  for (let count = 0; count <= READS; count += 1) statuses.push(await requestOverRest(gateway, user));
   expect(statuses).toEqual([200, 200, 200, 429]);
 }
 
 const messages = (gateway: TestGateway) => gateway.logLines().map((line) => JSON.parse(line).msg);
-const saidOf = (gateway: TestGateway) => messages(gateway).filter((text) => /^Redis/.test(text));
+const readRedisMessages = (gateway: TestGateway) => messages(gateway).filter((text) => /^Redis/.test(text));
 
-if (!hasRedis) process.stdout.write('redis.test.ts: no redis-server on the PATH, its tests are skipped.\n');
+if (!hasRedis) process.stdout.write('redis.test.ts: redis-server was not found on the PATH, skipping.\n');
 
-describe.skipIf(!hasRedis)(`with a Redis${hasRedis ? '' : ' (skipped: no redis-server on the PATH)'}`, () => {
-  let redis: TestRedis;
-  let here: TestGateway;
-  let there: GatewayProcess;
-  beforeAll(async () => {
-    redis = await startRedis();
-    here = await startTestGateway({ ...settings, REDIS_URL: redis.url }, database);
-    there = await startGatewayProcess({ ...settings, REDIS_URL: redis.url });
-  });
-  afterAll(async () => {
-    await here.close();
-    await there.stop();
-    await redis.kill();
-  });
+describe.skipIf(!hasRedis)(
+  `with Redis${hasRedis ? '' : ' (skipped: redis-server was not found on the PATH)'}`,
+  () => {
+    let redis: TestRedis;
+    let first: TestGateway;
+    let second: GatewayProcess;
+    beforeAll(async () => {
+      redis = await startRedis();
+      first = await startTestGateway({ ...settings, REDIS_URL: redis.url }, database);
+      second = await startGatewayProcess({ ...settings, REDIS_URL: redis.url });
+    });
+    afterAll(async () => {
+      await first.close();
+      await second.stop();
+      await redis.kill();
+    });
 
-  /** Waits until one is limited for what was asked of the other. */
-  const shared = () =>
-    vi.waitFor(
-      async () => {
-        const user = randomUUID();
-        for (let count = 0; count < READS; count += 1) await overRest(here, user);
-        expect(await overGraphQL(there, user)).toBe(429);
-      },
-      { timeout: 10_000 },
-    );
+    /** Waits until requests to one gateway count towards the limit of the other. */
+    const waitUntilShared = () =>
+      vi.waitFor(
+        async () => {
+          const user = randomUUID();
+          for (let count = 0; count < READS; count += 1) await requestOverRest(first, user);
+          expect(await requestOverGraphQL(second, user)).toBe(429);
+        },
+        { timeout: 10_000 },
+      );
 
-  test('two processes share one limit, over REST on one and GraphQL on the other', async () => {
-    await shared();
-    const user = randomUUID();
-    const statuses = [
-      await overRest(here, user),
-      await overGraphQL(there, user),
-      await overGraphQL(here, user),
-      await overRest(there, user),
-      await overGraphQL(there, user),
-      await overRest(here, user),
-    ];
-    expect(statuses).toEqual([200, 200, 200, 429, 429, 429]);
-  });
+    test('two processes share one limit over REST and GraphQL', async () => {
+      await waitUntilShared();
+      const user = randomUUID();
+      const statuses = [
+        await requestOverRest(first, user),
+        await requestOverGraphQL(second, user),
+        await requestOverGraphQL(first, user),
+        await requestOverRest(second, user),
+        await requestOverGraphQL(second, user),
+        await requestOverRest(first, user),
+      ];
+      expect(statuses).toEqual([200, 200, 200, 429, 429, 429]);
+    });
 
-  test('a Redis that is killed: served and counted in memory meanwhile, shared again when it is back', async () => {
-    await shared();
-    here.logLines().length = 0;
-    await redis.kill();
-    await exhaust(here);
-    await exhaust(there);
-    await eventually(() => expect(saidOf(here)).toEqual([AWAY]));
-    const away = await scrape(here);
-    expect(away.sum('gateway_redis_up')).toBe(0);
-    expect(away.sum('gateway_rate_limit_fallbacks_total')).toBeGreaterThanOrEqual(READS);
+    test('while Redis is down, limits are counted in memory, and shared again after its restart', async () => {
+      await waitUntilShared();
+      first.logLines().length = 0;
+      await redis.kill();
+      await expectLimit(first);
+      await expectLimit(second);
+      await eventually(() => expect(readRedisMessages(first)).toEqual([UNAVAILABLE]));
+      const scraped = await scrape(first);
+      expect(scraped.sum('gateway_redis_up')).toBe(0);
+      expect(scraped.sum('gateway_rate_limit_fallbacks_total')).toBeGreaterThanOrEqual(READS);
 
-    await redis.start();
-    await shared();
-    expect(saidOf(here)).toEqual([AWAY, BACK]);
-    expect((await scrape(here)).sum('gateway_redis_up')).toBe(1);
-  });
+      await redis.start();
+      await waitUntilShared();
+      expect(readRedisMessages(first)).toEqual([UNAVAILABLE, AVAILABLE]);
+      expect((await scrape(first)).sum('gateway_redis_up')).toBe(1);
+    });
 
-  test('a Redis that falls silent: only the first request waits for it, shared again when it speaks', async () => {
-    await shared();
-    here.logLines().length = 0;
-    redis.suspend();
-    try {
-      const started = performance.now();
-      for (let count = 0; count < REQUESTS; count += 1) expect(await overRest(here, randomUUID())).toBe(200);
-      expect(performance.now() - started).toBeLessThan(BOUND_MS);
-      await exhaust(here);
-      expect(saidOf(here)).toEqual([AWAY]);
-    } finally {
-      redis.resume();
-    }
-    await shared();
-    expect(saidOf(here)).toEqual([AWAY, BACK]);
-  });
+    test('if Redis stops replying, only the first request waits for it, and limits are shared again on recovery', async () => {
+      await waitUntilShared();
+      first.logLines().length = 0;
+      redis.suspend();
+      try {
+        const started = performance.now();
+        for (let count = 0; count < REQUESTS; count += 1)
+          expect(await requestOverRest(first, randomUUID())).toBe(200);
+        expect(performance.now() - started).toBeLessThan(MAX_MS);
+        await expectLimit(first);
+        expect(readRedisMessages(first)).toEqual([UNAVAILABLE]);
+      } finally {
+        redis.resume();
+      }
+      await waitUntilShared();
+      expect(readRedisMessages(first)).toEqual([UNAVAILABLE, AVAILABLE]);
+    });
 
-  test('a process ends when it is told to, whether Redis speaks or is silent', async () => {
-    const environment = { ...settings, REDIS_URL: redis.url };
-    expect(await overRest(there, randomUUID())).toBe(200);
-    expect(await there.stop()).toMatchObject({ status: 0, stderr: '' });
+    test('a process exits on SIGTERM, whether or not Redis replies', async () => {
+      const environment = { ...settings, REDIS_URL: redis.url };
+      expect(await requestOverRest(second, randomUUID())).toBe(200);
+      expect(await second.stop()).toMatchObject({ status: 0, stderr: '' });
 
-    there = await startGatewayProcess(environment);
-    expect(await overRest(there, randomUUID())).toBe(200);
-    redis.suspend();
-    try {
-      const started = performance.now();
-      expect(await there.stop()).toMatchObject({ status: 0, stderr: '' });
-      expect(performance.now() - started).toBeLessThan(BOUND_MS);
-    } finally {
-      redis.resume();
-    }
-  });
-});
+      second = await startGatewayProcess(environment);
+      expect(await requestOverRest(second, randomUUID())).toBe(200);
+      redis.suspend();
+      try {
+        const started = performance.now();
+        expect(await second.stop()).toMatchObject({ status: 0, stderr: '' });
+        expect(performance.now() - started).toBeLessThan(MAX_MS);
+      } finally {
+        redis.resume();
+      }
+    });
+  },
+);
 
-test('a REDIS_URL at which nobody listens: the gateway starts, says so once without the password, serves, and ends', async () => {
+test('with an unreachable REDIS_URL the gateway starts, logs it once without the password, serves and stops', async () => {
   const url = `redis://user:pass-word@localhost:${await freePort()}`;
   const gateway = await startGatewayProcess({ ...settings, REDIS_URL: url });
-  await gateway.printed(new RegExp(AWAY));
-  await exhaust(gateway);
+  await gateway.waitForOutput(new RegExp(UNAVAILABLE));
+  await expectLimit(gateway);
   const { status, stdout, stderr } = await gateway.stop();
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const lines = stdout.split('\n').filter((line) => line.includes('Redis'));
@@ -160,13 +164,13 @@ test('a REDIS_URL at which nobody listens: the gateway starts, says so once with
   expect(stdout).not.toContain('pass-word');
 });
 
-test('a REDIS_URL at which something else answers: the gateway starts, says so once, and serves', async () => {
+test('with a REDIS_URL of another service the gateway starts, logs it once and serves', async () => {
   const other = await startTestGateway({}, database);
   const url = `redis://${new URL(other.address).host}`;
   const gateway = await startTestGateway({ ...settings, REDIS_URL: url }, database);
-  await eventually(() => expect(saidOf(gateway)).toEqual([AWAY]));
-  await exhaust(gateway);
-  expect(saidOf(gateway)).toEqual([AWAY]);
+  await eventually(() => expect(readRedisMessages(gateway)).toEqual([UNAVAILABLE]));
+  await expectLimit(gateway);
+  expect(readRedisMessages(gateway)).toEqual([UNAVAILABLE]);
   await gateway.close();
   await other.close();
 });

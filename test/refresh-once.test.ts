@@ -6,14 +6,14 @@ import { type Pair, type Provider, startProvider } from './support/provider.ts';
 import { asPlatform } from './support/records.ts';
 import { member, platform } from './support/tokens.ts';
 
-/** Three on one database, with one encryption key. */
+/** Three gateways on one database with one encryption key. */
 const gateways: TestGateway[] = [];
 let gateway: TestGateway;
 let provider: Provider;
 beforeAll(async () => {
   const settings = {
     ENCRYPTION_KEYS: `key:${randomBytes(32).toString('base64')}`,
-    // A busy machine must not fail the test: few connections to open, and time to do so.
+    // Prevents failures on a busy machine: few connections to open, and a long timeout.
     DATABASE_POOL_SIZE: '3',
     DATABASE_TIMEOUT_MS: '60000',
   };
@@ -26,7 +26,7 @@ beforeEach(async () => {
   return () => provider.close();
 });
 afterAll(async () => {
-  for (const each of gateways.toReversed()) await each.close();
+  for (const one of gateways.toReversed()) await one.close();
 });
 
 type Credential = Pair & { version: string; needsReauth: boolean };
@@ -45,7 +45,7 @@ async function read(at: TestGateway, userId: string): Promise<Credential> {
   return (await asPlatform(at, query, { userId })).editorCredential;
 }
 
-/** Whether a claim was granted, or the code of its error. */
+/** Returns whether a claim was granted, or the code of its error. */
 async function claim(at: TestGateway, userId: string, version: string): Promise<boolean | string> {
   const query = `mutation ($input: ClaimEditorCredentialRefreshInput!) {
     claimEditorCredentialRefresh(input: $input) { granted }
@@ -71,7 +71,7 @@ async function exchange(at: TestGateway, userId: string, { version, refreshToken
   }
 }
 
-/** What docs/editor-refresh.md says: resolves with the credential to use instead of one that no longer works. */
+/** Follows docs/editor-refresh.md: returns the credential to use in place of an expired one. */
 async function renew(at: TestGateway, userId: string, expired: Credential): Promise<Credential> {
   const outcome = await claim(at, userId, expired.version);
   if (outcome === true) await exchange(at, userId, expired);
@@ -86,11 +86,11 @@ async function renew(at: TestGateway, userId: string, expired: Credential): Prom
   return read(at, userId);
 }
 
-/** The same by 20 callers at once, on all gateways. */
+/** Calls `renew` 20 times concurrently on all gateways. */
 const renewTogether = (userId: string, expired: Credential) =>
   Promise.all(Array.from({ length: 20 }, (_, n) => renew(gateways[n % 3] ?? gateway, userId, expired)));
 
-test('20 callers on 3 gateways refresh a pair by one call of a provider whose refresh tokens work once', async () => {
+test('20 concurrent callers on 3 gateways refresh a credential with one request to the provider', async () => {
   let expired = await store('shared', provider.issue());
   for (const calls of [1, 2]) {
     const renewed = await renewTogether('shared', expired);
@@ -99,12 +99,12 @@ test('20 callers on 3 gateways refresh a pair by one call of a provider whose re
     const stored = await read(gateway, 'shared');
     expect(stored).toMatchObject({ needsReauth: false });
     expect(stored.version).not.toBe(expired.version);
-    for (const each of renewed) expect(each).toEqual(stored);
+    for (const one of renewed) expect(one).toEqual(stored);
     expired = stored;
   }
 });
 
-test('where a caller crashed after its claim, another refreshes once the claim has ended', async () => {
+test('if a caller crashed after its claim, another one refreshes after the claim expired', async () => {
   const expired = await store('crashed', provider.issue());
   expect(await claim(gateway, 'crashed', expired.version)).toBe(true);
   expect(await claim(gateway, 'crashed', expired.version)).toBe(false);
@@ -118,7 +118,7 @@ test('where a caller crashed after its claim, another refreshes once the claim h
   for (const { version } of renewed) expect(version).not.toBe(expired.version);
 });
 
-test('a refresh token that was used before is sent once, and every caller sees that the user must connect again', async () => {
+test('a refresh token that was already used is sent once, and all callers see needsReauth', async () => {
   const pair = provider.issue();
   const expired = await store('used', pair);
   await provider.exchange(pair.refreshToken);

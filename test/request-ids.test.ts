@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** The lines about a request that say that it was answered. */
+/** Returns the log lines of a completed request. */
 function requestLines(requestId: string): Record<string, unknown>[] {
   return gateway
     .logLines()
@@ -22,25 +22,22 @@ function requestLines(requestId: string): Record<string, unknown>[] {
     .filter((line) => line.msg === 'request' && line.requestId === requestId);
 }
 
-test.each(['trace-1', 'a', 'A.b_C-9', 'x'.repeat(128)])(
-  'the caller’s request id %s is taken over',
-  async (id) => {
-    const { headers } = await rest(gateway, 'GET', '/user/workspaces', {
-      token,
-      headers: { 'X-Request-Id': id },
-    });
+test.each(['trace-1', 'a', 'A.b_C-9', 'x'.repeat(128)])('uses the caller’s request ID %s', async (id) => {
+  const { headers } = await rest(gateway, 'GET', '/user/workspaces', {
+    token,
+    headers: { 'X-Request-Id': id },
+  });
 
-    expect(headers.get('x-request-id')).toBe(id);
-  },
-);
+  expect(headers.get('x-request-id')).toBe(id);
+});
 
 test.each([
   ['is empty', ''],
   ['has spaces', 'a b'],
   ['is longer than 128 characters', 'x'.repeat(129)],
-  ['could forge a log line', '{"level":"info"}'],
+  ['contains JSON', '{"level":"info"}'],
   ['is a list', 'a,b'],
-])('a request id that %s is replaced by a UUID', async (_what, id) => {
+])('replaces a request ID that %s by a UUID', async (_what, id) => {
   const { headers } = await rest(gateway, 'GET', '/user/workspaces', {
     token,
     headers: { 'X-Request-Id': id },
@@ -49,7 +46,7 @@ test.each([
   expect(headers.get('x-request-id')).toMatch(UUID);
 });
 
-test('two request ids in one request are replaced by one', async () => {
+test('replaces two request IDs by one UUID', async () => {
   const lines = ['X-Request-Id: a', 'X-Request-Id: b'];
 
   const { headers } = await sendRaw(gateway, rawRequest('GET /user/workspaces', lines));
@@ -61,18 +58,15 @@ test.each([
   ['a success', 'GET', '/user/workspaces', 200],
   ['an unknown path', 'GET', '/nowhere', 404],
   ['an unknown record', 'POST', '/user/notifications/none/dismiss', 404],
-  ['a body that cannot be read', 'PUT', '/user/notification-preferences', 400],
-])(
-  '%s has a request id in its reply and exactly one line in the log',
-  async (_what, method, path, status) => {
-    const { headers } = await rest(gateway, method, path, { token });
+  ['an unreadable body', 'PUT', '/user/notification-preferences', 400],
+])('%s has a request ID in its reply and exactly one log line', async (_what, method, path, status) => {
+  const { headers } = await rest(gateway, method, path, { token });
 
-    const lines = requestLines(headers.get('x-request-id') ?? '');
-    expect(lines).toEqual([expect.objectContaining({ method, path, status })]);
-  },
-);
+  const lines = requestLines(headers.get('x-request-id') ?? '');
+  expect(lines).toEqual([expect.objectContaining({ method, path, status })]);
+});
 
-test('a refused token has a request id in its reply and exactly one line in the log, without a user', async () => {
+test('a rejected token has a request ID in its reply and exactly one log line, without a user', async () => {
   const { headers } = await rest(gateway, 'GET', '/user/workspaces', { token: 'no.token.atall' });
 
   const lines = requestLines(headers.get('x-request-id') ?? '');
@@ -80,14 +74,14 @@ test('a refused token has a request id in its reply and exactly one line in the 
   expect(lines[0]).not.toHaveProperty('user');
 });
 
-test('a GraphQL request has a request id in its reply and exactly one line in the log, with its user', async () => {
+test('a GraphQL request has a request ID in its reply and exactly one log line, with its user', async () => {
   const { headers } = await graphql(gateway, '{ workspaces { totalCount } }', {}, { token });
 
   const lines = requestLines(headers.get('x-request-id') ?? '');
   expect(lines).toEqual([expect.objectContaining({ path: '/graphql', status: 200, user: 'alice' })]);
 });
 
-test('the log holds the path of a request without its query', async () => {
+test('logs the path of a request without its query string', async () => {
   const { headers } = await rest(gateway, 'GET', '/user/workspaces?secret=in-the-query', { token });
 
   expect(requestLines(headers.get('x-request-id') ?? '')).toHaveLength(1);

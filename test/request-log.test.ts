@@ -23,15 +23,15 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const lines = (): Line[] => gateway.logLines().map((line) => JSON.parse(line));
-const lineOf = ({ headers }: { headers: Headers }) =>
+const findRequestLines = ({ headers }: { headers: Headers }) =>
   lines().filter(({ msg, requestId }) => msg === 'request' && requestId === headers.get('x-request-id'));
 
 const STORE =
   'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
 const pair = { accessToken: 'access-1', refreshToken: 'refresh-1' };
 
-describe('a line a request', () => {
-  test('tells request id, user, root fields, status and duration, of both faces', async () => {
+describe('the log line of a request', () => {
+  test('contains request ID, user, root fields, status and duration, over both APIs', async () => {
     const overRest = await rest(gateway, 'GET', '/user/workspaces', { token });
     const document =
       'query Named { a: workspaces { totalCount } b: workspaces { totalCount } editorAuth { needsReauth } }';
@@ -39,7 +39,7 @@ describe('a line a request', () => {
 
     const common = { level: 30, time: expect.any(String), msg: 'request', user: 'alice', status: 200 };
     const durationMs = expect.any(Number);
-    expect(lineOf(overRest)).toEqual([
+    expect(findRequestLines(overRest)).toEqual([
       {
         ...common,
         requestId: overRest.headers.get('x-request-id'),
@@ -49,7 +49,7 @@ describe('a line a request', () => {
         durationMs,
       },
     ]);
-    expect(lineOf(overGraphQL)).toEqual([
+    expect(findRequestLines(overGraphQL)).toEqual([
       {
         ...common,
         requestId: overGraphQL.headers.get('x-request-id'),
@@ -61,14 +61,14 @@ describe('a line a request', () => {
     ]);
   });
 
-  test('of health probes is at debug', async () => {
+  test('has the level debug for health probes', async () => {
     for (const path of ['/healthz', '/readyz']) {
       const reply = await fetch(`${gateway.address}${path}`);
-      expect(lineOf(reply)).toEqual([expect.objectContaining({ level: 20, path, status: 200 })]);
+      expect(findRequestLines(reply)).toEqual([expect.objectContaining({ level: 20, path, status: 200 })]);
     }
   });
 
-  test('holds no document, variable, operation name, body or query', async () => {
+  test('contains no document, variable, operation name, body or query string', async () => {
     const marked = 'mark-7f3a';
     const document = `query Marked_mark7f3a($id: ID!) { notification(id: $id) { __typename } b: notification(id: "${marked}") { __typename } }`;
     await graphql(gateway, document, { id: marked }, { token });
@@ -87,18 +87,18 @@ describe('a line a request', () => {
     ['a newline', 'eve\n{"level":30,"msg":"request","user":"alice"}'],
     ['quotes', 'eve","user":"alice'],
     ['line separators', 'eve\u2028\u2029\u0085alice'],
-  ])('is not forged by a user id with %s', async (_what, sub) => {
+  ])('cannot be forged by a user ID with %s', async (_what, sub) => {
     const before = gateway.logLines().length;
     const reply = await rest(gateway, 'GET', '/user/workspaces', { token: await signToken({ sub }) });
     const written = gateway.logLines().slice(before);
     for (const line of written) expect(line).not.toContain('\n');
-    const told = written.map((line): Line => JSON.parse(line)).filter(({ msg }) => msg === 'request');
-    expect(told).toHaveLength(1);
-    expect(told[0]?.user ?? sub).toBe(sub);
-    expect(told[0]?.status).toBe(reply.status);
+    const parsed = written.map((line): Line => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+    expect(parsed).toHaveLength(1);
+    expect(parsed[0]?.user ?? sub).toBe(sub);
+    expect(parsed[0]?.status).toBe(reply.status);
   });
 
-  test('of a request whose caller left says so, and tells no status', async () => {
+  test('contains `aborted` and no status if the client disconnected', async () => {
     const locker = new pg.Client({ connectionString: gateway.database.url });
     await locker.connect();
     await locker.query('begin');
@@ -114,15 +114,15 @@ describe('a line a request', () => {
       expect(await gateway.database.sql('select from pg_locks where not granted')).toHaveLength(1);
     });
     socket.destroy();
-    const told = await eventually(() => {
+    const parsed = await eventually(() => {
       const found = lines().filter(({ msg, requestId }) => msg === 'request' && requestId === id);
       expect(found).toHaveLength(1);
       return found[0];
     });
     await locker.query('rollback');
     await locker.end();
-    expect(told).toMatchObject({ aborted: true, user: 'alice', operation: 'workspaces' });
-    expect(told).not.toHaveProperty('status');
+    expect(parsed).toMatchObject({ aborted: true, user: 'alice', operation: 'workspaces' });
+    expect(parsed).not.toHaveProperty('status');
   });
 });
 
@@ -132,7 +132,7 @@ describe('audit lines', () => {
     'mutation ($input: RefreshEditorCredentialInput!) { refreshEditorCredential(input: $input) { version } }';
 
   test.each(['silent', 'fatal', 'error', 'info', 'trace'])(
-    'of every read and write of a credential are written with LOG_LEVEL %s, by whom and for whom',
+    'are written with LOG_LEVEL %s for every read and write of a credential, with caller and user',
     async (level) => {
       const other = await startTestGateway({ LOG_LEVEL: level }, gateway.database);
       const service = { token: await platform() };
@@ -147,8 +147,8 @@ describe('audit lines', () => {
       await graphql(other, READ, { id: 'nobody' }, service);
       await other.close();
 
-      const told = other.logLines().map((line): Line => JSON.parse(line));
-      const audited = told.filter((line) => 'audit' in line);
+      const parsed = other.logLines().map((line): Line => JSON.parse(line));
+      const audited = parsed.filter((line) => 'audit' in line);
       expect(audited.map(({ audit, by, user }) => [audit, by, user])).toEqual([
         ['editor_credential.stored', user, user],
         ['editor_credential.stored', user, user],
@@ -158,11 +158,11 @@ describe('audit lines', () => {
         ['editor_credential.read', 'platform-service', 'nobody'],
       ]);
       for (const line of audited) expect(line).toMatchObject({ requestId: expect.any(String), level: 30 });
-      if (level === 'silent') expect(told).toEqual(audited);
+      if (level === 'silent') expect(parsed).toEqual(audited);
     },
   );
 
-  test('are on the standard output of a process whose log is silent', async () => {
+  test('are written to standard output by a process with LOG_LEVEL=silent', async () => {
     const process = await startGatewayProcess({
       DATABASE_URL: gateway.database.url,
       AUTH_JWKS: JSON.stringify(jwks),
@@ -174,14 +174,14 @@ describe('audit lines', () => {
     });
     await rest(process, 'PUT', '/editor/auth/subscription', { token: await member('bob'), body: pair });
     const { stdout } = await process.stop();
-    const told = stdout.split('\n').filter((line) => line.startsWith('{'));
-    expect(told.map((line) => JSON.parse(line))).toEqual([
+    const parsed = stdout.split('\n').filter((line) => line.startsWith('{'));
+    expect(parsed.map((line) => JSON.parse(line))).toEqual([
       expect.objectContaining({ audit: 'editor_credential.stored', by: 'bob', user: 'bob' }),
     ]);
   });
 });
 
-test('a failure at every number of an address is told in words in the log', async () => {
+test('logs a message for a connection that failed at every address of a host', async () => {
   const port = await freePort();
   const refused = await new Promise<unknown>((resolve) => {
     connect({

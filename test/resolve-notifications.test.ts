@@ -32,12 +32,12 @@ async function find(userId: string, id: string) {
 const task = { id: 'task', projectId: 'project' };
 const kinds = Object.keys(payloads) as Kind[];
 
-/** One active notification of each kind, all of one task. */
+/** Publishes one active notification of each kind, all for one task. */
 async function publishAll(userId: string) {
   for (const kind of kinds) await publish(gateway, userId, kind, { id: kind, task });
 }
 
-test.each(['ANSWERED', 'RESUMED', 'TASK_DELETED'])('the reason %s is told as resolvedBy', async (reason) => {
+test.each(['ANSWERED', 'RESUMED', 'TASK_DELETED'])('returns the reason %s as resolvedBy', async (reason) => {
   const user = `reason-${reason}`;
   await publishAll(user);
 
@@ -51,14 +51,14 @@ test.each(['ANSWERED', 'RESUMED', 'TASK_DELETED'])('the reason %s is told as res
   }
 });
 
-test('only the kinds that are told are resolved', async () => {
+test('resolves only the given kinds', async () => {
   await publishAll('some-kinds');
   const resolved = await resolve('some-kinds', { kinds: ['TASK_FAILED', 'PLAN_REQUESTED'] });
   expect(resolved.map(({ id }) => id)).toEqual(['plan_requested', 'task_failed']);
   expect(await find('some-kinds', 'question_requested')).toMatchObject({ status: 'ACTIVE' });
 });
 
-test("another task's and another user's notifications stay", async () => {
+test('does not resolve notifications of another task or user', async () => {
   await publish(gateway, 'stays', 'task_failed', { id: 'other', task: { ...task, id: 'other' } });
   await publish(gateway, 'stays-too', 'task_failed', { id: 'same task', task });
 
@@ -68,7 +68,7 @@ test("another task's and another user's notifications stay", async () => {
   expect(await find('stays-too', 'same task')).toMatchObject({ status: 'ACTIVE' });
 });
 
-test('resolved and dismissed ones are not touched, and only what changed is answered', async () => {
+test('does not change resolved and dismissed notifications, and returns only those that it changed', async () => {
   await publishAll('untouched');
   const token = await member('untouched');
   await rest(gateway, 'POST', '/user/notifications/task_failed/dismiss', { token });
@@ -83,7 +83,7 @@ test('resolved and dismissed ones are not touched, and only what changed is answ
   expect(failed).toMatchObject({ status: 'DISMISSED', resolvedAt: null, resolvedBy: null });
 });
 
-test('resolving again, or for a user who has nothing, answers an empty list and raises no revision', async () => {
+test('returns an empty list and no new revision if nothing is active', async () => {
   await publishAll('again');
   await resolve('again');
   const revision = () =>

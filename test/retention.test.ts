@@ -18,7 +18,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Stores notifications of a user: so many, in a status, last changed so many days ago. */
+/** Inserts a user's notifications with a status, last changed a number of days ago. */
 async function store(user: string, status: string, count: number, days: number): Promise<void> {
   await database.sql(
     `insert into user_revision (user_id, notifications) values ($1, 1) on conflict do nothing`,
@@ -34,53 +34,53 @@ async function store(user: string, status: string, count: number, days: number):
   );
 }
 
-async function idsOf(user: string): Promise<unknown[]> {
+async function readIds(user: string): Promise<unknown[]> {
   const rows = await database.sql('select id from notification where user_id = $1 order by id', [user]);
   return rows.map(({ id }) => id);
 }
 
-const revisionOf = async (user: string) =>
+const readRevision = async (user: string) =>
   (await database.sql('select notifications::int as n from user_revision where user_id = $1', [user]))[0]?.n;
 const before = () => toTime(new Date(Date.now() - 90 * 86_400_000));
 const announce = () => undefined;
 const remove = () => removeBatch({ em: opened.em.fork(), announce }, before());
 
-test('a gateway removes what was resolved or dismissed longer ago than NOTIFICATION_RETENTION_DAYS, by itself', async () => {
+test('removes notifications resolved or dismissed more than NOTIFICATION_RETENTION_DAYS ago', async () => {
   for (const status of ['active', 'resolved', 'dismissed']) {
     await store('alice', status, 1, 31);
     await store('bob', status, 1, 29);
   }
 
   const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '30' }, database);
-  await eventually(async () => expect(await idsOf('alice')).toEqual(['active-31-1']));
+  await eventually(async () => expect(await readIds('alice')).toEqual(['active-31-1']));
   await gateway.close();
 
-  expect(await idsOf('bob')).toEqual(['active-29-1', 'dismissed-29-1', 'resolved-29-1']);
-  expect([await revisionOf('alice'), await revisionOf('bob')]).toEqual([2, 1]);
+  expect(await readIds('bob')).toEqual(['active-29-1', 'dismissed-29-1', 'resolved-29-1']);
+  expect([await readRevision('alice'), await readRevision('bob')]).toEqual([2, 1]);
 });
 
-test('with NOTIFICATION_RETENTION_DAYS=0 nothing is removed', async () => {
+test('removes nothing with NOTIFICATION_RETENTION_DAYS=0', async () => {
   await store('kept', 'dismissed', 1, 30_000);
 
   const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '0' }, database);
   await gateway.close();
 
-  expect(await idsOf('kept')).toHaveLength(1);
+  expect(await readIds('kept')).toHaveLength(1);
   await remove();
 });
 
-test('it goes in small batches of one user each, and each raises the user’s revision', async () => {
+test('removes batches of one user each, and each batch increments the user’s revision', async () => {
   await store('many', 'resolved', 1200, 200);
   await store('few', 'dismissed', 3, 100);
 
   const batches = [await remove(), await remove(), await remove(), await remove(), await remove()];
 
   expect(batches).toEqual([500, 500, 200, 3, undefined]);
-  expect([await revisionOf('many'), await revisionOf('few')]).toEqual([4, 2]);
-  expect([...(await idsOf('many')), ...(await idsOf('few'))]).toEqual([]);
+  expect([await readRevision('many'), await readRevision('few')]).toEqual([4, 2]);
+  expect([...(await readIds('many')), ...(await readIds('few'))]).toEqual([]);
 });
 
-/** Runs `work` while somebody else holds what a statement locks. */
+/** Runs `work` while another session holds the locks of a statement. */
 async function whileLocked(statement: string, work: (locker: pg.Client) => Promise<void>): Promise<void> {
   const locker = new pg.Client({ connectionString: database.url });
   await locker.connect();
@@ -93,11 +93,11 @@ async function whileLocked(statement: string, work: (locker: pg.Client) => Promi
   }
 }
 
-test('several gateways at once remove everything once, and none waits for another', async () => {
+test('several gateways remove every notification once, without waiting for each other', async () => {
   await store('shared', 'resolved', 2000, 200);
   let removed = 0;
   const work = async () => {
-    while ((await idsOf('shared')).length > 0) {
+    while ((await readIds('shared')).length > 0) {
       const batch = await remove();
       removed += batch ?? 0;
     }
@@ -106,23 +106,23 @@ test('several gateways at once remove everything once, and none waits for anothe
   await Promise.all([work(), work(), work()]);
 
   expect(removed).toBe(2000);
-  expect(await revisionOf('shared')).toBe(5);
+  expect(await readRevision('shared')).toBe(5);
 });
 
-test('while one user’s records are locked the gateway waits for them no longer than its bound', async () => {
+test('does not wait longer than the database timeout for locked records', async () => {
   await store('locked', 'resolved', 1, 200);
-  const impatient = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 200 });
+  const shortTimeout = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 200 });
   await whileLocked(`select from user_revision where user_id = 'locked' for update`, async () => {
-    await expect(removeBatch({ em: impatient.em.fork(), announce }, before())).rejects.toThrow(
+    await expect(removeBatch({ em: shortTimeout.em.fork(), announce }, before())).rejects.toThrow(
       /lock timeout|statement timeout/,
     );
   });
-  await impatient.close();
+  await shortTimeout.close();
 
   expect(await remove()).toBe(1);
 });
 
-test('a removal whose connection is lost fails, and the next one gets another connection', async () => {
+test('a removal whose connection is lost fails, and the next one opens a new connection', async () => {
   await store('lost', 'resolved', 1, 200);
   const single = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: 5000 });
   const removeAlone = () => removeBatch({ em: single.em.fork(), announce }, before());
@@ -140,7 +140,7 @@ test('a removal whose connection is lost fails, and the next one gets another co
   await single.close();
 });
 
-test('a user who is deleted meanwhile is not brought back', async () => {
+test('does not recreate a user who is deleted concurrently', async () => {
   await store('leaving', 'resolved', 1, 200);
   let batch: Promise<number | undefined> | undefined;
   await whileLocked(`delete from user_revision where user_id = 'leaving'`, async (locker) => {
@@ -151,10 +151,10 @@ test('a user who is deleted meanwhile is not brought back', async () => {
   });
 
   expect(await batch).toBeUndefined();
-  expect(await revisionOf('leaving')).toBeUndefined();
+  expect(await readRevision('leaving')).toBeUndefined();
 });
 
-test('what was resolved up to a time is forgotten as long after it was reported, however long ago the events were', async () => {
+test('removes resolutions by the time of their report, not by the time that they cover', async () => {
   await database.sql(
     `insert into task_resolution (user_id, task_id, kind, resolved_before, resolved_by, updated_at)
      values ('forgets', 'old', 'task_failed', now(), 'answered', now() - interval '91 days'),

@@ -14,13 +14,13 @@ async function start(settings: Record<string, string>, first?: TestGateway): Pro
   return gateway;
 }
 
-const portOf = ({ address }: TestGateway) => new URL(address).port;
-const requests = (gateway: TestGateway) =>
+const getPort = ({ address }: TestGateway) => new URL(address).port;
+const countRequests = (gateway: TestGateway) =>
   gateway.logLines().filter((line) => line.includes('"request"')).length;
 
-test('with REUSE_PORT gateways listen on one port, and each takes its share of the connections', async () => {
+test('with REUSE_PORT gateways share one port and the connections to it', async () => {
   const first = await start({ REUSE_PORT: 'true' });
-  const second = await start({ REUSE_PORT: 'true', PORT: portOf(first) }, first);
+  const second = await start({ REUSE_PORT: 'true', PORT: getPort(first) }, first);
   expect(second.address).toBe(first.address);
   const token = await member('alice');
 
@@ -29,18 +29,18 @@ test('with REUSE_PORT gateways listen on one port, and each takes its share of t
     expect(status).toBe(200);
   }
 
-  await expect.poll(() => requests(first) + requests(second)).toBe(40);
-  expect(requests(first)).toBeGreaterThan(0);
-  expect(requests(second)).toBeGreaterThan(0);
+  await expect.poll(() => countRequests(first) + countRequests(second)).toBe(40);
+  expect(countRequests(first)).toBeGreaterThan(0);
+  expect(countRequests(second)).toBeGreaterThan(0);
 });
 
 test.each([
-  ['the first', { REUSE_PORT: 'true' }, {}],
-  ['the second', {}, { REUSE_PORT: 'true' }],
+  ['only the first', { REUSE_PORT: 'true' }, {}],
+  ['only the second', {}, { REUSE_PORT: 'true' }],
   ['neither', {}, {}],
-])('where only %s says REUSE_PORT the port is taken', async (_who, one, other) => {
+])('fails to start on a port in use if %s sets REUSE_PORT', async (_who, one, other) => {
   const first = await start(one);
-  await expect(start({ ...other, PORT: portOf(first) }, first)).rejects.toThrow(
-    `Port ${portOf(first)} of 127.0.0.1 is in use. Stop the process that uses it, or set PORT to another port (0 selects a free one).`,
+  await expect(start({ ...other, PORT: getPort(first) }, first)).rejects.toThrow(
+    `Port ${getPort(first)} of 127.0.0.1 is in use. Stop the process that uses it, or set PORT to another port (0 selects a free one).`,
   );
 });

@@ -13,7 +13,7 @@ import { member } from './support/tokens.ts';
 const newKey = () => randomBytes(32).toString('base64');
 const [old, fresh, lost] = [newKey(), newKey(), newKey()];
 const PROGRAM = 'src/commands/rotate-keys.ts';
-/** New first, as while rotating. */
+/** The new key first, as during a rotation. */
 const BOTH = `new:${fresh},old:${old}`;
 
 let database: TestDatabase;
@@ -34,18 +34,18 @@ async function serve(keys: string): Promise<TestGateway> {
 
 const settings = (keys = BOTH) => ({ DATABASE_URL: database.url, ENCRYPTION_KEYS: keys });
 const rotate = (keys?: string) => runProcess(PROGRAM, settings(keys));
-const userOf = (index: number) => `user-${String(index).padStart(4, '0')}`;
-const pairOf = (user: string, turn = 0) => ({
+const formatUser = (index: number) => `user-${String(index).padStart(4, '0')}`;
+const createPair = (user: string, turn = 0) => ({
   accessToken: `access-${user}-${turn}`,
   refreshToken: `refresh-${user}-${turn}`,
 });
 
-/** Puts pairs of so many users, from the first on, under a key. */
+/** Inserts credentials of a number of users, encrypted with a key. */
 async function fill(count: number, keyId = 'old', key = old, first = 0): Promise<void> {
   const cipher = createCredentialCipher(new Map([[keyId, createSecretKey(Buffer.from(key, 'base64'))]]));
-  const users = Array.from({ length: count }, (_none, index) => userOf(first + index));
+  const users = Array.from({ length: count }, (_none, index) => formatUser(first + index));
   const ciphertexts = users.map((userId) => {
-    const { accessToken, refreshToken } = pairOf(userId);
+    const { accessToken, refreshToken } = createPair(userId);
     const pair = { accessToken: new Secret(accessToken), refreshToken: new Secret(refreshToken) };
     return cipher.encrypt(pair, { userId, version: '3' });
   });
@@ -70,7 +70,7 @@ const read = async (gateway: TestGateway, userId: string) =>
 const status = async (gateway: TestGateway, userId: string) =>
   (await rest(gateway, 'GET', '/editor/auth', { token: await member(userId) })).body;
 
-test('what lies under older keys is encrypted anew, told as it goes; then the old key can be taken away', async () => {
+test('re-encrypts credentials of older keys and reports its progress, so that the old key can be removed', async () => {
   await fill(250);
   await fill(5, 'older', lost, 250);
   await fill(5, 'new', fresh, 255);
@@ -95,14 +95,14 @@ test('what lies under older keys is encrypted anew, told as it goes; then the ol
     ),
   ).toEqual(before);
   const withoutOld = await serve(`new:${fresh}`);
-  for (const user of [0, 100, 249, 250, 254, 259].map(userOf)) {
+  for (const user of [0, 100, 249, 250, 254, 259].map(formatUser)) {
     expect(await status(withoutOld, user)).toMatchObject({ needs_reauth: false });
-    expect(await read(withoutOld, user)).toEqual({ version: '3', ...pairOf(user) });
+    expect(await read(withoutOld, user)).toEqual({ version: '3', ...createPair(user) });
   }
   expect((await rotate(`new:${fresh}`)).status).toBe(0);
 });
 
-test('reads, stores, refreshes and deletions while it rotates lose nothing', async () => {
+test('concurrent reads, stores, refreshes and deletions lose nothing', async () => {
   const count = 300;
   await fill(count);
   const gateway = await serve(BOTH);
@@ -112,13 +112,13 @@ test('reads, stores, refreshes and deletions while it rotates lose nothing', asy
 
   const traffic = async (first: number) => {
     for (let index = first; index < count && !rotation.isOver; index += 4) {
-      const userId = userOf(index);
-      expect(await read(another, userId)).toEqual({ version: '3', ...pairOf(userId) });
-      const input = pairOf(userId, 1);
+      const userId = formatUser(index);
+      expect(await read(another, userId)).toEqual({ version: '3', ...createPair(userId) });
+      const input = createPair(userId, 1);
       if (first === 0) await asMember(gateway, userId, STORE, { input });
       else if (first === 1) await asPlatform(gateway, REFRESH, { input: { userId, version: '3', ...input } });
       else if (first === 2) await asMember(gateway, userId, 'mutation { deleteEditorAuth { __typename } }');
-      const stays = { version: '3', ...pairOf(userId) };
+      const stays = { version: '3', ...createPair(userId) };
       const replaced = { version: expect.not.stringMatching(/^3$/), ...input };
       expected.set(userId, [replaced, replaced, null, stays][first]);
       expect(await read(another, userId)).toEqual(expected.get(userId));
@@ -132,22 +132,22 @@ test('reads, stores, refreshes and deletions while it rotates lose nothing', asy
 
   expect(await ended).toMatchObject({ status: 0, stderr: '' });
   const withoutOld = await serve(`new:${fresh}`);
-  const users = Array.from({ length: count }, (_none, index) => userOf(index));
+  const users = Array.from({ length: count }, (_none, index) => formatUser(index));
   const pairs = await Promise.all(users.map((user) => read(withoutOld, user)));
   expect(expected.size).toBeGreaterThan(0);
   expect(pairs).toEqual(
-    users.map((user) => (expected.has(user) ? expected.get(user) : { version: '3', ...pairOf(user) })),
+    users.map((user) => (expected.has(user) ? expected.get(user) : { version: '3', ...createPair(user) })),
   );
 });
 
-test('it can be killed in the middle and run again', async () => {
+test('can be killed and run again', async () => {
   await fill(250);
   const locker = new pg.Client({ connectionString: database.url });
   await locker.connect();
   await locker.query('begin');
-  await locker.query('select from editor_credential where user_id = $1 for update', [userOf(150)]);
+  await locker.query('select from editor_credential where user_id = $1 for update', [formatUser(150)]);
   const first = startProcess(PROGRAM, settings());
-  await first.printed(/Re-encrypted 100, 150 left/);
+  await first.waitForOutput(/Re-encrypted 100, 150 left/);
   await first.stop('SIGKILL');
   await locker.end();
   expect(await countByKey()).toEqual({ new: 100, old: 150 });
@@ -158,14 +158,14 @@ test('it can be killed in the middle and run again', async () => {
   expect(await countByKey()).toEqual({ new: 250 });
 });
 
-test('two at once do not hinder each other', async () => {
+test('two concurrent runs do not affect each other', async () => {
   await fill(250);
   const ends = await Promise.all([rotate(), rotate()]);
   for (const end of ends) expect(end).toMatchObject({ status: 0, stderr: '' });
   expect(await countByKey()).toEqual({ new: 250 });
 });
 
-test('a missing key: status 1 with its name and what to do, nothing overwritten, readable again once it is added', async () => {
+test('a missing key exits with status 1, its ID and a fix, and leaves its credentials unchanged', async () => {
   await fill(3);
   await fill(2, 'lost', lost, 3);
   const before = await database.sql(`select * from editor_credential where key_id = 'lost' order by 1`);
@@ -181,18 +181,21 @@ test('a missing key: status 1 with its name and what to do, nothing overwritten,
   expect(await database.sql(`select * from editor_credential where key_id = 'lost' order by 1`)).toEqual(
     before,
   );
-  expect(await status(await serve(BOTH), userOf(3))).toMatchObject({
+  expect(await status(await serve(BOTH), formatUser(3))).toMatchObject({
     reauth_reason: 'credential_unreadable',
   });
   const withLost = `${BOTH},lost:${lost}`;
-  expect(await read(await serve(withLost), userOf(3))).toEqual({ version: '3', ...pairOf(userOf(3)) });
+  expect(await read(await serve(withLost), formatUser(3))).toEqual({
+    version: '3',
+    ...createPair(formatUser(3)),
+  });
   expect((await rotate(withLost)).status).toBe(0);
   expect(await countByKey()).toEqual({ new: 5 });
 });
 
-test('a damaged pair is named and left as it was, and does not stop the others', async () => {
+test('a damaged credential is reported and left unchanged, and does not stop the others', async () => {
   await fill(150);
-  const broken = userOf(70);
+  const broken = formatUser(70);
   await database.sql(`update editor_credential set ciphertext = 'eyJ.broken' where user_id = $1`, [broken]);
 
   const ended = await rotate();

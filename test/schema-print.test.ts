@@ -24,13 +24,13 @@ const rootFields = [schema.getQueryType(), schema.getMutationType(), schema.getS
 test.each([
   ['schema.graphql', printSchema],
   ['rest/root-field.ts', printRootField],
-])('%s is what the code prints (npm run schema)', async (path, print) => {
+])('%s is generated from the code (npm run schema)', async (path, print) => {
   expect(print()).toBe(await readFile(new URL(`../${path}`, import.meta.url), 'utf8'));
 });
 
 type Described = { name: string; description?: string | null | undefined };
 
-function membersOf(type: GraphQLNamedType): (Described & { args?: readonly Described[] })[] {
+function listMembers(type: GraphQLNamedType): (Described & { args?: readonly Described[] })[] {
   if (isEnumType(type)) return [...type.getValues()];
   if (isInputObjectType(type)) return Object.values(type.getFields());
   if (isObjectType(type) || isInterfaceType(type)) return Object.values(type.getFields());
@@ -40,7 +40,7 @@ function membersOf(type: GraphQLNamedType): (Described & { args?: readonly Descr
 test('every type, field, argument, input field and enum value is described', () => {
   const all = types.flatMap((type) => [
     [type.name, type.description],
-    ...membersOf(type).flatMap((member) => [
+    ...listMembers(type).flatMap((member) => [
       [`${type.name}.${member.name}`, member.description],
       ...(member.args ?? []).map((arg) => [`${type.name}.${member.name}(${arg.name})`, arg.description]),
     ]),
@@ -50,16 +50,16 @@ test('every type, field, argument, input field and enum value is described', () 
 });
 
 describe('every root field', () => {
-  test('may be null, so that one failure does not take the others; a subscription has no others', () => {
+  test('is nullable, so that one failure does not discard the others, except for subscriptions', () => {
     const alone = Object.keys(schema.getSubscriptionType()?.getFields() ?? {});
     expect(rootFields.filter(({ type }) => isNonNullType(type)).map(({ name }) => name)).toEqual(alone);
   });
 
-  test('declares what it asks of its caller', () => {
+  test('declares its access', () => {
     expect(rootFields.filter(({ extensions }) => !extensions.access).map(({ name }) => name)).toEqual([]);
   });
 
-  test.each(rootFields.map(({ name }) => name))('%s shows its rate limit', (name) => {
+  test.each(rootFields.map(({ name }) => name))('%s declares its rate limit', (name) => {
     expect(printSchema()).toMatch(new RegExp(`^  ${name}\\b[^\\n]*(\\n(?!  \\w)[^\\n]*)*@rateLimit\\(`, 'm'));
   });
 });

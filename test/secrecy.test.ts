@@ -19,8 +19,8 @@ const REPORT =
 const DELETE = 'mutation { deleteEditorAuth { editorAuth { needsReauth } } }';
 const PUT = 'mutation ($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { workspaces { id } } }';
 
-/** A token as it is, and as it would look in the encodings that are at hand. */
-const formsOf = (token: string) => [
+/** Returns a token as plain text and in common encodings. */
+const encodeForms = (token: string) => [
   token,
   Buffer.from(token).toString('hex'),
   ...['', 'x', 'xx'].map((before) =>
@@ -29,61 +29,61 @@ const formsOf = (token: string) => [
       .slice(4, -4),
   ),
 ];
-const credentialForms = [ACCESS, REFRESH].flatMap(formsOf);
-const previewForms = formsOf(PREVIEW);
-const found = (text: string, forms: readonly string[]) => forms.filter((form) => text.includes(form));
+const credentialForms = [ACCESS, REFRESH].flatMap(encodeForms);
+const previewForms = encodeForms(PREVIEW);
+const findForms = (text: string, forms: readonly string[]) => forms.filter((form) => text.includes(form));
 
 let proxy: TestProxy;
 let owner: TestGateway;
 let gateway: TestGateway;
 const replies: string[] = [];
-const mayTellPair: string[] = [];
-const mayTellPreview: string[] = [];
+const credentialReplies: string[] = [];
+const workspaceReplies: string[] = [];
 let stored = '';
 let alice: { token: string };
 let service: { token: string };
 
-const overRest = async (method: string, path: string, request: RestRequest = {}) => {
+const sendRest = async (method: string, path: string, request: RestRequest = {}) => {
   const { text, status } = await rest(gateway, method, path, { ...alice, ...request });
   replies.push(text);
   return status;
 };
-const overGraphQL = async (document: string, variables: object, by = alice, kept = replies) => {
+const sendGraphQL = async (document: string, variables: object, by = alice, target = replies) => {
   const { text, status } = await graphql(gateway, document, { ...variables }, by);
-  kept.push(text);
+  target.push(text);
   return status;
 };
-const storePair = (body: unknown) => overRest('PUT', '/editor/auth/subscription', { body });
+const storePair = (body: unknown) => sendRest('PUT', '/editor/auth/subscription', { body });
 
-/** Every operation that a token goes through, and those beside it. */
-async function everyOperation(): Promise<void> {
+/** Runs every operation that handles a token, and some that do not. */
+async function runOperations(): Promise<void> {
   await storePair(pair);
-  await overRest('GET', '/editor/auth');
-  await overGraphQL(STORE, { input: pair });
-  await overGraphQL('{ editorAuth { needsReauth reauthReason } }', {});
-  await overGraphQL(CREDENTIAL, { id: 'alice' }, service, mayTellPair);
+  await sendRest('GET', '/editor/auth');
+  await sendGraphQL(STORE, { input: pair });
+  await sendGraphQL('{ editorAuth { needsReauth reauthReason } }', {});
+  await sendGraphQL(CREDENTIAL, { id: 'alice' }, service, credentialReplies);
   const version = await credentialVersion(gateway, 'alice');
-  await overGraphQL(REFRESHED, { input: { userId: 'alice', version, ...pair } }, service);
+  await sendGraphQL(REFRESHED, { input: { userId: 'alice', version, ...pair } }, service);
   const other = { userId: 'alice', version: '1', accessToken: REFRESH, refreshToken: ACCESS };
-  await overGraphQL(REFRESHED, { input: other }, service);
+  await sendGraphQL(REFRESHED, { input: other }, service);
   const reported = await credentialVersion(gateway, 'alice');
-  await overGraphQL(
+  await sendGraphQL(
     REPORT,
     { input: { userId: 'alice', version: reported, reason: 'TOKEN_REVOKED' } },
     service,
   );
-  await overGraphQL(CREDENTIAL, { id: 'alice' });
-  await overGraphQL('{ statistics { editorCredentials { state count } } }', {}, service);
+  await sendGraphQL(CREDENTIAL, { id: 'alice' });
+  await sendGraphQL('{ statistics { editorCredentials { state count } } }', {}, service);
   const workspaces = [workspaceInput({ previewToken: PREVIEW })];
-  await overGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service);
+  await sendGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service);
   const listed = await rest(gateway, 'GET', '/user/workspaces', alice);
-  mayTellPreview.push(listed.text);
-  await overGraphQL('{ workspaces { nodes { previewToken } } }', {}, alice, mayTellPreview);
-  await overGraphQL('{ workspaces { nodes { id gitRef } } }', {});
+  workspaceReplies.push(listed.text);
+  await sendGraphQL('{ workspaces { nodes { previewToken } } }', {}, alice, workspaceReplies);
+  await sendGraphQL('{ workspaces { nodes { id gitRef } } }', {});
 }
 
-/** Inputs of every kind that is refused, each with tokens in it. */
-async function badInputs(): Promise<void> {
+/** Sends invalid inputs of every kind, with tokens in them. */
+async function sendInvalidInputs(): Promise<void> {
   const bodies = [
     ACCESS,
     [pair],
@@ -92,29 +92,29 @@ async function badInputs(): Promise<void> {
   ];
   for (const body of [...bodies, { ...pair, accessToken: `${ACCESS} ` }]) {
     expect(await storePair(body)).toBe(422);
-    await overGraphQL(STORE, { input: body });
-    await overGraphQL(REFRESHED, { input: { userId: 'alice', version: PREVIEW, ...Object(body) } }, service);
+    await sendGraphQL(STORE, { input: body });
+    await sendGraphQL(REFRESHED, { input: { userId: 'alice', version: PREVIEW, ...Object(body) } }, service);
   }
   const raw = { raw: `{"accessToken":"${ACCESS}`, headers: { 'Content-Type': 'application/json' } };
-  expect(await overRest('PUT', '/editor/auth/subscription', raw)).toBe(400);
-  expect(await overRest('GET', `/user/workspaces?limit=1&token=${ACCESS}`, { token: ACCESS })).toBe(401);
-  await overGraphQL(`mutation { storeEditorSubscription(input: { accessToken: "${ACCESS}" }) { x } }`, {});
-  await overGraphQL(`{ workspaces(first: "${ACCESS}") { ${ACCESS} }`, {});
+  expect(await sendRest('PUT', '/editor/auth/subscription', raw)).toBe(400);
+  expect(await sendRest('GET', `/user/workspaces?limit=1&token=${ACCESS}`, { token: ACCESS })).toBe(401);
+  await sendGraphQL(`mutation { storeEditorSubscription(input: { accessToken: "${ACCESS}" }) { x } }`, {});
+  await sendGraphQL(`{ workspaces(first: "${ACCESS}") { ${ACCESS} }`, {});
   for (const given of [{ status: PREVIEW }, { hardware: PREVIEW }, { gitRef: 5 }, { unknown: PREVIEW }]) {
     const workspaces = [workspaceInput({ previewToken: PREVIEW, ...given })];
-    await overGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service);
+    await sendGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service);
   }
 }
 
-/** Everything that writes a token, where the database cannot take it: each an internal error. */
-async function failures(): Promise<void> {
+/** Runs everything that writes a token while the database is unavailable, and expects internal errors. */
+async function expectFailures(): Promise<void> {
   const workspaces = [workspaceInput({ previewToken: PREVIEW })];
   expect(await storePair(pair)).toBe(500);
-  expect(await overGraphQL(STORE, { input: pair })).toBe(500);
-  expect(await overGraphQL(CREDENTIAL, { id: 'alice' }, service)).toBe(500);
+  expect(await sendGraphQL(STORE, { input: pair })).toBe(500);
+  expect(await sendGraphQL(CREDENTIAL, { id: 'alice' }, service)).toBe(500);
   const refreshed = { userId: 'alice', version: '3', ...pair };
-  expect(await overGraphQL(REFRESHED, { input: refreshed }, service)).toBe(500);
-  expect(await overGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service)).toBe(500);
+  expect(await sendGraphQL(REFRESHED, { input: refreshed }, service)).toBe(500);
+  expect(await sendGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service)).toBe(500);
 }
 
 beforeAll(async () => {
@@ -127,8 +127,8 @@ beforeAll(async () => {
   alice = { token: await member('alice') };
   service = { token: await platform() };
 
-  await everyOperation();
-  await badInputs();
+  await runOperations();
+  await sendInvalidInputs();
   const tables = await owner.database.sql(`select tablename from pg_tables where schemaname = 'public'`);
   for (const { tablename } of tables) {
     const rows = await owner.database.sql(
@@ -136,21 +136,21 @@ beforeAll(async () => {
     );
     stored += `${JSON.stringify(rows)}\n`;
   }
-  await proxy.become('refuse');
-  await failures();
-  await proxy.become('open');
-  // PostgreSQL tells whole rows of such errors.
+  await proxy.setState('refuse');
+  await expectFailures();
+  await proxy.setState('open');
+  // PostgreSQL includes whole rows in such errors.
   await owner.database.sql(`alter table workspace add check (length(preview_token) < 3) not valid`);
   await owner.database.sql(`alter table editor_credential add check (key_id = 'none') not valid`);
   const workspaces = [workspaceInput({ previewToken: PREVIEW })];
   expect(await storePair(pair)).toBe(500);
-  expect(await overGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service)).toBe(500);
-  await owner.database.sql('alter table editor_credential rename to gone');
-  await owner.database.sql('alter table workspace rename to gone_too');
-  await failures();
-  await owner.database.sql('alter table gone rename to editor_credential');
-  await overGraphQL(DELETE, {});
-  await overRest('DELETE', '/editor/auth');
+  expect(await sendGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service)).toBe(500);
+  await owner.database.sql('alter table editor_credential rename to renamed_credential');
+  await owner.database.sql('alter table workspace rename to renamed_workspace');
+  await expectFailures();
+  await owner.database.sql('alter table renamed_credential rename to editor_credential');
+  await sendGraphQL(DELETE, {});
+  await sendRest('DELETE', '/editor/auth');
 });
 afterAll(async () => {
   await gateway.close();
@@ -158,29 +158,31 @@ afterAll(async () => {
   await owner.close();
 });
 
-describe('after every operation, bad input, outage and internal error', () => {
-  test('the pair is in the reply of editorCredential and in no other', () => {
-    expect(found(mayTellPair.join(), [ACCESS, REFRESH])).toEqual([ACCESS, REFRESH]);
+describe('after every operation, invalid input, outage and internal error', () => {
+  test("only replies of editorCredential contain the credential's tokens", () => {
+    expect(findForms(credentialReplies.join(), [ACCESS, REFRESH])).toEqual([ACCESS, REFRESH]);
     expect(replies.length).toBeGreaterThan(40);
-    expect(found([...replies, ...mayTellPreview].join(), credentialForms)).toEqual([]);
+    expect(findForms([...replies, ...workspaceReplies].join(), credentialForms)).toEqual([]);
   });
 
-  test('the preview token is in the lists of its owner and in no other reply', () => {
-    for (const text of mayTellPreview) expect(text).toContain(PREVIEW);
-    expect(found(replies.join(), previewForms)).toEqual([]);
+  test("only the owner's workspace lists contain the preview token", () => {
+    for (const text of workspaceReplies) expect(text).toContain(PREVIEW);
+    expect(findForms(replies.join(), previewForms)).toEqual([]);
   });
 
-  test('no table holds the pair; the preview token lies in its own column alone', () => {
+  test("no table contains the credential's tokens, and only its own column the preview token", () => {
     const tables = stored.trim().split('\n');
     expect(stored).toMatch(/"row":"\(alice,[\da-f-]{36},eyJ/);
-    expect(found(stored, credentialForms)).toEqual([]);
-    expect(tables.filter((text) => found(text, previewForms).length > 0)).toHaveLength(1);
+    expect(findForms(stored, credentialForms)).toEqual([]);
+    expect(tables.filter((text) => findForms(text, previewForms).length > 0)).toHaveLength(1);
     expect(stored.split(PREVIEW)).toHaveLength(2);
   });
 
-  test('no log line holds a token, though internal errors are told there', () => {
+  test('no log line contains a token, although internal errors are logged', () => {
     const lines = gateway.logLines();
     expect(lines.filter((line) => line.includes('internal error')).length).toBeGreaterThan(10);
-    expect(lines.filter((line) => found(line, [...credentialForms, ...previewForms]).length > 0)).toEqual([]);
+    expect(lines.filter((line) => findForms(line, [...credentialForms, ...previewForms]).length > 0)).toEqual(
+      [],
+    );
   });
 });

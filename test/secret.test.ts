@@ -19,8 +19,8 @@ afterAll(() => gateway.close());
 
 describe.each<[what: string, make: () => Promise<unknown> | unknown]>([
   ['a secret', () => new Secret(TOKEN)],
-  ['an object with a secret inside', () => ({ input: [{ accessToken: new Secret(TOKEN) }] })],
-  ['an error with a secret', () => Object.assign(new Error('failed'), { pair: new Secret(TOKEN) })],
+  ['an object that contains a secret', () => ({ input: [{ accessToken: new Secret(TOKEN) }] })],
+  ['an error that contains a secret', () => Object.assign(new Error('failed'), { pair: new Secret(TOKEN) })],
   ['rows with a secret column', rowsWithSecret],
 ])('%s', (_what, make) => {
   test.each<[how: string, print: (value: unknown) => string]>([
@@ -29,9 +29,9 @@ describe.each<[what: string, make: () => Promise<unknown> | unknown]>([
     ['util.inspect', (value) => inspect(value, { depth: null, showHidden: true, getters: true })],
     [
       'console.log',
-      (value) => printed((sink) => new Console(sink).log('%s %o %O %j', value, value, value, value)),
+      (value) => capture((sink) => new Console(sink).log('%s %o %O %j', value, value, value, value)),
     ],
-    ['the log', (value) => printed((sink) => createLog('trace', sink).info({ value, err: value }, 'text'))],
+    ['the log', (value) => capture((sink) => createLog('trace', sink).info({ value, err: value }, 'text'))],
   ])('is not printed by %s', async (_how, print) => {
     const text = print(await make());
     expect(text).not.toBe('');
@@ -51,7 +51,7 @@ async function rowsWithSecret(): Promise<unknown> {
   }
 }
 
-function printed(print: (sink: Writable) => void): string {
+function capture(print: (sink: Writable) => void): string {
   let text = '';
   const write = (chunk: unknown, _encoding: unknown, done: () => void) => {
     text += String(chunk);

@@ -21,7 +21,7 @@ const ask = (method: string, path: string, headers: Record<string, string> = {},
 const json = { 'Content-Type': 'application/json' };
 const strict = "default-src 'none';frame-ancestors 'none'";
 
-/** What every reply tells a browser. */
+/** Expects the security headers of every reply. */
 function expectSecure(headers: Headers): void {
   expect(headers.get('x-content-type-options')).toBe('nosniff');
   expect(headers.get('referrer-policy')).toBe('no-referrer');
@@ -37,25 +37,25 @@ test.each<[what: string, status: number, send: () => Promise<Response>]>([
   ['a success over GraphQL', 200, () => ask('POST', '/graphql', json, '{"query":"{ __typename }"}')],
   ['a success over GraphQL by GET', 200, () => ask('GET', '/graphql?query={__typename}')],
   [
-    'a refused document',
+    'an invalid document',
     400,
     () => ask('POST', '/graphql', { ...json, Accept: 'application/graphql-response+json' }, '{"query":"{"}'),
   ],
   [
-    'a request over GraphQL without a token',
+    'a GraphQL request without a token',
     401,
     () =>
       ask('POST', '/graphql', { ...json, Authorization: '' }, '{"query":"{ workspaces { totalCount } }"}'),
   ],
-  ['a bad query parameter', 400, () => ask('GET', '/user/workspaces?limit=x')],
+  ['an invalid query parameter', 400, () => ask('GET', '/user/workspaces?limit=x')],
   ['a request without a token', 401, () => ask('GET', '/user/workspaces', { Authorization: '' })],
   ['an unknown path', 404, () => ask('GET', '/nowhere')],
   ['an unknown method', 404, () => ask('PATCH', '/user/workspaces')],
   ['an unknown record', 404, () => ask('POST', '/user/notifications/none/dismiss')],
-  ['a broken rule', 422, () => ask('PUT', '/user/notification-preferences', json, '{}')],
+  ['an invalid body', 422, () => ask('PUT', '/user/notification-preferences', json, '{}')],
   ['/healthz', 200, () => ask('GET', '/healthz')],
   ['/readyz', 200, () => ask('GET', '/readyz')],
-])('%s may not be run, framed or guessed at by a browser', async (_what, status, send) => {
+])('sends the security headers with %s', async (_what, status, send) => {
   const response = await send();
 
   expect(response.status).toBe(status);
@@ -64,9 +64,9 @@ test.each<[what: string, status: number, send: () => Promise<Response>]>([
 });
 
 test.each([
-  ['without a Host', 'GET /user/workspaces HTTP/1.1\r\nConnection: close\r\n\r\n'],
-  ['with two Hosts', rawRequest('GET /user/workspaces', ['Host: other.test'])],
-])('neither may the refusal of a request %s', async (_what, bytes) => {
+  ['without a Host header', 'GET /user/workspaces HTTP/1.1\r\nConnection: close\r\n\r\n'],
+  ['with two Host headers', rawRequest('GET /user/workspaces', ['Host: other.test'])],
+])('sends the security headers with the rejection of a request %s', async (_what, bytes) => {
   const { status, headers } = await sendRaw(gateway, bytes);
 
   expect(status).toBe(400);
@@ -74,7 +74,7 @@ test.each([
   expect(headers.get('content-security-policy')).toBe(strict);
 });
 
-test('the GraphiQL page and its files have a policy of their own beside the same other headers', async () => {
+test('GraphiQL and its assets have their own content security policy and the same other headers', async () => {
   const page = await ask('GET', '/graphql', { Accept: 'text/html' });
   const [, script] = /src="([^"]+)"/.exec(await page.text()) ?? [];
   const file = await ask('GET', `/${script}`);

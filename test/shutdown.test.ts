@@ -6,7 +6,7 @@ import { rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { settingsFor } from './support/gateway.ts';
-import { nextEvent, watchEvents } from './support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
 import { publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
@@ -26,7 +26,7 @@ afterAll(async () => {
 const start = (settings: Record<string, string> = {}) =>
   startGatewayProcess({ ...settingsFor(database), DATABASE_TIMEOUT_MS: MINUTES, ...settings });
 
-/** Makes whoever reads one of the tables wait until they are released. */
+/** Blocks reads of the tables until released. */
 async function lock(...tables: string[]): Promise<{ release(): Promise<void> }> {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
@@ -35,7 +35,7 @@ async function lock(...tables: string[]): Promise<{ release(): Promise<void> }> 
   return { release: () => client.end() };
 }
 
-const waiting = (count: number) =>
+const waitForSessions = (count: number) =>
   eventually(async () => expect(await waitingSessions(database)).toBe(count));
 
 async function readiness({ address }: GatewayProcess) {
@@ -43,14 +43,14 @@ async function readiness({ address }: GatewayProcess) {
   return { status: response.status, body: await response.json(), headers: response.headers };
 }
 
-const isStopping = (gateway: GatewayProcess) =>
+const waitUntilStopping = (gateway: GatewayProcess) =>
   eventually(async () => expect((await readiness(gateway)).status).toBe(503));
 
-test('a request that runs is finished, as the last one of its connection, and no new connection is taken', async () => {
+test('finishes running requests, closes their connections, and accepts no new ones', async () => {
   const gateway = await start();
   const { release } = await lock('workspace', 'editor_credential');
   const running = ['/user/workspaces', '/editor/auth'].map((path) => rest(gateway, 'GET', path, { token }));
-  await waiting(2);
+  await waitForSessions(2);
 
   const ended = gateway.stop();
   await eventually(() => expect(isRefused(gateway)).resolves.toBe(true));
@@ -76,9 +76,9 @@ async function isRefused({ address }: GatewayProcess): Promise<boolean> {
   return event !== 'connect';
 }
 
-test('a load balancer that goes by /readyz loses no request, and live streams last as long as the delay', async () => {
+test('requests of a load balancer that checks /readyz all succeed, and live streams last as long as SHUTDOWN_DELAY_MS', async () => {
   const gateway = await start({ SHUTDOWN_DELAY_MS: '1000' });
-  const stream = await watchEvents(gateway, 'alice');
+  const stream = await subscribeToNotifications(gateway, 'alice');
   let isReady = true;
   const statuses: number[] = [];
   const senders = Array.from({ length: 4 }, async () => {
@@ -87,7 +87,7 @@ test('a load balancer that goes by /readyz loses no request, and live streams la
   await eventually(() => expect(statuses.length).toBeGreaterThan(20));
 
   const ended = gateway.stop();
-  await isStopping(gateway);
+  await waitUntilStopping(gateway);
   isReady = false;
   await publish(gateway, 'alice');
   expect((await nextEvent(stream)).type).toBe('CREATED');
@@ -99,10 +99,10 @@ test('a load balancer that goes by /readyz loses no request, and live streams la
   expect(await ended).toMatchObject({ status: 0, stderr: '' });
 });
 
-test('while it waits for load balancers it serves on, closes connections, and a second signal ends it at once', async () => {
+test('during SHUTDOWN_DELAY_MS it serves requests and closes connections, and a second signal ends it immediately', async () => {
   const gateway = await start({ SHUTDOWN_DELAY_MS: MINUTES });
   const ended = gateway.stop();
-  await isStopping(gateway);
+  await waitUntilStopping(gateway);
 
   const { body, headers } = await readiness(gateway);
   expect(body).toMatchObject({ status: 'not_ready', checks: { process: 'is stopping', database: 'ok' } });
@@ -118,14 +118,16 @@ test('while it waits for load balancers it serves on, closes connections, and a 
   });
 });
 
-test('a request that takes longer than the grace is cut, with its query, and told of in the log', async () => {
+test('aborts a request that exceeds SHUTDOWN_GRACE_MS, cancels its query and logs it', async () => {
   const gateway = await start({ SHUTDOWN_GRACE_MS: '300' });
   const { release } = await lock('workspace');
-  const cut = expect(rest(gateway, 'GET', '/user/workspaces', { token })).rejects.toThrow('fetch failed');
-  await waiting(1);
+  const rejected = expect(rest(gateway, 'GET', '/user/workspaces', { token })).rejects.toThrow(
+    'fetch failed',
+  );
+  await waitForSessions(1);
 
   const { status, stdout, stderr } = await gateway.stop();
-  await cut;
+  await rejected;
   await release();
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
@@ -139,11 +141,11 @@ test('a request that takes longer than the grace is cut, with its query, and tol
   );
 });
 
-test('a stop that something else holds up ends all the same, some seconds after the grace', async () => {
+test('exits a few seconds after the grace even if something else does not stop', async () => {
   const { release } = await lock('notification');
-  // Removing old notifications waits, and the end waits for that.
+  // The removal of old notifications waits for the lock, and the shutdown waits for the removal.
   const gateway = await start({ SHUTDOWN_GRACE_MS: '0' });
-  await waiting(1);
+  await waitForSessions(1);
   const ended = await gateway.stop();
   await release();
   expect(ended).toMatchObject({
@@ -152,11 +154,11 @@ test('a stop that something else holds up ends all the same, some seconds after 
   });
 });
 
-test('a gateway whose log nobody reads any more ends when it is told to', async () => {
+test('exits on SIGTERM even if the log has no reader', async () => {
   const gateway = await start({ SHUTDOWN_DELAY_MS: MINUTES });
-  await gateway.printed(/^REST .*\n/m);
+  await gateway.waitForOutput(/^REST .*\n/m);
   expect((await rest(gateway, 'GET', '/user/workspaces', { token })).status).toBe(200);
-  gateway.ignore();
+  gateway.closeOutput();
 
   void gateway.stop('SIGTERM');
   expect(await gateway.stop('SIGINT')).toMatchObject({ status: 1 });

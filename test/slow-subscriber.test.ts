@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { dismiss, revisionIn } from './support/inbox.ts';
+import { dismiss, readRevision } from './support/inbox.ts';
 import { publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
-/** Together far more than the sockets of a connection hold. */
+/** Together far more than socket buffers hold. */
 const NOTIFICATIONS = 50;
 const MESSAGE = '\u{1F600}'.repeat(75_000);
 
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Subscribes without reading anything of the answer. */
+/** Subscribes without reading the reply. */
 async function subscribeUnread(user: string): Promise<IncomingMessage> {
   const query = `subscription { notificationEvents { cursor notification {
     ... on UserNotification { id status } ... on TaskFailedNotification { payload { message } }
@@ -34,7 +34,7 @@ async function subscribeUnread(user: string): Promise<IncomingMessage> {
   return response;
 }
 
-test('for a client that does not read nothing piles up: it gets the newest states once it reads', async () => {
+test('buffers nothing for a client that does not read, which receives the current states when it reads', async () => {
   const response = await subscribeUnread('slow');
   const ids = Array.from({ length: NOTIFICATIONS }, (_none, number) => `n-${number}`);
   for (const id of ids) {
@@ -45,7 +45,7 @@ test('for a client that does not read nothing piles up: it gets the newest state
   }
   await dismiss(gateway, 'slow', ids);
 
-  const newest = new Map<string, string>();
+  const latest = new Map<string, string>();
   const revisions: number[] = [];
   let rest = '';
   for await (const text of response.setEncoding('utf8')) {
@@ -53,13 +53,13 @@ test('for a client that does not read nothing piles up: it gets the newest state
     rest = lines.pop() ?? '';
     for (const line of lines.filter((line) => line.startsWith('data: '))) {
       const { notification, cursor } = JSON.parse(line.slice(6)).data.notificationEvents;
-      newest.set(notification.id, notification.status);
-      revisions.push(revisionIn(cursor));
+      latest.set(notification.id, notification.status);
+      revisions.push(readRevision(cursor));
     }
     if (revisions.at(-1) === 2 * NOTIFICATIONS) break;
   }
 
-  expect([...newest.entries()].sort()).toEqual(ids.map((id) => [id, 'DISMISSED']).sort());
+  expect([...latest.entries()].sort()).toEqual(ids.map((id) => [id, 'DISMISSED']).sort());
   expect(revisions).toEqual([...new Set(revisions)].sort((a, b) => a - b));
   expect(revisions.length).toBeLessThan(2 * NOTIFICATIONS);
 });

@@ -31,14 +31,14 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-/** Runs a printed command as it is pasted into a terminal. */
+/** Runs a printed command as if pasted into a terminal. */
 async function paste(name: string) {
-  const command = await gateway.printed(new RegExp(`^${name} +(.*)$`, 'm'));
+  const command = await gateway.waitForOutput(new RegExp(`^${name} +(.*)$`, 'm'));
   const { PATH, HOME } = process.env;
   return promisify(execFile)('sh', ['-c', command], { cwd: repository, env: { PATH, HOME } });
 }
 
-test('the printed commands work with the settings in force', { timeout: 60_000 }, async () => {
+test('the printed commands work with the current settings', { timeout: 60_000 }, async () => {
   const { stdout, stderr } = await paste('A token');
   expect(stderr).toBe('');
   const token = stdout.trim();
@@ -49,7 +49,7 @@ test('the printed commands work with the settings in force', { timeout: 60_000 }
   expect(body.workspaces.length).toBeGreaterThan(0);
 });
 
-test('with the defaults the commands are printed without settings', () => {
+test('with default settings the printed commands contain no settings', () => {
   const started = { address: 'http://127.0.0.1:4000', adminAddress: undefined };
   expect(listStartLines(readConfig({}), started).slice(-2)).toEqual([
     'A token   npm run -s token -- --sub alice --org acme',
@@ -57,8 +57,8 @@ test('with the defaults the commands are printed without settings', () => {
   ]);
 });
 
-test('a misspelt setting is named in the log', async () => {
-  const line = await gateway.printed(/^(\{.*RATE_LIMIT_READ_PER_MINUTE.*\})$/m);
+test('logs a warning for a misspelled setting', async () => {
+  const line = await gateway.waitForOutput(/^(\{.*RATE_LIMIT_READ_PER_MINUTE.*\})$/m);
   expect(JSON.parse(line)).toMatchObject({
     level: 40,
     msg: 'RATE_LIMIT_READ_PER_MINUTE: is not a setting and is ignored; did you mean RATE_LIMIT_READS_PER_MINUTE?',

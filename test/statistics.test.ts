@@ -12,7 +12,7 @@ import {
 } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
-/* Counts go over all users, so each test has a gateway on a database of its own. */
+/* Statistics cover all users, so each test has its own database. */
 
 let empty: TestGateway;
 let filled: TestGateway;
@@ -35,7 +35,7 @@ const storePair = async (gateway: TestGateway, userId: string) =>
     body: { accessToken: 'a', refreshToken: 'r' },
   });
 
-test('where nothing is stored every credential state counts zero and the rest is empty', async () => {
+test('without records, returns zero for every credential state and empty lists otherwise', async () => {
   const { statistics } = await asPlatform(empty, all);
   expect(statistics).toEqual({
     notifications: [],
@@ -44,7 +44,7 @@ test('where nothing is stored every credential state counts zero and the rest is
   });
 });
 
-test('notifications count by kind and status, workspaces by status, credentials by state, over all users', async () => {
+test('counts notifications by kind and status, workspaces by status and credentials by state, over all users', async () => {
   const task = { id: 't', projectId: 'p' };
   await publish(filled, 'a', 'plan_requested');
   await publish(filled, 'b', 'plan_requested');

@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { badTokens } from './support/bad-tokens.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { documentOf, isSubscription, rootFields } from './support/root-fields.ts';
+import { buildDocument, isSubscription, rootFields } from './support/root-fields.ts';
 import { openStream, subscribe } from './support/sse.ts';
 import { member } from './support/tokens.ts';
 
 const fields = Object.keys(rootFields).filter(isSubscription);
-/** One of every way in which a token does not hold; all of them are tried on the other operations. */
-const named = [
+/** One token of each kind of invalid token; other tests use all of them. */
+const names = [
   'expired',
-  'is signed by a stranger’s key',
-  'has the algorithm none',
+  'is signed with an unknown key',
+  'uses the algorithm none',
   'has another audience',
   'has no subject',
   'has a number as scope',
 ];
-const attacks = badTokens.filter(([what]) => named.includes(what));
+const attacks = badTokens.filter(([what]) => names.includes(what));
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -23,15 +23,15 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-test('every subscription and every kind of attack is tried here', () => {
+test('covers every subscription field and every selected kind of invalid token', () => {
   expect(fields.sort()).toEqual(['editorAuthEvents', 'notificationEvents', 'workspaceEvents']);
-  expect(attacks.map(([what]) => what).sort()).toEqual(named.toSorted());
+  expect(attacks.map(([what]) => what).sort()).toEqual(names.toSorted());
 });
 
 const cases = fields.flatMap((field) => attacks.map(([what, make]) => ({ field, what, make })));
 
-test.each(cases)('$field with a token that $what is a 401 without a stream', async ({ field, make }) => {
-  const reply = await subscribe(gateway, documentOf(field, {}), {}, { token: await make() });
+test.each(cases)('$field returns 401 without a stream for a token that $what', async ({ field, make }) => {
+  const reply = await subscribe(gateway, buildDocument(field, {}), {}, { token: await make() });
 
   expect([reply.status, reply.stream]).toEqual([401, undefined]);
   expect(reply.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
@@ -41,9 +41,9 @@ test.each(cases)('$field with a token that $what is a 401 without a stream', asy
 });
 
 test.each(fields)(
-  '%s without a token is a 401 without a stream, introspection beside it or not',
+  '%s without a token returns 401 without a stream, with or without introspection',
   async (field) => {
-    const document = documentOf(field, {});
+    const document = buildDocument(field, {});
     for (const query of [document, `${document} query Other { __typename }`]) {
       const reply = await subscribe(gateway, query);
       expect([reply.status, reply.stream, reply.headers.get('www-authenticate')]).toEqual([
@@ -55,10 +55,10 @@ test.each(fields)(
   },
 );
 
-test.each(fields)('%s by GET needs the token in the header too', async (field) => {
+test.each(fields)('%s by GET requires the token in the header', async (field) => {
   const address = new URL(`${gateway.address}/graphql`);
   address.search = new URLSearchParams({
-    query: documentOf(field, {}),
+    query: buildDocument(field, {}),
     access_token: await member('alice'),
   }).toString();
 
@@ -69,21 +69,20 @@ test.each(fields)('%s by GET needs the token in the header too', async (field) =
 });
 
 test.each([
-  ['an argument that there is not', 'subscription { workspaceEvents(userId: "bob") { workspaceId } }'],
-  ['the user of another', 'subscription { notificationEvents(userId: "bob") { cursor } }'],
+  ['an unknown argument', 'subscription { workspaceEvents(owner: "bob") { workspaceId } }'],
   [
-    'two subscriptions at once',
+    'two root fields',
     'subscription { workspaceEvents { workspaceId } editorAuthEvents { editorAuth { needsReauth } } }',
   ],
-  ['a cursor that is a number', 'subscription { notificationEvents(after: 1) { cursor } }'],
-])('%s: the stream tells the error and ends', async (_what, query) => {
+  ['a numeric cursor', 'subscription { notificationEvents(after: 1) { cursor } }'],
+])('the stream returns an error and ends for %s', async (_what, query) => {
   const stream = await openStream(gateway, query, {}, { token: await member('alice') });
 
   expect((await stream.take()).errors[0].extensions.code).toBe('BAD_REQUEST');
   expect(await stream.ended).toBe('complete');
 });
 
-test('a variable of the wrong type is told as such', async () => {
+test('the stream returns VALIDATION_FAILED for a variable of the wrong type', async () => {
   const query = 'subscription ($after: String) { notificationEvents(after: $after) { cursor } }';
 
   const stream = await openStream(gateway, query, { after: { a: 1 } }, { token: await member('alice') });
@@ -95,10 +94,10 @@ test('a variable of the wrong type is told as such', async () => {
   expect(await stream.ended).toBe('complete');
 });
 
-test('none of all this took a place', async () => {
+test('rejected subscriptions took no place', async () => {
   const reply = await subscribe(
     gateway,
-    documentOf('workspaceEvents', {}),
+    buildDocument('workspaceEvents', {}),
     {},
     { token: await member('alice') },
   );

@@ -5,23 +5,23 @@ import { readConfig, settingNames } from '../src/config.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { settingsFor } from './support/gateway.ts';
 import { type Issuer, startIssuer } from './support/issuer.ts';
-import { follow, type Process, startProcess } from './support/process.ts';
+import { captureOutput, type Process, startProcess } from './support/process.ts';
 import { freePort } from './support/redis.ts';
-import { filledExample, textOfFile } from './support/settings-file.ts';
+import { filledExample, readRepositoryFile } from './support/settings-file.ts';
 
 const NAME = 'workspace-account-gateway@.service';
 const INSTALLED = '/opt/workspace-account-gateway';
 
 /** The unit of instance 1. */
-const unit = (await textOfFile(`ops/${NAME}`)).replaceAll('%i', '1');
+const unit = (await readRepositoryFile(`ops/${NAME}`)).replaceAll('%i', '1');
 const repository = fileURLToPath(new URL('..', import.meta.url));
 
-/** The values of a directive, in order. */
-const valuesOf = (directive: string) =>
+/** Returns the values of a directive, in order. */
+const readValues = (directive: string) =>
   [...unit.matchAll(new RegExp(`^${directive}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-test('the unit gives settings that the gateway reads, and with those of its file it starts on ports of its own', async () => {
-  const own = Object.fromEntries(valuesOf('Environment').map((pair) => pair.split('=', 2)));
+test('the unit sets only variables that the gateway reads, and different ports for each instance', async () => {
+  const own = Object.fromEntries(readValues('Environment').map((pair) => pair.split('=', 2)));
   expect(Object.keys(own).filter((name) => !settingNames.includes(name))).toEqual([]);
   const database = { DATABASE_URL: 'postgres://db.example.com/gateway' };
   expect(readConfig({ ...(await filledExample()), ...database, ...own })).toMatchObject({
@@ -31,11 +31,11 @@ test('the unit gives settings that the gateway reads, and with those of its file
   });
 });
 
-test('running requests may end: the process is killed after the 10 seconds that they have', () => {
-  expect(Number(valuesOf('TimeoutStopSec')[0])).toBeGreaterThan(10);
+test('the stop timeout is longer than the shutdown grace of 10 seconds', () => {
+  expect(Number(readValues('TimeoutStopSec')[0])).toBeGreaterThan(10);
 });
 
-describe('a start waits for readiness', () => {
+describe('ExecStartPost', () => {
   let database: TestDatabase;
   let issuer: Issuer;
   const running: Process[] = [];
@@ -55,28 +55,28 @@ describe('a start waits for readiness', () => {
     return { ...shared, AUTH_JWKS_URL: issuer.url, PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
   }
 
-  /** Runs the unit's ExecStartPost as systemd does, with the variables of the service. */
+  /** Runs the unit's ExecStartPost as systemd would, with the service's variables. */
   function startPost(environment: Record<string, string>, pid: number, ...options: string[]): Process {
-    const [command = ''] = valuesOf('ExecStartPost');
+    const [command = ''] = readValues('ExecStartPost');
     const [program = '', ...rest] = command.replaceAll(INSTALLED, repository).split(' ');
-    const words = rest.map((word) => (word === '$MAINPID' ? String(pid) : word));
-    const child = spawn(program, [...words, ...options], {
+    const args = rest.map((word) => (word === '$MAINPID' ? String(pid) : word));
+    const child = spawn(program, [...args, ...options], {
       cwd: repository,
       env: environment,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const process = follow(child, command);
+    const process = captureOutput(child, command);
     running.push(process);
     return process;
   }
 
-  test('it ends when the gateway becomes ready, and not before', async () => {
+  test('exits when the gateway becomes ready, and not earlier', async () => {
     issuer.fail();
     const environment = await settings();
     const gateway = startProcess('src/main.ts', environment);
     running.push(gateway);
     const post = startPost(environment, gateway.pid);
-    await gateway.printed(/Listening on/);
+    await gateway.waitForOutput(/Listening on/);
     const readyz = `http://127.0.0.1:${environment.ADMIN_PORT}/readyz`;
     expect((await fetch(readyz)).status).toBe(503);
     expect(await Promise.race([post.ended, fetch(readyz).then(() => 'waits')])).toBe('waits');
@@ -86,19 +86,19 @@ describe('a start waits for readiness', () => {
     expect((await fetch(readyz)).status).toBe(200);
   });
 
-  test('it fails when the time has passed, with what is not ready', async () => {
+  test('fails after its timeout with what is not ready', async () => {
     issuer.fail();
     const environment = await settings();
     const gateway = startProcess('src/main.ts', environment);
     running.push(gateway);
-    await gateway.printed(/Listening on/);
+    await gateway.waitForOutput(/Listening on/);
     const { status, stderr } = await startPost(environment, gateway.pid, '--seconds', '1').ended;
     expect(status).toBe(1);
     expect(stderr).toMatch(/^Not ready after 1 s: http:.*"key_set":"was never fetched"/);
     issuer.recover();
   });
 
-  test('it fails at once when the gateway has ended', async () => {
+  test('fails immediately if the gateway has exited', async () => {
     const ended = startProcess('src/main.ts', { PORT: 'http' });
     expect((await ended.ended).status).toBe(1);
     const { status, stderr } = await startPost(await settings(), ended.pid).ended;
@@ -108,24 +108,26 @@ describe('a start waits for readiness', () => {
     });
   });
 
-  test('it asks no port that processes share', async () => {
+  test('requires ADMIN_PORT if processes share a port', async () => {
     const { ADMIN_PORT: _, ...shared } = await settings();
     const { status, stderr } = await startPost({ ...shared, REUSE_PORT: 'true' }, process.pid).ended;
     expect(status).toBe(1);
     expect(stderr).toMatch(/Set ADMIN_PORT for each process/);
   });
 
-  test('systemd waits longer than the command', async () => {
-    const [, seconds] = /default: '(\d+)'/.exec(await textOfFile('src/commands/await-ready.ts')) ?? [];
-    expect(Number(valuesOf('TimeoutStartSec')[0])).toBeGreaterThan(Number(seconds));
+  test('has a shorter timeout than systemd', async () => {
+    const [, seconds] =
+      /default: '(\d+)'/.exec(await readRepositoryFile('src/commands/await-ready.ts')) ?? [];
+    expect(Number(readValues('TimeoutStartSec')[0])).toBeGreaterThan(Number(seconds));
   });
 });
 
-test('the unit and the image run Node.js as npm start does', async () => {
-  const [, start = ''] = /"start": "[^"]*\bnode ([^"]+)"/.exec(await textOfFile('package.json')) ?? [];
-  const [, image = '[]'] = /^CMD (.+)$/m.exec(await textOfFile('Dockerfile')) ?? [];
+test('the unit and the image start Node.js with the same options as npm start', async () => {
+  const [, start = ''] =
+    /"start": "[^"]*\bnode ([^"]+)"/.exec(await readRepositoryFile('package.json')) ?? [];
+  const [, image = '[]'] = /^CMD (.+)$/m.exec(await readRepositoryFile('Dockerfile')) ?? [];
 
   expect(start).toMatch(/src\/main\.ts$/);
-  expect(valuesOf('ExecStart')).toEqual([`${INSTALLED}/node_modules/.bin/node ${start}`]);
+  expect(readValues('ExecStart')).toEqual([`${INSTALLED}/node_modules/.bin/node ${start}`]);
   expect(JSON.parse(image)).toEqual(['node', ...start.split(' ')]);
 });

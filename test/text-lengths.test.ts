@@ -22,8 +22,8 @@ const documents = {
     'mutation ($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { workspaces { id } } }',
 };
 
-/** The items of the error that an input is refused with; none where it is stored. */
-async function refusal(field: keyof typeof documents, input: object) {
+/** Returns the error items of a rejected input; none if it is stored. */
+async function findErrors(field: keyof typeof documents, input: object) {
   const { errors } = await graphql(gateway, documents[field], { input }, { token });
   return errors.flatMap(({ extensions }) => {
     expect(extensions.code).toBe('VALIDATION_FAILED');
@@ -38,16 +38,19 @@ const notification = (more: object) => ({
   payload: payloads.plan_requested,
   ...more,
 });
-const publishWith = (more: object) => refusal('publishNotification', notification(more));
+const publishWith = (more: object) => findErrors('publishNotification', notification(more));
 const task = (more: object) => publishWith({ task: { id: 'task-1', projectId: 'project-1', ...more } });
 const result = (more: object) => publishWith({ payload: { taskFailed: { taskStatus: 'ERRORED', ...more } } });
 const put = (more: object) =>
-  refusal('putWorkspaces', { userId: 'alice', workspaces: [workspaceInput({ status: 'ERROR', ...more })] });
+  findErrors('putWorkspaces', {
+    userId: 'alice',
+    workspaces: [workspaceInput({ status: 'ERROR', ...more })],
+  });
 const hardware = (more: object) => put({ hardware: { ...workspaceInput().hardware, ...more } });
 
 const workspace = 'input.workspaces[0]';
 
-describe.each<[location: string, max: number, send: (text: string) => ReturnType<typeof refusal>]>([
+describe.each<[location: string, max: number, send: (text: string) => ReturnType<typeof findErrors>]>([
   ['input.title', 500, (title) => publishWith({ title })],
   ['input.previewText', 10_000, (previewText) => publishWith({ previewText })],
   ['input.projectName', 255, (projectName) => publishWith({ projectName })],
@@ -65,8 +68,8 @@ describe.each<[location: string, max: number, send: (text: string) => ReturnType
 ])('%s', (location, max, send) => {
   test.each([
     ['characters', 'x'],
-    ['characters of two code units', '\u{1F600}'],
-  ])(`takes ${max} %s and rejects one more`, async (_what, character) => {
+    ['characters outside the Basic Multilingual Plane', '\u{1F600}'],
+  ])(`accepts ${max} %s and rejects one more`, async (_what, character) => {
     expect(await send(character.repeat(max))).toEqual([]);
     const message = `must have at most ${max} characters`;
     expect(await send(character.repeat(max + 1))).toEqual([{ location, message }]);
@@ -81,7 +84,7 @@ describe.each(['prUrl', 'projectRepoUrl'])('%s', (field) => {
     'http://localhost:3000/',
     'HTTPS://GIT.EXAMPLE/',
     `https://git.example/${'x'.repeat(2048 - 20)}`,
-  ])('takes %.40s', async (url) => {
+  ])('accepts %.40s', async (url) => {
     expect(await publishWith({ [field]: url })).toEqual([]);
   });
 
@@ -115,7 +118,7 @@ describe.each(['prUrl', 'projectRepoUrl'])('%s', (field) => {
   });
 });
 
-test('the schema states the maximum length of every text that is stored', () => {
+test('the schema states the maximum length of every stored string', () => {
   const texts = Object.values(assembleSchema().getTypeMap())
     .filter(isInputObjectType)
     .flatMap((type) =>

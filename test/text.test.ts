@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isId, isStorableText, isUuid } from '../src/values/text.ts';
 
-test.each<[what: string, text: string, isOne: boolean]>([
-  ['nothing', '', false],
+test.each<[what: string, text: string, isValid: boolean]>([
+  ['an empty string', '', false],
   ['one character', 'a', true],
   ['a space', ' ', true],
   ['255 characters', 'a'.repeat(255), true],
@@ -15,29 +15,29 @@ test.each<[what: string, text: string, isOne: boolean]>([
   ['a tab', 'a\tb', false],
   ['DEL', '\u007f', false],
   ['a C1 control character', '\u0085', false],
-  ['a line separator, which is no control character', '\u2028', true],
-  ['a zero-width joiner, which is none', '\u200d', true],
-  ['half a surrogate pair', 'a\ud83d', false],
-  ['the other half', '\ude00a', false],
-  ['the last character', '\u{10FFFF}', true],
-])('an id of %s: %#', (_what, text, isOne) => {
-  expect(isId(text)).toBe(isOne);
+  ['a line separator, which is not a control character', '\u2028', true],
+  ['a zero-width joiner, which is not a control character', '\u200d', true],
+  ['a lone high surrogate', 'a\ud83d', false],
+  ['a lone low surrogate', '\ude00a', false],
+  ['the last code point', '\u{10FFFF}', true],
+])('validates %s as an ID (case %#)', (_what, text, isValid) => {
+  expect(isId(text)).toBe(isValid);
 });
 
-test.each<[what: string, text: string, isOne: boolean]>([
-  ['nothing', '', true],
+test.each<[what: string, text: string, isValid: boolean]>([
+  ['an empty string', '', true],
   ['control characters other than U+0000', '\u0001\n\t\u007f\u0085', true],
   ['U+0000', 'a\0b', false],
   ['a surrogate pair', '\ud83d\ude00', true],
-  ['half of one', 'a\ud83d', false],
-  ['both halves the wrong way round', '\ude00\ud83d', false],
-])('text of %s', (_what, text, isOne) => {
-  expect(isStorableText(text)).toBe(isOne);
+  ['a lone high surrogate', 'a\ud83d', false],
+  ['surrogates in the wrong order', '\ude00\ud83d', false],
+])('validates %s as storable text', (_what, text, isValid) => {
+  expect(isStorableText(text)).toBe(isValid);
 });
 
 const character = fc.constantFrom('a', ' ', '\n', '\0', '\u{1F600}', '\ud83d', '\ude00');
 
-test('an id is always text that can be stored', () => {
+test('every ID is storable text', () => {
   fc.assert(
     fc.property(fc.string({ unit: character }), (text) => {
       if (isId(text)) expect(isStorableText(text)).toBe(true);
@@ -45,7 +45,7 @@ test('an id is always text that can be stored', () => {
   );
 });
 
-test('a UUID is one of any version and in any case of letters, and nothing else', () => {
+test('accepts UUIDs of any version in upper or lower case, and nothing else', () => {
   fc.assert(
     fc.property(fc.uuid(), (uuid) => {
       expect([isUuid(uuid), isUuid(uuid.toUpperCase())]).toEqual([true, true]);

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { timeouts } from '../src/http/timeouts.ts';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { openStubborn } from './support/stubborn.ts';
+import { openHalfOpenClient } from './support/half-open-client.ts';
 import { member } from './support/tokens.ts';
 
-/** Short enough for a test, long enough for an honest client on a busy machine. */
-const patience = {
+/** Short enough for a test, long enough for a regular client on a busy machine. */
+const shortTimeouts = {
   headersTimeout: 500,
   requestTimeout: 1000,
   keepAliveTimeout: 500,
@@ -17,24 +17,24 @@ const patience = {
 let gateway: TestGateway;
 let token: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({}, undefined, patience);
+  gateway = await startTestGateway({}, undefined, shortTimeouts);
   token = await member('alice');
 });
 afterAll(() => gateway.close());
 
-/** Generous: what must be bounded is bounded by about two seconds here. */
-const BOUND = 8000;
+/** Generous: connections should be closed after about two seconds. */
+const MAX_MS = 8000;
 
 const head = (start: string, lines: string[]) =>
   `${start} HTTP/1.1\r\n${['Host: a', ...lines].join('\r\n')}\r\n`;
 const authorized = () => `Authorization: Bearer ${token}`;
 const json = 'Content-Type: application/json';
 
-/** The beginning of a request that changes preferences. */
+/** The start of a request that updates preferences. */
 const put = (length: string) =>
   `${head('PUT /user/notification-preferences', [authorized(), json, length])}\r\n`;
 
-const stubborn: [what: string, first: () => string, drip: string | undefined][] = [
+const slowClients: [what: string, first: () => string, drip: string | undefined][] = [
   ['sends nothing', () => '', undefined],
   ['sends its request line byte by byte', () => 'GET /', 'a'],
   ['sends header after header', () => head('GET /user/workspaces', []), 'X-A: b\r\n'],
@@ -55,35 +55,35 @@ const stubborn: [what: string, first: () => string, drip: string | undefined][] 
     '1\r\n \r\n',
   ],
   [
-    'promises a body and sends none',
+    'announces a body and sends none',
     () => `${head('PUT /user/notification-preferences', [authorized(), json, 'Content-Length: 10'])}\r\n`,
     undefined,
   ],
   [
-    'sends a body that nobody reads byte by byte',
+    'sends an ignored body byte by byte',
     () => `${head('GET /user/workspaces', [authorized(), 'Content-Length: 100000'])}\r\n`,
     ' ',
   ],
   [
-    'sends a body far over the limit',
+    'sends a body far above the limit',
     () =>
       `${head('PUT /user/notification-preferences', [authorized(), json, 'Content-Length: 99999999999'])}\r\n`,
     ' '.repeat(200_000),
   ],
   [
-    'sends a chunked body without end',
+    'sends an endless chunked body',
     () =>
       `${head('PUT /user/notification-preferences', [authorized(), json, 'Transfer-Encoding: chunked'])}\r\n`,
     `30D40\r\n${' '.repeat(200_000)}\r\n`,
   ],
 ];
 
-test.concurrent.each(stubborn)(
-  'a client that %s is given up in bounded time, even if it never closes; others are served meanwhile',
-  { timeout: BOUND },
+test.concurrent.each(slowClients)(
+  'disconnects a client that %s, even if it never closes, and serves others meanwhile',
+  { timeout: MAX_MS },
   async (_what, first, drip) => {
     const connections = await Promise.all(
-      Array.from({ length: 3 }, () => openStubborn(gateway, first(), drip)),
+      Array.from({ length: 3 }, () => openHalfOpenClient(gateway, first(), drip)),
     );
 
     expect((await rest(gateway, 'GET', '/user/workspaces', { token })).status).toBe(200);
@@ -93,12 +93,12 @@ test.concurrent.each(stubborn)(
 
 test.concurrent.each([
   ['headers', () => head('GET /user/workspaces', []), 'X-A: b\r\n'],
-  ['body', () => `${put('Content-Length: 100000')}`, ' '],
+  ['body parts', () => `${put('Content-Length: 100000')}`, ' '],
 ] as const)(
-  'a client whose %s come too slowly is told so',
-  { timeout: BOUND },
+  'returns 400 to a client whose %s arrive too slowly',
+  { timeout: MAX_MS },
   async (_what, first, drip) => {
-    const { closed } = await openStubborn(gateway, first(), drip);
+    const { closed } = await openHalfOpenClient(gateway, first(), drip);
 
     const text = await closed;
     expect(text).toMatch(/^HTTP\/1.1 400 /);
@@ -110,35 +110,35 @@ test.concurrent.each([
   },
 );
 
-test.concurrent('a body that is said to be over the limit is refused at once, and once only', {
-  timeout: BOUND,
+test.concurrent('rejects a body whose Content-Length exceeds the limit immediately and only once', {
+  timeout: MAX_MS,
 }, async () => {
-  const { closed } = await openStubborn(gateway, put('Content-Length: 99999999999'), ' ');
+  const { closed } = await openHalfOpenClient(gateway, put('Content-Length: 99999999999'), ' ');
 
   const text = await closed;
   expect(text.match(/HTTP\/1.1/g)).toHaveLength(1);
   expect(text).toContain('is larger than 1048576 bytes');
 });
 
-test.concurrent('a request whose body nobody reads is answered once only', { timeout: BOUND }, async () => {
+test.concurrent('replies only once to a request whose body is ignored', { timeout: MAX_MS }, async () => {
   const start = `${head('GET /user/workspaces', [authorized(), 'Content-Length: 100000'])}\r\n`;
 
-  const text = await (await openStubborn(gateway, start, ' ')).closed;
+  const text = await (await openHalfOpenClient(gateway, start, ' ')).closed;
 
   expect(text.match(/HTTP\/1.1/g)).toHaveLength(1);
   expect(text).toContain('{"workspaces":[]}');
 });
 
-test.concurrent('a connection that is kept alive and not used is closed', { timeout: BOUND }, async () => {
+test.concurrent('closes an idle kept-alive connection', { timeout: MAX_MS }, async () => {
   const start = `${head('GET /user/workspaces', [authorized()])}\r\n`;
 
-  const text = await (await openStubborn(gateway, start)).closed;
+  const text = await (await openHalfOpenClient(gateway, start)).closed;
 
   expect(text.match(/HTTP\/1.1/g)).toHaveLength(1);
   expect(text).toContain('{"workspaces":[]}');
 });
 
-test('the process itself gives up a slow client within a minute, and keeps idle connections longer than proxies', () => {
+test('by default slow clients are disconnected within a minute, and idle connections outlive those of proxies', () => {
   expect(timeouts.headersTimeout).toBeLessThanOrEqual(timeouts.requestTimeout);
   expect(timeouts.requestTimeout + timeouts.connectionsCheckingInterval).toBeLessThan(60_000);
   expect(timeouts.keepAliveTimeout).toBeGreaterThan(60_000);

@@ -3,7 +3,7 @@ import { createTokenCache } from '../src/auth/token-cache.ts';
 import { anonymous, type Viewer } from '../src/auth/viewer.ts';
 
 const start = Date.parse('2026-01-01T00:00:00Z');
-const at = (seconds: number) => vi.setSystemTime(start + seconds * 1000);
+const setClock = (seconds: number) => vi.setSystemTime(start + seconds * 1000);
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'], now: start });
@@ -12,8 +12,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A verification that takes every token as its user's, and counts. */
-function counting(expiresIn = 3600) {
+/** Creates a cache whose verification accepts every token and records it. */
+function createCountingCache(expiresIn = 3600) {
   const verified: string[] = [];
   const { verify } = createTokenCache(async (token): Promise<Viewer> => {
     verified.push(token);
@@ -22,38 +22,38 @@ function counting(expiresIn = 3600) {
   return { verify, verified };
 }
 
-test('a verified token is not verified again for a short time', async () => {
-  const { verify, verified } = counting();
+test('does not verify a cached token again within 10 s', async () => {
+  const { verify, verified } = createCountingCache();
 
   for (const seconds of [0, 1, 9.999]) {
-    at(seconds);
+    setClock(seconds);
     expect((await verify('alice')).userId).toBe('alice');
   }
   expect(verified).toHaveLength(1);
 });
 
-test('a token is verified again 10 s after it was, however often it was used meanwhile', async () => {
-  const { verify, verified } = counting();
+test('verifies a token again after 10 s, however often it was used', async () => {
+  const { verify, verified } = createCountingCache();
 
   for (const seconds of [0, 4, 8, 10]) {
-    at(seconds);
+    setClock(seconds);
     await verify('alice');
   }
   expect(verified).toHaveLength(2);
 });
 
-test('a token is not taken from memory when it has expired', async () => {
-  const { verify, verified } = counting(3);
+test('does not use a cached token after its expiry', async () => {
+  const { verify, verified } = createCountingCache(3);
 
   for (const seconds of [0, 2.999, 3]) {
-    at(seconds);
+    setClock(seconds);
     await verify('alice');
   }
   expect(verified).toHaveLength(2);
 });
 
-test('a token within the clock tolerance after its expiry is verified each time', async () => {
-  const { verify, verified } = counting(-2);
+test('verifies a token within the clock tolerance after its expiry each time', async () => {
+  const { verify, verified } = createCountingCache(-2);
 
   await verify('alice');
   await verify('alice');
@@ -62,14 +62,14 @@ test('a token within the clock tolerance after its expiry is verified each time'
 });
 
 test('does not cache a rejected token', async () => {
-  let isRefused = true;
+  let isRejected = true;
   const { verify } = createTokenCache(async (): Promise<Viewer> => {
-    if (isRefused) throw new Error('refused');
+    if (isRejected) throw new Error('rejected');
     return anonymous;
   });
 
-  await expect(verify('alice')).rejects.toThrow('refused');
-  isRefused = false;
+  await expect(verify('alice')).rejects.toThrow('rejected');
+  isRejected = false;
 
   expect(await verify('alice')).toBe(anonymous);
 });
@@ -77,7 +77,7 @@ test('does not cache a rejected token', async () => {
 test.each(['alic', 'alice ', 'Alice', 'alice\0', ''])(
   'does not confuse another token with a cached one: %j',
   async (other) => {
-    const { verify } = counting();
+    const { verify } = createCountingCache();
     await verify('alice');
 
     expect((await verify(other)).userId).toBe(other);
@@ -85,7 +85,7 @@ test.each(['alic', 'alice ', 'Alice', 'alice\0', ''])(
 );
 
 test('caches at most 10,000 tokens, and evicts the least recently used first', async () => {
-  const { verify, verified } = counting();
+  const { verify, verified } = createCountingCache();
   for (let index = 0; index < 10_000; index += 1) await verify(String(index));
   await verify('0');
   await verify('one too many');

@@ -12,7 +12,7 @@ const shared = randomBytes(64);
 
 const ecKey = await exportJWK(ec.publicKey);
 const rsaKey = await exportJWK(rsa.publicKey);
-/** Keys without `alg`, as lax issuers publish them, and some that must never verify a token of ours. */
+/** Keys without `alg`, which some issuers publish, and keys that must never verify a token. */
 const jwks = {
   keys: [
     { ...ecKey, kid: 'ec' },
@@ -32,7 +32,7 @@ afterAll(() => gateway.close());
 
 const claims = () => ({ sub: 'alice', iss: ISSUER, aud: AUDIENCE, exp: Math.floor(Date.now() / 1000) + 600 });
 
-/** A key as another algorithm than the one that it was made for. */
+/** Imports the RSA key for another algorithm. */
 async function rsaFor(alg: string): Promise<CryptoKey> {
   const name = alg.startsWith('PS') ? 'RSA-PSS' : 'RSASSA-PKCS1-v1_5';
   const jwk = await crypto.subtle.exportKey('jwk', rsa.privateKey);
@@ -40,11 +40,11 @@ async function rsaFor(alg: string): Promise<CryptoKey> {
   return crypto.subtle.importKey('jwk', bare, { name, hash: `SHA-${alg.slice(2)}` }, false, ['sign']);
 }
 
-const signed = (alg: string, kid: string | undefined, key: CryptoKey | Uint8Array) =>
+const sign = (alg: string, kid: string | undefined, key: CryptoKey | Uint8Array) =>
   new SignJWT(claims()).setProtectedHeader({ alg, ...(kid !== undefined && { kid }) }).sign(key);
 
-/** A token whose signature is made from its text by hand. */
-function assembled(header: object, sign: (input: string) => Buffer): string {
+/** Builds a token with a given signature. */
+function assemble(header: object, sign: (input: string) => Buffer): string {
   const input = [header, claims()]
     .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
     .join('.');
@@ -52,7 +52,7 @@ function assembled(header: object, sign: (input: string) => Buffer): string {
 }
 
 const hmac = (alg: string, kid: string, secret: string | Buffer) =>
-  assembled({ alg, kid }, (input) =>
+  assemble({ alg, kid }, (input) =>
     createHmac(`sha${alg.slice(2)}`, secret)
       .update(input)
       .digest(),
@@ -65,10 +65,10 @@ async function statuses(token: string) {
 }
 
 test.each<[what: string, make: () => Promise<string>]>([
-  ['ES256', () => signed('ES256', 'ec', ec.privateKey)],
-  ['RS256', () => signed('RS256', 'rsa', rsa.privateKey)],
-  ['PS256', async () => signed('PS256', 'rsa', await rsaFor('PS256'))],
-])('a token with %s holds', async (_what, make) => {
+  ['ES256', () => sign('ES256', 'ec', ec.privateKey)],
+  ['RS256', () => sign('RS256', 'rsa', rsa.privateKey)],
+  ['PS256', async () => sign('PS256', 'rsa', await rsaFor('PS256'))],
+])('accepts a token signed with %s', async (_what, make) => {
   expect(await statuses(await make())).toEqual([200, 200]);
 });
 
@@ -78,49 +78,49 @@ const order = Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9c
 const one = Buffer.from('1'.padStart(64, '0'), 'hex');
 
 test.each<readonly [what: string, make: () => Promise<string> | string]>([
-  ['has an ECDSA signature with r and s zero', () => assembled({ alg: 'ES256', kid: 'ec' }, zeros(64))],
+  ['has an ECDSA signature with r and s zero', () => assemble({ alg: 'ES256', kid: 'ec' }, zeros(64))],
   [
     'has an ECDSA signature with r zero',
-    () => assembled({ alg: 'ES256', kid: 'ec' }, () => Buffer.concat([Buffer.alloc(32), one])),
+    () => assemble({ alg: 'ES256', kid: 'ec' }, () => Buffer.concat([Buffer.alloc(32), one])),
   ],
   [
     'has an ECDSA signature with s zero',
-    () => assembled({ alg: 'ES256', kid: 'ec' }, () => Buffer.concat([one, Buffer.alloc(32)])),
+    () => assemble({ alg: 'ES256', kid: 'ec' }, () => Buffer.concat([one, Buffer.alloc(32)])),
   ],
   [
     'has an ECDSA signature with r and s the order of the curve',
-    () => assembled({ alg: 'ES256', kid: 'ec' }, () => Buffer.concat([order, order])),
+    () => assemble({ alg: 'ES256', kid: 'ec' }, () => Buffer.concat([order, order])),
   ],
   [
     'has an ECDSA signature in DER',
-    () => assembled({ alg: 'ES256', kid: 'ec' }, () => Buffer.from('3006020100020100', 'hex')),
+    () => assemble({ alg: 'ES256', kid: 'ec' }, () => Buffer.from('3006020100020100', 'hex')),
   ],
-  ['has an RSA signature of zeros', () => assembled({ alg: 'RS256', kid: 'rsa' }, zeros(256))],
+  ['has an RSA signature of zeros', () => assemble({ alg: 'RS256', kid: 'rsa' }, zeros(256))],
   [
     'has an RSA signature of one',
-    () => assembled({ alg: 'RS256', kid: 'rsa' }, () => Buffer.concat([Buffer.alloc(255), Buffer.from([1])])),
+    () => assemble({ alg: 'RS256', kid: 'rsa' }, () => Buffer.concat([Buffer.alloc(255), Buffer.from([1])])),
   ],
   ...['RS384', 'RS512', 'PS384', 'PS512'].map(
-    (alg) => [`is well signed with ${alg}`, async () => signed(alg, 'rsa', await rsaFor(alg))] as const,
+    (alg) => [`is validly sign with ${alg}`, async () => sign(alg, 'rsa', await rsaFor(alg))] as const,
   ),
-  ['is well signed with ES384', () => signed('ES384', 'wide', wide.privateKey)],
+  ['is validly signed with ES384', () => sign('ES384', 'wide', wide.privateKey)],
   ...['HS256', 'HS384', 'HS512'].map(
     (alg) =>
       [
-        `is well signed with ${alg} and a secret of the key set`,
-        () => signed(alg, 'shared', shared),
+        `is validly sign with ${alg} and a symmetric key of the key set`,
+        () => sign(alg, 'shared', shared),
       ] as const,
   ),
   [
-    'is HS256 with the public RSA key’s PEM as the secret',
+    'is signed with HS256 and the public RSA key’s PEM as the secret',
     async () => hmac('HS256', 'rsa', await exportSPKI(rsa.publicKey)),
   ],
   [
-    'is HS256 with the public RSA key’s PEM, without its last line break, as the secret',
+    'is signed with HS256 and the public RSA key’s PEM without its final line break as the secret',
     async () => hmac('HS256', 'rsa', (await exportSPKI(rsa.publicKey)).trimEnd()),
   ],
   [
-    'is HS512 with the public RSA key’s DER as the secret',
+    'is signed with HS512 and the public RSA key’s DER as the secret',
     () =>
       hmac(
         'HS512',
@@ -128,18 +128,12 @@ test.each<readonly [what: string, make: () => Promise<string> | string]>([
         createPublicKey({ key: rsaKey, format: 'jwk' }).export({ type: 'spki', format: 'der' }),
       ),
   ],
-  ['is HS256 with the public key’s n as the secret', () => hmac('HS256', 'rsa', rsaKey.n ?? '')],
-  ['is HS256 with an empty secret', () => hmac('HS256', 'rsa', '')],
-  [
-    'is signed by a key that is published for encryption',
-    () => signed('ES256', 'for encryption', ec.privateKey),
-  ],
-  [
-    'is signed by a key that is published for another algorithm',
-    () => signed('ES256', 'for ES384', ec.privateKey),
-  ],
-  ['names the key of another algorithm', () => signed('ES256', 'rsa', ec.privateKey)],
-  ['names another key than it is signed by', () => signed('RS256', 'ec', rsa.privateKey)],
-])('a token that %s is refused', async (_what, make) => {
+  ['is signed with HS256 and the public key’s n as the secret', () => hmac('HS256', 'rsa', rsaKey.n ?? '')],
+  ['is signed with HS256 and an empty secret', () => hmac('HS256', 'rsa', '')],
+  ['is signed with a key published for encryption', () => sign('ES256', 'for encryption', ec.privateKey)],
+  ['is signed with a key published for another algorithm', () => sign('ES256', 'for ES384', ec.privateKey)],
+  ['has the kid of a key for another algorithm', () => sign('ES256', 'rsa', ec.privateKey)],
+  ['has the kid of another key than it was signed with', () => sign('RS256', 'ec', rsa.privateKey)],
+])('rejects a token that %s', async (_what, make) => {
   expect(await statuses(await make())).toEqual([401, 401]);
 });

@@ -5,9 +5,9 @@ import {
   type Card,
   chooseChannels,
   connect,
+  currentCursor,
   dismiss,
   follow,
-  presentCursor,
   readWorkspaces,
   showInbox,
   showPreferences,
@@ -22,12 +22,12 @@ import { type Kind, payloads, publish, putWorkspaces, workspaceInput } from './s
 import { member } from './support/tokens.ts';
 import { printWebSchema } from './support/web-schema.ts';
 
-test('what the client knows of the schema is what schema.graphql says', async () => {
+test("the client's schema matches schema.graphql", async () => {
   const sdl = await readFile(new URL('../schema.graphql', import.meta.url), 'utf8');
   await expect(printWebSchema(sdl)).toMatchFileSnapshot('clients/web-schema.ts');
 });
 
-describe('the inbox of a web app', () => {
+describe('the inbox of a web client', () => {
   let gateway: TestGateway;
   let proxy: TestProxy;
   let client: ReturnType<typeof connect>;
@@ -46,7 +46,7 @@ describe('the inbox of a web app', () => {
     client = connect(`http://127.0.0.1:${proxy.port}`, () => token);
   });
 
-  /** What a part of the screen shows, one after another, and why it could not. */
+  /** Records the values that a part of the screen shows, and its errors. */
   function watch<Shown>(start: (to: typeof client, view: View<Shown>) => () => void) {
     const shown: Shown[] = [];
     const failures: string[] = [];
@@ -60,7 +60,7 @@ describe('the inbox of a web app', () => {
     return { shown, failures };
   }
 
-  /** How often the gateway was asked for a user's list. */
+  /** Returns how often a user's list was requested from the gateway. */
   const listReads = (userId: string) =>
     gateway.logLines().filter((line) => {
       const { user: caller, operation } = JSON.parse(line);
@@ -69,7 +69,7 @@ describe('the inbox of a web app', () => {
 
   const titles = (cards: readonly Card[] | undefined) => cards?.map(({ title }) => title);
 
-  test('shows every kind with its own payload, and its task as it was then', async () => {
+  test('shows every kind with its own payload, and its task as of the notification', async () => {
     for (const kind of Object.keys(payloads) as Kind[]) {
       await publish(gateway, user, kind, {
         task: { id: 'task-1', projectId: 'project', name: `At ${kind}` },
@@ -85,37 +85,39 @@ describe('the inbox of a web app', () => {
     ]);
   });
 
-  test('a dismissed card leaves the list that is shown, without a request for it', async () => {
-    const { id } = await publish(gateway, user, 'task_failed', { title: 'Away' });
+  test('removes a dismissed notification without requesting the list again', async () => {
+    const { id } = await publish(gateway, user, 'task_failed', { title: 'Dismissed' });
     await publish(gateway, user, 'task_failed', { title: 'Stays' });
     const { shown } = watch(showInbox);
-    await eventually(() => expect([listReads(user), titles(shown.at(-1))]).toEqual([1, ['Stays', 'Away']]));
+    await eventually(() =>
+      expect([listReads(user), titles(shown.at(-1))]).toEqual([1, ['Stays', 'Dismissed']]),
+    );
     await dismiss(client, id);
     await eventually(() => expect(titles(shown.at(-1))).toEqual(['Stays']));
     expect(shown).toHaveLength(2);
     expect(listReads(user)).toBe(1);
   });
 
-  test('live events come into the list and the count, go out of them, and none is lost by a cut', async () => {
-    const leave = new AbortController();
-    const cursor = await presentCursor(client);
+  test('updates the list and the count with live events, and misses none after a disconnection', async () => {
+    const controller = new AbortController();
+    const cursor = await currentCursor(client);
     const { shown } = watch(showInbox);
     const { shown: totals } = watch(showTotal);
     await eventually(() => expect([shown.at(-1), totals.at(-1)]).toEqual([[], 0]));
-    const followed = follow(client, cursor, leave.signal);
+    const followed = follow(client, cursor, controller.signal);
     const { id } = await publish(gateway, user, 'plan_requested', { title: 'First' });
     await eventually(() => expect([titles(shown.at(-1)), totals.at(-1)]).toEqual([['First'], 1]));
 
-    await proxy.become('refuse');
+    await proxy.setState('refuse');
     await publish(gateway, user, 'question_requested', { title: 'Second' });
     await dismissBy(gateway, user, [id]);
-    await proxy.become('open');
+    await proxy.setState('open');
     await eventually(() => expect([titles(shown.at(-1)), totals.at(-1)]).toEqual([['Second'], 1]));
-    leave.abort();
+    controller.abort();
     await followed;
   });
 
-  test('chosen channels show in the list of preferences', async () => {
+  test('shows chosen channels in the list of preferences', async () => {
     const { shown } = watch(showPreferences);
     await eventually(() =>
       expect(shown.at(-1)?.map(({ emailEnabled }) => emailEnabled)).toEqual([true, true, true, true]),
@@ -129,7 +131,7 @@ describe('the inbox of a web app', () => {
     expect(shown).toHaveLength(2);
   });
 
-  test('workspaces are read page by page into one list', async () => {
+  test('reads workspaces page by page into one list', async () => {
     const ids = await putWorkspaces(
       gateway,
       user,
@@ -141,14 +143,14 @@ describe('the inbox of a web app', () => {
     expect(lists).toEqual([newestFirst.slice(0, 2), newestFirst.slice(0, 4), newestFirst]);
   });
 
-  test('a token that does not hold is told', async () => {
+  test('shows an invalid token as an error', async () => {
     client = connect(gateway.address, () => 'no-token');
     const { shown, failures } = watch(showInbox);
     await eventually(() => expect(failures).toEqual(['UNAUTHENTICATED']));
     expect(shown).toEqual([]);
   });
 
-  test('a fault is told with its code and place', async () => {
+  test('reports an error with its code and location', async () => {
     const failure = dismiss(client, '');
     await expect(failure).rejects.toMatchObject({
       graphQLErrors: [{ extensions: { code: 'VALIDATION_FAILED', errors: [{ location: 'input.id' }] } }],
@@ -156,7 +158,7 @@ describe('the inbox of a web app', () => {
   });
 });
 
-/** The line that a card shows under its title: a field of its own in each kind. */
+/** Returns the line below a card's title, which is a different field for each kind. */
 function headline(card: Card): string | null | undefined {
   switch (card.__typename) {
     case 'PlanRequestedNotification':

@@ -11,35 +11,35 @@ import {
   variant,
 } from '../rest/wire.ts';
 
-/** What stands on the wire. */
-const written = (of: z.core.$ZodType, result: unknown): unknown =>
+/** Writes a result and parses it. */
+const write = (of: z.core.$ZodType, result: unknown): unknown =>
   JSON.parse(JSON.stringify(createWriter(of)(result)));
 
-const colour = z.enum(['dark_red', 'blue']);
+const color = z.enum(['dark_red', 'blue']);
 const shape = z.strictObject({
   item_id: z.string(),
-  colour,
+  color,
   maybe_null: z.string().nullable(),
   left_out: z.string().optional(),
-  some_words: z.array(colour),
+  some_words: z.array(color),
   inner_part: z.strictObject({ is_on: z.boolean(), count: z.int().nullable() }),
   parts: z.array(z.strictObject({ part_name: z.string().optional() })),
   foreign_json: z.looseObject({ any_key: z.string() }),
 });
 
-test('a shape selects the fields of GraphQL under the names of the wire; JSON of somebody else is a leaf', () => {
+test('a shape selects GraphQL fields with wire names as aliases; foreign JSON is a leaf', () => {
   expect(toSelection(shape)).toBe(
-    '{ item_id: itemId colour maybe_null: maybeNull left_out: leftOut some_words: someWords ' +
+    '{ item_id: itemId color maybe_null: maybeNull left_out: leftOut some_words: someWords ' +
       'inner_part: innerPart { is_on: isOn count } parts { part_name: partName } foreign_json: foreignJson }',
   );
 });
 
-test('a list selects what its items do, and a leaf selects nothing', () => {
+test('an array selects the fields of its items, and a leaf selects none', () => {
   expect(toSelection(z.array(z.strictObject({ a_b: z.string() })))).toBe('{ a_b: aB }');
   expect(toSelection(z.string().nullable().optional())).toBe('');
 });
 
-test('a union selects a fragment for each type, or the fields of all where it is one type', () => {
+test('a union selects a fragment per type, or all fields if it has only one type', () => {
   const types = z.discriminatedUnion('kind', [
     variant('CatType', { kind: z.literal('cat'), lives_left: z.int() }),
     variant('DogType', { kind: z.literal('dog') }),
@@ -52,38 +52,38 @@ test('a union selects a fragment for each type, or the fields of all where it is
     z.strictObject({ status: z.literal('bad'), error_message: z.string().nullable() }),
   ]);
   expect(toSelection(states)).toBe('{ status error_message: errorMessage }');
-  expect(written(states, { status: 'GOOD', error_message: 'stale' })).toEqual({ status: 'good' });
-  expect(written(states, { status: 'BAD', error_message: null })).toEqual({
+  expect(write(states, { status: 'GOOD', error_message: 'stale' })).toEqual({ status: 'good' });
+  expect(write(states, { status: 'BAD', error_message: null })).toEqual({
     status: 'bad',
     error_message: null,
   });
 });
 
-test('a result that fits no variant is a fault of ours', () => {
+test('a result that matches no variant throws', () => {
   const union = z.discriminatedUnion('kind', [z.strictObject({ kind: z.literal('cat') })]);
-  expect(() => written(union, { kind: 'COW' })).toThrow('No variant');
+  expect(() => write(union, { kind: 'COW' })).toThrow('No variant');
 });
 
-test('words are written in lower case, what may be null as null, and what is optional is left out', () => {
+test('writes enum values in lower case, null for nullable fields, and omits unset optional fields', () => {
   const result = {
     item_id: 'ID',
-    colour: 'DARK_RED',
+    color: 'DARK_RED',
     maybe_null: null,
     left_out: null,
     some_words: ['BLUE', 'DARK_RED'],
     inner_part: { is_on: false, count: 0 },
     parts: [{ part_name: 'KEPT' }, { part_name: null }],
-    foreign_json: { any_key: 'KEPT', someThing: null, nested: { colour: 'BLUE' } },
+    foreign_json: { any_key: 'KEPT', someThing: null, nested: { color: 'BLUE' } },
   };
-  const wire = written(shape, result);
+  const wire = write(shape, result);
   expect(wire).toEqual({
     item_id: 'ID',
-    colour: 'dark_red',
+    color: 'dark_red',
     maybe_null: null,
     some_words: ['blue', 'dark_red'],
     inner_part: { is_on: false, count: 0 },
     parts: [{ part_name: 'KEPT' }, {}],
-    foreign_json: { any_key: 'KEPT', someThing: null, nested: { colour: 'BLUE' } },
+    foreign_json: { any_key: 'KEPT', someThing: null, nested: { color: 'BLUE' } },
   });
   expect(shape.safeParse(wire).success).toBe(true);
 });
@@ -91,7 +91,7 @@ test('words are written in lower case, what may be null as null, and what is opt
 const bodies = fc.record(
   {
     item_id: fc.string(),
-    colour: fc.constantFrom('dark_red', 'blue'),
+    color: fc.constantFrom('dark_red', 'blue'),
     maybe_null: fc.option(fc.string()),
     left_out: fc.string(),
     some_words: fc.array(fc.constantFrom('dark_red', 'blue')),
@@ -100,51 +100,52 @@ const bodies = fc.record(
     foreign_json: fc.constant({ any_key: 'AnyValue', some_thing: { left_out: null } }),
   },
   {
-    requiredKeys: ['item_id', 'colour', 'maybe_null', 'some_words', 'inner_part', 'parts', 'foreign_json'],
+    requiredKeys: ['item_id', 'color', 'maybe_null', 'some_words', 'inner_part', 'parts', 'foreign_json'],
   },
 );
 
-/** What GraphQL would answer under the aliases of `selectionOf`, were the arguments its fields. */
-function aliased(of: z.core.$ZodType, value: unknown): unknown {
-  if (of instanceof z.ZodOptional || of instanceof z.ZodNullable) return aliased(of.unwrap(), value);
-  if (of instanceof z.ZodArray && Array.isArray(value)) return value.map((item) => aliased(of.element, item));
+/** Applies the aliases of a selection to arguments, as if GraphQL had returned them. */
+function applyAliases(of: z.core.$ZodType, value: unknown): unknown {
+  if (of instanceof z.ZodOptional || of instanceof z.ZodNullable) return applyAliases(of.unwrap(), value);
+  if (of instanceof z.ZodArray && Array.isArray(value))
+    return value.map((item) => applyAliases(of.element, item));
   if (!(of instanceof z.ZodObject) || !(of.def.catchall instanceof z.ZodNever)) return value;
   const selected = [...toSelection(z.strictObject(of.shape)).matchAll(/(\w+): (\w+)/g)];
-  const fieldOf = new Map(selected.map(([, alias, field]) => [alias, field]));
+  const fieldByAlias = new Map(selected.map(([, alias, field]) => [alias, field]));
   return Object.fromEntries(
     Object.entries(of.shape).map(([name, inner]) => [
       name,
-      aliased(inner, Reflect.get(value ?? {}, fieldOf.get(name) ?? name)),
+      applyAliases(inner, Reflect.get(value ?? {}, fieldByAlias.get(name) ?? name)),
     ]),
   );
 }
 
-test('a body turned into arguments and written out again is the same body', () => {
+test('converting a body to arguments and back returns the same body', () => {
   fc.assert(
     fc.property(bodies, (body) => {
       const given = toArguments(shape, body);
-      expect(written(shape, aliased(shape, given))).toEqual(body);
+      expect(write(shape, applyAliases(shape, given))).toEqual(body);
     }),
   );
 });
 
-test('the path of an argument leads back to where its value stands in the body', () => {
-  const pathsOf = (value: unknown, path: (string | number)[] = []): (string | number)[][] => {
+test('the path of an argument maps to the position of its value in the body', () => {
+  const listPaths = (value: unknown, path: (string | number)[] = []): (string | number)[][] => {
     if (typeof value !== 'object' || value === null) return [path];
     const entries = Object.entries(value);
     const step = (key: string) => (Array.isArray(value) ? Number(key) : key);
-    return [path, ...entries.flatMap(([key, item]) => pathsOf(item, [...path, step(key)]))];
+    return [path, ...entries.flatMap(([key, item]) => listPaths(item, [...path, step(key)]))];
   };
-  const at = (value: unknown, path: readonly (string | number)[]) =>
+  const getAt = (value: unknown, path: readonly (string | number)[]) =>
     path.reduce<unknown>((inner, step) => Reflect.get(Object(inner), step), value);
   fc.assert(
     fc.property(bodies, (body) => {
       const given = toArguments(shape, body);
-      for (const path of pathsOf(given)) {
-        const found = at(body, toBodyPath(shape, path));
-        expect(found === undefined && at(given, path) !== undefined).toBe(false);
+      for (const path of listPaths(given)) {
+        const found = getAt(body, toBodyPath(shape, path));
+        expect(found === undefined && getAt(given, path) !== undefined).toBe(false);
         if (typeof found !== 'object')
-          expect(String(found).toUpperCase()).toBe(String(at(given, path)).toUpperCase());
+          expect(String(found).toUpperCase()).toBe(String(getAt(given, path)).toUpperCase());
       }
     }),
   );
@@ -166,11 +167,11 @@ test.each<[argument: (string | number)[], body: (string | number)[]]>([
     ['foreign_json', 'someKey', 'isOn'],
   ],
   [['unknownOne'], ['unknownOne']],
-])('the argument at %j came from %j', (argument, body) => {
+])('maps the argument path %j to %j', (argument, body) => {
   expect(toBodyPath(shape, argument)).toEqual(body);
 });
 
-test('a shape holds a secret where any part of it is one', () => {
+test('detects a secret in any part of a shape', () => {
   expect(containsSecret(secret())).toBe(true);
   expect(containsSecret(z.array(z.strictObject({ inner: secret().optional() })))).toBe(true);
   expect(containsSecret(shape)).toBe(false);

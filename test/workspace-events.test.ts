@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const watch = async (user: string) =>
+const subscribe = async (user: string) =>
   openStream(
     gateway,
     'subscription { workspaceEvents { workspaceId workspace { id status hardware { cpus } } } }',
@@ -20,7 +20,7 @@ const watch = async (user: string) =>
     { token: await member(user) },
   );
 
-async function next(
+async function readEvent(
   stream: SseStream,
 ): Promise<{ workspaceId: string; workspace: { status: string } | null }> {
   const { data, errors } = await stream.take();
@@ -38,43 +38,43 @@ const remove = (userId: string, id: string, second: number) =>
     { input: { userId, id, deletedAt: at(second) } },
   );
 
-test('first all workspaces as they are, then each change of one: put, changed, gone, back again', async () => {
+test('sends all workspaces first, then each change: put, changed, deleted, recreated', async () => {
   const user = 'flow';
-  const [first, gone] = [randomUUID(), randomUUID()];
-  await putWorkspaces(gateway, user, [state(first, 1), state(gone, 1)]);
-  await remove(user, gone, 2);
+  const [first, deleted] = [randomUUID(), randomUUID()];
+  await putWorkspaces(gateway, user, [state(first, 1), state(deleted, 1)]);
+  await remove(user, deleted, 2);
 
-  const stream = await watch(user);
-  expect(await next(stream)).toEqual({
+  const stream = await subscribe(user);
+  expect(await readEvent(stream)).toEqual({
     workspaceId: first,
     workspace: { id: first, status: 'RUNNING', hardware: { cpus: 2 } },
   });
   await putWorkspaces(gateway, user, [state(first, 3, 'STOPPED')]);
-  expect(await next(stream)).toMatchObject({ workspaceId: first, workspace: { status: 'STOPPED' } });
+  expect(await readEvent(stream)).toMatchObject({ workspaceId: first, workspace: { status: 'STOPPED' } });
   await remove(user, first, 4);
-  expect(await next(stream)).toEqual({ workspaceId: first, workspace: null });
+  expect(await readEvent(stream)).toEqual({ workspaceId: first, workspace: null });
   await putWorkspaces(gateway, user, [state(first, 5, 'CREATING')]);
-  expect(await next(stream)).toMatchObject({ workspaceId: first, workspace: { status: 'CREATING' } });
+  expect(await readEvent(stream)).toMatchObject({ workspaceId: first, workspace: { status: 'CREATING' } });
   stream.close();
 });
 
-test('what changes nothing is no event: an older state, a deletion of what is gone or was never there', async () => {
+test('sends no event for an older state, or for deleting a deleted or unknown workspace', async () => {
   const user = 'nothing';
   const id = randomUUID();
   await putWorkspaces(gateway, user, [state(id, 5)]);
-  const stream = await watch(user);
-  await next(stream);
+  const stream = await subscribe(user);
+  await readEvent(stream);
 
   await putWorkspaces(gateway, user, [state(id, 4, 'STOPPED')]);
   await remove(user, id, 4);
   await remove(user, randomUUID(), 9);
   await putWorkspaces(gateway, user, [state(id, 6, 'ERROR')]);
 
-  expect(await next(stream)).toMatchObject({ workspaceId: id, workspace: { status: 'ERROR' } });
+  expect(await readEvent(stream)).toMatchObject({ workspaceId: id, workspace: { status: 'ERROR' } });
   stream.close();
 });
 
-test('a deletion that is told twice still reaches whoever has not seen it', async () => {
+test('a repeated deletion is still sent to subscribers that have not received it', async () => {
   const user = 'twice';
   const ids = Array.from({ length: 3 }, () => randomUUID());
   await putWorkspaces(
@@ -83,19 +83,19 @@ test('a deletion that is told twice still reaches whoever has not seen it', asyn
     ids.map((id) => state(id, 1)),
   );
   await gateway.database.sql('alter table user_revision disable trigger all');
-  const stream = await watch(user);
-  for (const _id of ids) await next(stream);
+  const stream = await subscribe(user);
+  for (const _id of ids) await readEvent(stream);
   for (const second of [2, 3]) for (const id of ids) await remove(user, id, second);
   await gateway.database.sql('alter table user_revision enable trigger all');
   await putWorkspaces(gateway, user, [state(randomUUID(), 1)]);
 
-  const events = [await next(stream), await next(stream), await next(stream)];
+  const events = [await readEvent(stream), await readEvent(stream), await readEvent(stream)];
 
   expect(events).toEqual(ids.map((id) => ({ workspaceId: id, workspace: null })));
   stream.close();
 });
 
-test('hundreds of workspaces come whole, each once', async () => {
+test('sends hundreds of workspaces, each once', async () => {
   const user = 'hundreds';
   const ids = Array.from({ length: 250 }, () => randomUUID());
   await putWorkspaces(
@@ -103,23 +103,23 @@ test('hundreds of workspaces come whole, each once', async () => {
     user,
     ids.map((id) => state(id, 1)),
   );
-  const stream = await watch(user);
+  const stream = await subscribe(user);
 
   const seen = [];
-  while (seen.length < ids.length) seen.push((await next(stream)).workspaceId);
+  while (seen.length < ids.length) seen.push((await readEvent(stream)).workspaceId);
 
   expect(seen.sort()).toEqual(ids.sort());
   stream.close();
 });
 
-test('putting and deleting at once: a subscriber ends with what the database holds', async () => {
+test('a subscriber receives the final state of concurrent puts and deletions', async () => {
   const user = 'busy';
   const ids = Array.from({ length: 6 }, () => randomUUID());
-  const stream = await watch(user);
+  const stream = await subscribe(user);
   const shown = new Map<string, string>();
-  const pump = (async () => {
+  const reading = (async () => {
     for (;;) {
-      const event = await next(stream).catch(() => undefined);
+      const event = await readEvent(stream).catch(() => undefined);
       if (event === undefined) return;
       if (event.workspace === null) shown.delete(event.workspaceId);
       else shown.set(event.workspaceId, event.workspace.status.toLowerCase());
@@ -143,15 +143,15 @@ test('putting and deleting at once: a subscriber ends with what the database hol
     );
   });
   stream.close();
-  await pump;
+  await reading;
 });
 
-test('a user sees nothing of another', async () => {
+test('a user receives no events of other users', async () => {
   const id = randomUUID();
-  const stream = await watch('mine');
+  const stream = await subscribe('mine');
   await putWorkspaces(gateway, 'theirs', [state(randomUUID(), 1)]);
   await putWorkspaces(gateway, 'mine', [state(id, 1)]);
 
-  expect((await next(stream)).workspaceId).toBe(id);
+  expect((await readEvent(stream)).workspaceId).toBe(id);
   stream.close();
 });

@@ -15,7 +15,7 @@ const PUT =
   'mutation ($input: PutWorkspacesInput!) { putWorkspaces(input: $input) { workspaces { id gitRef } } }';
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
 
-/** A state of one workspace, told apart by its git reference. */
+/** A state of a workspace, identified by its git reference. */
 const state = (id: string, second: number) =>
   workspaceInput({ id, gitRef: `at ${second}`, createdAt: at(0), updatedAt: at(second) });
 
@@ -30,17 +30,17 @@ async function remove(userId: string, id: string, second: number): Promise<boole
   return data.deleteWorkspace.deleted;
 }
 
-async function refsOf(userId: string): Promise<string[]> {
+async function readRefs(userId: string): Promise<string[]> {
   const { body } = await rest(gateway, 'GET', '/user/workspaces', { token: await member(userId) });
   return body.workspaces.map(({ git_ref }: { git_ref: string }) => git_ref).sort();
 }
 
-async function revision(userId: string): Promise<number> {
+async function readRevision(userId: string): Promise<number> {
   const [row] = await gateway.database.sql(
     'select workspaces::int as revision from user_revision where user_id = $1',
     [userId],
   );
-  return Number(row?.revision);
+  return Number(row?.readRevision);
 }
 
 test('a newer state replaces the whole workspace', async () => {
@@ -70,21 +70,21 @@ test('a newer state replaces the whole workspace', async () => {
   ]);
 });
 
-test('an older state and one of the same time change nothing, and only what was stored is answered', async () => {
+test('ignores an older state or one with the same timestamp, and returns only what was stored', async () => {
   const [known, fresh] = [randomUUID(), randomUUID()];
   await put('older', state(known, 5));
-  const before = await revision('older');
+  const before = await readRevision('older');
 
   expect(await put('older', state(known, 4))).toEqual([]);
   expect(await put('older', { ...state(known, 5), gitRef: 'another' })).toEqual([]);
-  expect(await revision('older'), 'what changes nothing raises no revision').toBe(before);
+  expect(await readRevision('older'), 'what changes nothing raises no revision').toBe(before);
 
   expect(await put('older', state(known, 4), state(fresh, 1))).toEqual([fresh]);
-  expect(await refsOf('older')).toEqual(['at 1', 'at 5']);
-  expect(await revision('older')).toBeGreaterThan(before);
+  expect(await readRefs('older')).toEqual(['at 1', 'at 5']);
+  expect(await readRevision('older')).toBeGreaterThan(before);
 });
 
-test('states are stored all or none', async () => {
+test('stores all states of a call or none', async () => {
   await gateway.database.sql(
     `alter table workspace add constraint no_poison check (git_ref is distinct from 'poison')`,
   );
@@ -94,10 +94,10 @@ test('states are stored all or none', async () => {
   };
   const { errors } = await graphql(gateway, PUT, { input }, { token: await platform() });
   expect(errors.map(({ extensions }) => extensions.code)).toEqual(['INTERNAL_ERROR']);
-  expect(await refsOf('all-or-none')).toEqual([]);
+  expect(await readRefs('all-or-none')).toEqual([]);
 });
 
-test('the same id twice is refused whatever its case, each repetition by its place, and nothing is stored', async () => {
+test('rejects duplicate IDs regardless of case, reports each duplicate, and stores nothing', async () => {
   const [id, other] = [randomUUID(), randomUUID()];
   const workspaces = [state(id, 1), state(other, 1), state(id.toUpperCase(), 2), state(id, 3)];
   const input = { userId: 'twice', workspaces };
@@ -108,14 +108,14 @@ test('the same id twice is refused whatever its case, each repetition by its pla
   expect(errors[0].extensions.code).toBe('VALIDATION_FAILED');
   const locations = errors[0].extensions.errors.map(({ location }: { location: string }) => location);
   expect(locations).toEqual(['input.workspaces[2].id', 'input.workspaces[3].id']);
-  expect(await refsOf('twice')).toEqual([]);
+  expect(await readRefs('twice')).toEqual([]);
 });
 
-test('500 states go in at once, 501 do not, and an empty list is no fault', async () => {
+test('accepts 0 to 500 states', async () => {
   const states = Array.from({ length: 500 }, (_, n) => state(randomUUID(), n));
   expect(await put('most')).toEqual([]);
   expect(await put('most', ...states)).toHaveLength(500);
-  expect(await refsOf('most')).toHaveLength(500);
+  expect(await readRefs('most')).toHaveLength(500);
 
   const input = { userId: 'most', workspaces: [...states, state(randomUUID(), 1)] };
   const { errors } = await graphql(gateway, PUT, { input }, { token: await platform() });
@@ -125,59 +125,59 @@ test('500 states go in at once, 501 do not, and an empty list is no fault', asyn
   });
 });
 
-test('deleting removes the workspace once, and again is no fault', async () => {
+test('deleting a workspace is idempotent', async () => {
   const id = randomUUID();
   await put('deleted', state(id, 1));
   expect(await remove('deleted', id.toUpperCase(), 2)).toBe(true);
-  const before = await revision('deleted');
+  const before = await readRevision('deleted');
   expect(await remove('deleted', id, 2)).toBe(false);
   expect(await remove('deleted', id, 3)).toBe(false);
   expect(await remove('deleted', randomUUID(), 3)).toBe(false);
-  expect(await refsOf('deleted')).toEqual([]);
-  expect(await revision('deleted')).toBe(before);
+  expect(await readRefs('deleted')).toEqual([]);
+  expect(await readRevision('deleted')).toBe(before);
 });
 
-test('a state from before the deletion, or of its very time, does not bring the workspace back; a newer one does', async () => {
+test('only a state newer than the deletion recreates the workspace', async () => {
   const id = randomUUID();
   await put('late', state(id, 1));
   await remove('late', id, 10);
   expect(await put('late', state(id, 9))).toEqual([]);
   expect(await put('late', state(id, 10))).toEqual([]);
-  expect(await refsOf('late')).toEqual([]);
+  expect(await readRefs('late')).toEqual([]);
 
   expect(await put('late', state(id, 11))).toEqual([id]);
-  expect(await put('late', state(id, 10.5)), 'older than what came back').toEqual([]);
-  expect(await refsOf('late')).toEqual(['at 11']);
+  expect(await put('late', state(id, 10.5)), 'older than the recreated state').toEqual([]);
+  expect(await readRefs('late')).toEqual(['at 11']);
 });
 
-test('a deletion that comes before any state holds too', async () => {
+test('a deletion also applies to states that arrive after it', async () => {
   const id = randomUUID();
   expect(await remove('early', id, 10)).toBe(false);
   expect(await put('early', state(id, 5))).toEqual([]);
-  expect(await refsOf('early')).toEqual([]);
+  expect(await readRefs('early')).toEqual([]);
 });
 
-test('a deletion older than the state does not delete, and an older deletion does not weaken a later one', async () => {
+test('ignores a deletion older than the state or than a previous deletion', async () => {
   const id = randomUUID();
   await put('stays', state(id, 10));
   expect(await remove('stays', id, 9)).toBe(false);
-  expect(await refsOf('stays')).toEqual(['at 10']);
+  expect(await readRefs('stays')).toEqual(['at 10']);
 
   expect(await remove('stays', id, 20)).toBe(true);
   await remove('stays', id, 15);
   expect(await put('stays', state(id, 18))).toEqual([]);
 });
 
-test("another user's workspace of the same id is another workspace", async () => {
+test('two users can have workspaces with the same ID', async () => {
   const id = randomUUID();
   await put('one', state(id, 1));
   await put('two', state(id, 1));
   expect(await remove('one', id, 2)).toBe(true);
-  expect(await refsOf('two')).toEqual(['at 1']);
+  expect(await readRefs('two')).toEqual(['at 1']);
   expect(await put('two', state(id, 1.5))).toEqual([id]);
 });
 
-test('in whatever order states and deletions arrive at once, the latest decides', async () => {
+test('the latest timestamp decides, whatever the order of concurrent states and deletions', async () => {
   const ids = Array.from({ length: 6 }, () => randomUUID());
   await Promise.all(
     ids.flatMap((id, n) => {
@@ -188,13 +188,13 @@ test('in whatever order states and deletions arrive at once, the latest decides'
     }),
   );
 
-  expect(await refsOf('race')).toEqual(['at 9', 'at 9', 'at 9']);
+  expect(await readRefs('race')).toEqual(['at 9', 'at 9', 'at 9']);
   const { body } = await rest(gateway, 'GET', '/user/workspaces', { token: await member('race') });
   const left = body.workspaces.map(({ id }: { id: string }) => id).sort();
   expect(left).toEqual(ids.filter((_, n) => n % 2 === 1).sort());
 });
 
-test('overlapping lists put at once in opposite orders all succeed', async () => {
+test('concurrent calls with overlapping lists in opposite orders all succeed', async () => {
   const ids = Array.from({ length: 20 }, () => randomUUID());
   await Promise.all(
     Array.from({ length: 8 }, (_, n) => {
@@ -202,5 +202,5 @@ test('overlapping lists put at once in opposite orders all succeed', async () =>
       return put('opposite', ...(n % 2 === 0 ? states : states.reverse()));
     }),
   );
-  expect(new Set(await refsOf('opposite'))).toEqual(new Set(['at 7']));
+  expect(new Set(await readRefs('opposite'))).toEqual(new Set(['at 7']));
 });

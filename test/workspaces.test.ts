@@ -23,17 +23,17 @@ async function nodes(userId: string, args = '', fields = 'id') {
   return workspaces.nodes;
 }
 
-const idsOf = (records: { id: string }[]) => records.map(({ id }) => id);
+const toIds = (records: { id: string }[]) => records.map(({ id }) => id);
 
 const statuses = ['creating', 'starting', 'running', 'stopping', 'stopped', 'error'];
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 
-test('a user who has none gets an empty list over both faces', async () => {
+test('returns an empty list for an unknown user, over both APIs', async () => {
   expect(await list('nobody')).toEqual([]);
   expect(await nodes('nobody')).toEqual([]);
 });
 
-test('a workspace has all five hardware fields, and its error message only while its status is error', async () => {
+test('returns all hardware fields, and the error message only in the status error', async () => {
   const ready = workspaceInput({ createdAt: '2026-01-01T00:00:01Z' });
   const failed = workspaceInput({ status: 'ERROR', createdAt: '2026-01-01T00:00:00Z', errorMessage: null });
   await putWorkspaces(gateway, 'alice', [ready, failed]);
@@ -52,29 +52,26 @@ test('a workspace has all five hardware fields, and its error message only while
   expect(body.workspaces[1].error_message).toBeNull();
 });
 
-test.each(statuses)(
-  'a workspace that is %s with nothing optional leaves out what is unset',
-  async (status) => {
-    const user = `least-${status}`;
-    const input = workspaceInput({ status: status.toUpperCase(), createdAt: at(0), updatedAt: at(1) });
-    await putWorkspaces(gateway, user, [input]);
+test.each(statuses)('omits unset optional fields of a workspace in the status %s', async (status) => {
+  const user = `least-${status}`;
+  const input = workspaceInput({ status: status.toUpperCase(), createdAt: at(0), updatedAt: at(1) });
+  await putWorkspaces(gateway, user, [input]);
 
-    expect(await list(user)).toStrictEqual([
-      {
-        id: input.id,
-        project_id: 'project-1',
-        status,
-        hardware: { cpu_kind: 'shared', cpus: 2, memory_mb: 4096, volume_size_gb: 20, gpu_kind: null },
-        keep_active: false,
-        ...(status === 'error' && { error_message: null }),
-        created_at: at(0),
-        updated_at: at(1),
-      },
-    ]);
-  },
-);
+  expect(await list(user)).toStrictEqual([
+    {
+      id: input.id,
+      project_id: 'project-1',
+      status,
+      hardware: { cpu_kind: 'shared', cpus: 2, memory_mb: 4096, volume_size_gb: 20, gpu_kind: null },
+      keep_active: false,
+      ...(status === 'error' && { error_message: null }),
+      created_at: at(0),
+      updated_at: at(1),
+    },
+  ]);
+});
 
-const everything = {
+const allFields = {
   hardware: { cpuKind: 'dedicated', cpus: 0, memoryMb: 2_147_483_647, volumeSizeGb: 1, gpuKind: 'h100' },
   keepActive: true,
   machineId: 'machine',
@@ -85,10 +82,10 @@ const everything = {
 };
 
 test.each(statuses)(
-  'a workspace that is %s with everything optional has it over both faces',
+  'returns all optional fields of a workspace in the status %s, over both APIs',
   async (status) => {
     const user = `most-${status}`;
-    const input = workspaceInput({ ...everything, status: status.toUpperCase() });
+    const input = workspaceInput({ ...allFields, status: status.toUpperCase() });
     await putWorkspaces(gateway, user, [input]);
 
     expect(await list(user)).toStrictEqual([
@@ -120,33 +117,34 @@ test.each(statuses)(
   },
 );
 
-test('all projects are listed, newest first by the time that the platform gave', async () => {
+test("lists all projects, newest first by the platform's createdAt", async () => {
   const inputs = [3, 1, 2].map((second) =>
     workspaceInput({ projectId: `project-${second}`, createdAt: at(second) }),
   );
   await putWorkspaces(gateway, 'projects', inputs);
   const expected = [inputs[0], inputs[2], inputs[1]].map((input) => input?.id);
-  expect(idsOf(await list('projects'))).toEqual(expected);
-  expect(idsOf(await nodes('projects'))).toEqual(expected);
+  expect(toIds(await list('projects'))).toEqual(expected);
+  expect(toIds(await nodes('projects'))).toEqual(expected);
 });
 
-test('of one millisecond the greater id comes first', async () => {
+test('orders equal timestamps by ID, descending', async () => {
   const inputs = Array.from({ length: 12 }, () => workspaceInput({ createdAt: at(0) }));
   await putWorkspaces(gateway, 'ties', inputs);
-  const expected = idsOf(inputs).sort().reverse();
-  expect(idsOf(await list('ties'))).toEqual(expected);
-  expect(idsOf(await nodes('ties'))).toEqual(expected);
+  const expected = toIds(inputs).sort().reverse();
+  expect(toIds(await list('ties'))).toEqual(expected);
+  expect(toIds(await nodes('ties'))).toEqual(expected);
 });
 
-test('GraphQL filters by project and by several statuses', async () => {
+test('GraphQL filters by project and several statuses', async () => {
   const inputs = ['a', 'b'].flatMap((projectId) =>
     statuses.map((status, second) =>
       workspaceInput({ projectId, status: status.toUpperCase(), createdAt: at(second) }),
     ),
   );
   await putWorkspaces(gateway, 'filters', inputs);
-  const idsWhere = async (args: string) => new Set(idsOf(await nodes('filters', args)));
-  const expected = (fits: (input: (typeof inputs)[number]) => boolean) => new Set(idsOf(inputs.filter(fits)));
+  const idsWhere = async (args: string) => new Set(toIds(await nodes('filters', args)));
+  const expected = (matches: (input: (typeof inputs)[number]) => boolean) =>
+    new Set(toIds(inputs.filter(matches)));
 
   expect(await idsWhere('(projectId: "a")')).toEqual(expected(({ projectId }) => projectId === 'a'));
   expect(await idsWhere('(status: RUNNING)')).toEqual(expected(({ status }) => status === 'RUNNING'));
@@ -157,20 +155,20 @@ test('GraphQL filters by project and by several statuses', async () => {
   expect(await idsWhere('(projectId: null, status: null)')).toEqual(expected(() => true));
 });
 
-test('without limit there are all results, with limit and offset a page of the same list', async () => {
+test('returns all results by default, and a page with limit and offset', async () => {
   await putWorkspaces(
     gateway,
     'many',
     Array.from({ length: 120 }, (_, second) => workspaceInput({ createdAt: at(second) })),
   );
-  const all = idsOf(await list('many'));
+  const all = toIds(await list('many'));
   expect(all).toHaveLength(120);
-  expect(idsOf(await list('many', '?limit=50&offset=50'))).toEqual(all.slice(50, 100));
-  expect(idsOf(await list('many', '?offset=119'))).toEqual(all.slice(119));
-  expect(idsOf(await list('many', '?limit=1&offset=120'))).toEqual([]);
+  expect(toIds(await list('many', '?limit=50&offset=50'))).toEqual(all.slice(50, 100));
+  expect(toIds(await list('many', '?offset=119'))).toEqual(all.slice(119));
+  expect(toIds(await list('many', '?limit=1&offset=120'))).toEqual([]);
 });
 
-test("workspaces are the caller's own and need no membership; others are read with platform:read", async () => {
+test("lists only the caller's own workspaces without membership, and another user's with platform:read", async () => {
   const input = workspaceInput();
   await putWorkspaces(gateway, 'owner', [input]);
   await putWorkspaces(gateway, 'neighbour', [workspaceInput({ id: input.id, projectId: 'theirs' })]);
@@ -185,14 +183,14 @@ test("workspaces are the caller's own and need no membership; others are read wi
   expect(data.workspaces).toEqual({ nodes: [{ id: input.id }], totalCount: 1 });
 });
 
-test('an id is the same workspace in any case of letters', async () => {
+test('IDs are case-insensitive', async () => {
   const id = randomUUID();
   await putWorkspaces(gateway, 'cases', [workspaceInput({ id: id.toUpperCase(), updatedAt: at(0) })]);
   await putWorkspaces(gateway, 'cases', [workspaceInput({ id, gitRef: 'later', updatedAt: at(1) })]);
   expect(await list('cases')).toMatchObject([{ id, git_ref: 'later' }]);
 });
 
-test('REST filters by project and by statuses, within a page too', async () => {
+test('REST filters by project and statuses, also within a page', async () => {
   const user = 'filtering';
   const inputs = [
     { projectId: 'web-shop', status: 'RUNNING' },
@@ -202,7 +200,7 @@ test('REST filters by project and by statuses, within a page too', async () => {
   ].map((input, second) => workspaceInput({ ...input, createdAt: at(second) }));
   const [running, stopped, failed, other] = await putWorkspaces(gateway, user, inputs);
 
-  const ids = async (search: string) => idsOf(await list(user, search));
+  const ids = async (search: string) => toIds(await list(user, search));
   expect(await ids('?project_id=web-shop')).toEqual([failed, stopped, running]);
   expect(await ids('?project_id=data%20pipeline%2F1')).toEqual([other]);
   expect(await ids('?status=running')).toEqual([other, running]);
@@ -217,7 +215,7 @@ test.each<[query: string, location: string, message: string, value: unknown]>([
   ['project_id=%00', 'query.project_id', ID_RULE.message, '\0'],
   ['project_id=a&project_id=a', 'query.project_id', 'must not be repeated', ['a', 'a']],
   ['status=RUNNING', 'query.status', `must be one of ${statuses.join(', ')}`, 'RUNNING'],
-])('the filter ?%s is a 400', async (query, location, message, value) => {
+])('returns 400 for the filter ?%s', async (query, location, message, value) => {
   const { status, body } = await rest(gateway, 'GET', `/user/workspaces?${query}`, {
     token: await member('alice'),
   });

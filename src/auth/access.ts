@@ -41,7 +41,8 @@ export function platform(scope: Extract<Scope, `platform:${string}`>): Access {
 
 /** Describes required permissions in Markdown. Set `takesUser` if the operation has a `userId` argument. */
 export function describeAccess({ scope, membership, otherUserScope }: Access, takesUser = false): string {
-  const other = takesUser && otherUserScope ? `, or \`${otherUserScope}\` if \`userId\` is another user` : '';
+  const other =
+    takesUser && otherUserScope ? `, or \`${otherUserScope}\` if \`userId\` names another user` : '';
   const member = membership ? ' Requires membership in an organization.' : '';
   return `Requires the scope \`${scope}\`${other}.${member}`;
 }

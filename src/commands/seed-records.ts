@@ -34,7 +34,7 @@ const question = {
         {
           header: 'Rounding',
           id: 'rounding',
-          question: 'How shall half a cent be rounded?',
+          question: 'How should half a cent be rounded?',
           multiSelect: false,
           options: [
             { label: 'Half to even', description: 'What the ledger does today' },
@@ -163,7 +163,7 @@ export const notifications: readonly SeedNotification[] = [
   {
     id: 'seed-11',
     task: 'task-rounding',
-    title: 'How shall amounts be rounded?',
+    title: 'How should amounts be rounded?',
     project: billing,
     payload: question,
     outcome: 'active',

@@ -1,6 +1,6 @@
 import { memberRead, memberWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { enumValues } from '../graphql/enum-values.ts';
+import { toEnumValues } from '../graphql/enum-values.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';
@@ -10,7 +10,7 @@ import { type EditorAuthEvent, watchEditorAuth } from './editor-auth-events.ts';
 
 const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
   description: 'The type of the method by which an editor is connected.',
-  values: enumValues(editorAuthTypes, {
+  values: toEnumValues(editorAuthTypes, {
     none: 'No token pair is stored.',
     subscription: 'The token pair of a subscription is stored.',
   }),
@@ -25,13 +25,13 @@ const reasons = {
 /** The reasons that the platform reports. */
 export const FailureReasonEnum = builder.enumType('EditorAuthFailureReason', {
   description: 'The reason why a token pair no longer works.',
-  values: enumValues(failureReasons, reasons),
+  values: toEnumValues(failureReasons, reasons),
 });
 
 /** The reasons why a user must connect the editor again. */
 export const ReauthReasonEnum = builder.enumType('ReauthReason', {
   description: 'The reason why the user must connect the editor again.',
-  values: enumValues(reauthReasons, {
+  values: toEnumValues(reauthReasons, {
     ...reasons,
     credential_unreadable: 'The key that encrypted the token pair is not configured.',
   }),

@@ -1,21 +1,13 @@
-import type { InputShapeFromFields, OutputRef } from '@pothos/core';
+import type { OutputRef } from '@pothos/core';
 import type { Listing } from '../context.ts';
-import type { Page } from '../database/page.ts';
 import type { Selected } from '../database/selected.ts';
-import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.ts';
-import type { Position } from '../values/cursor.ts';
-import { formatPosition, parsePosition } from '../values/cursor.ts';
+import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
 import { type List, readListPage } from './list-page.ts';
-import { wholeNumberRule } from './rules.ts';
+import { type PageArguments, toPage } from './page-arguments.ts';
 import { reads, readsBelow, resolveFrom } from './selected-properties.ts';
 
-/** The default page size. */
-export const DEFAULT_PAGE_SIZE = 50;
-/** The maximum page size. */
-export const MAX_PAGE_SIZE = 100;
-
-/** One page of a list, with the page information of Relay connections. */
+/** A page of a list, as a Relay connection. */
 export type Connection<Node> = {
   nodes: Node[];
   hasPreviousPage: boolean;
@@ -24,14 +16,12 @@ export type Connection<Node> = {
   etag: () => Promise<string>;
 };
 
-type PageArguments = InputShapeFromFields<ReturnType<typeof pageArguments>>;
-
 /**
- * Reads one page of a list: the one that a REST route requests, or the one of the connection's arguments. One more
- * record is read to find out whether another page follows.
- * @throws {ValidationError} for a bad cursor, or `first` together with `last`
+ * Reads the page of a list that the connection's arguments select, or that of the REST route, `listing`. One more record
+ * is read to find out whether another page follows.
+ * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
-export async function connect<Node>(
+export async function readConnection<Node>(
   args: PageArguments,
   listing: Listing | undefined,
   list: List<Node>,
@@ -49,31 +39,6 @@ export async function connect<Node>(
   return page.backwards
     ? { nodes: nodes.reverse(), hasPreviousPage: hasMore, hasNextPage: page.before !== undefined, ...whole }
     : { nodes, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore, ...whole };
-}
-
-function toPage(
-  { first, after, last, before }: PageArguments,
-  isId: (id: string) => boolean,
-): Page & { limit: number } {
-  const issues: ValidationIssue[] = [];
-  if (first != null && last != null) {
-    issues.push({ path: ['last'], message: 'must not be combined with first', value: last });
-  }
-  const position = (argument: string, cursor: string | null | undefined) => {
-    const found = cursor == null ? undefined : parsePosition(cursor);
-    if (cursor != null && !(found && isId(found.id))) {
-      issues.push({ path: [argument], message: 'must be a cursor of this list', value: cursor });
-    }
-    return found;
-  };
-  const page = {
-    after: position('after', after),
-    before: position('before', before),
-    backwards: last != null,
-    limit: last ?? first ?? DEFAULT_PAGE_SIZE,
-  };
-  if (issues.length > 0) throw new ValidationError(issues);
-  return page;
 }
 
 /** A record of a list, with the selected properties. */
@@ -106,11 +71,12 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   }),
 });
 
-function cursorAt(nodes: readonly ListedRecord[], index: number): string | undefined {
+function formatCursorAt(nodes: readonly ListedRecord[], index: number): string | undefined {
   const node = nodes.at(index);
   if (node === undefined) return undefined;
   const { id, createdAt } = node;
-  if (createdAt === undefined) throw new Error('The position of a record was not selected.');
+  if (createdAt === undefined)
+    throw new Error('The cursor of a record needs `createdAt`, which was not selected.');
   return formatPosition({ id, createdAt });
 }
 
@@ -120,8 +86,8 @@ export const cursorField = {
   ...resolveFrom<Position>()(['id', 'createdAt'], formatPosition),
 };
 
-/** Defines the connection type of a list, of the record's type and its edge's. */
-export function connectionType<Node extends ListedRecord>(
+/** Defines the connection type of a list, from the types of its records and edges. */
+export function defineConnectionType<Node extends ListedRecord>(
   name: string,
   { node, edge }: { node: OutputRef<Node>; edge: OutputRef<Node> },
 ) {
@@ -147,8 +113,8 @@ export function connectionType<Node extends ListedRecord>(
         resolve: ({ nodes, hasNextPage, hasPreviousPage }) => ({
           hasNextPage,
           hasPreviousPage,
-          startCursor: cursorAt(nodes, 0),
-          endCursor: cursorAt(nodes, -1),
+          startCursor: formatCursorAt(nodes, 0),
+          endCursor: formatCursorAt(nodes, -1),
         }),
       }),
       totalCount: t.int({
@@ -167,20 +133,4 @@ export function connectionType<Node extends ListedRecord>(
       }),
     }),
   });
-}
-
-/** The arguments of every connection. */
-export function pageArguments() {
-  return builder.args((t) => ({
-    first: t.int({
-      description: `The number of records to return from the start of the list, 1 to ${MAX_PAGE_SIZE}. Defaults to ${DEFAULT_PAGE_SIZE}.`,
-      validate: wholeNumberRule(1, MAX_PAGE_SIZE),
-    }),
-    after: t.string({ description: 'Returns only records after this cursor.' }),
-    last: t.int({
-      description: `The number of records to return from the end of the list, 1 to ${MAX_PAGE_SIZE}. Cannot be combined with \`first\`.`,
-      validate: wholeNumberRule(1, MAX_PAGE_SIZE),
-    }),
-    before: t.string({ description: 'Returns only records before this cursor.' }),
-  }));
 }

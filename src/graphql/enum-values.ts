@@ -1,5 +1,5 @@
-/** The values of a GraphQL enum, made of a closed list: each member in upper case, with its description. */
-export function enumValues<Member extends string>(
+/** Converts a closed list to the values of a GraphQL enum: each member in upper case, with its description. */
+export function toEnumValues<Member extends string>(
   members: readonly Member[],
   descriptions: Readonly<Record<NoInfer<Member>, string>>,
 ) {

@@ -7,11 +7,11 @@ import { asGatewayError } from './mask-errors.ts';
 
 type Resolver = GraphQLFieldResolver<unknown, Context>;
 
-/** Guards a schema for serving: every root field checks access first, then the rate limit, then its arguments. */
+/** Adds checks to every root field: access first, then the rate limit, then the arguments. */
 export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): GraphQLSchema {
   const streams = schema.getSubscriptionType()?.getFields() ?? {};
   return mapSchema(rateLimiter.apply(schema), {
-    // A compiled operation reads the property itself where a field has no resolver.
+    // Without a resolver, a compiled operation reads the property directly.
     [MapperKind.OBJECT_FIELD]: ({ resolve, ...field }) => ({
       ...field,
       ...(resolve && resolve !== defaultFieldResolver && { resolve }),
@@ -20,7 +20,7 @@ export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): Gr
       ...field,
       resolve: guard(name, requireAccess(name, field.extensions), field.resolve ?? defaultFieldResolver),
     }),
-    // A subscription is guarded when it starts. Its events are resolved as they were before the limit was applied.
+    // Checked only when the subscription starts, so its events keep the resolver of the original schema.
     [MapperKind.SUBSCRIPTION_ROOT_FIELD]: (
       { subscribe = defaultFieldResolver, resolve: _limited, ...field },
       name,
@@ -36,7 +36,7 @@ export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): Gr
   });
 }
 
-/** Checks access before a root field is resolved, and notes the field and its error. */
+/** Checks access before a root field is resolved, and records the field and its error. */
 function guard(fieldName: string, access: Access, resolve: Resolver): Resolver {
   return async (source, args, context, info) => {
     context.operations.add(fieldName);

@@ -1,37 +1,37 @@
 import type { Listing } from '../context.ts';
 import type { Page, Tagged } from '../database/page.ts';
 
-/** How a list is read. */
+/** The reads of a list. */
 export type List<Node> = {
   page: (page: Page) => Promise<Tagged<Node>[]>;
   totalCount: () => Promise<number>;
-  /** The entity tag of the whole list, which every change to one of its records changes. */
+  /** Reads the entity tag of the whole list, which every change to a record of the list changes. */
   etag: () => Promise<string>;
-  /** The properties that the operation reads; undefined if it may read any. */
-  reads: ReadonlySet<string> | undefined;
+  /** The properties that the operation selects; `undefined` if any may be needed. */
+  selected: ReadonlySet<string> | undefined;
   /** Whether an ID in a cursor can belong to this list. */
   isId: (id: string) => boolean;
 };
 
-/** Records of a list, and the entity tag of the whole list. */
-type Records<Node> = { nodes: Node[]; etag: () => Promise<string> };
+/** The records of a page, and the entity tag of the whole list. */
+type ListPage<Node> = { nodes: Node[]; etag: () => Promise<string> };
 
 /**
- * Reads a page and, if the operation selects it, the entity tag. No records are read if the client already has the list
- * with that tag.
+ * Reads a page and, if the operation selects it, the entity tag. Reads no records if the client already has the list
+ * with this tag.
  */
 export async function readListPage<Node>(
   list: List<Node>,
   { page, isKnown }: Listing,
-): Promise<Records<Node>> {
-  if (list.reads?.has('etag') === false) return { nodes: await list.page(page), etag: list.etag };
+): Promise<ListPage<Node>> {
+  if (list.selected?.has('etag') === false) return { nodes: await list.page(page), etag: list.etag };
   if (isKnown === undefined) {
     const nodes = await list.page({ ...page, tagged: true });
-    // An empty page carries no tag.
+    // An empty page has no record with a tag.
     const tag = nodes[0]?.tag;
     if (typeof tag === 'string') return { nodes, etag: async () => tag };
   }
-  // The tag is read first: after a change in between, the client must not keep old records with the new tag.
+  // The tag is read first, so that a change in between cannot combine old records with the new tag.
   const tag = await list.etag();
   return { nodes: isKnown?.(tag) ? [] : await list.page(page), etag: async () => tag };
 }

@@ -19,18 +19,18 @@ import {
 import { toPublicMessage } from './public-messages.ts';
 
 /*
- * The one place that turns whatever was thrown into what a GraphQL client reads. No message of a library that contains
- * values is passed on.
+ * The only place that converts thrown errors to GraphQL errors. Messages of libraries are replaced, because they may
+ * contain values.
  */
 
-/** The error that a caller is shown for anything thrown. What is not known is an internal error, with its cause. */
+/** Converts anything thrown to an error that a caller may see. An unknown error becomes an internal error's cause. */
 export function asGatewayError(error: unknown, outer?: GraphQLError): GatewayError {
   if (error instanceof GatewayError) return error;
   if (!(error instanceof GraphQLError)) return new InternalError(error);
   const located = outer ?? error;
   if (error.originalError) return asGatewayError(error.originalError, located);
   if (located.path === undefined) return new BadRequestError(toPublicMessage(error));
-  // During execution graphql-js itself reports arguments, and defects of ours.
+  // During execution, graphql-js itself reports invalid arguments and errors in resolved values.
   const [, name, rule = ''] =
     /^Argument "(\w+)" (?:of (required|non-null) type|has invalid value)/.exec(error.message) ?? [];
   if (name === undefined) return new InternalError(error);
@@ -39,13 +39,13 @@ export function asGatewayError(error: unknown, outer?: GraphQLError): GatewayErr
   ]);
 }
 
-/** What graphql-js says of an argument, in words that fit behind its name. */
+/** Messages that follow an argument's name, by the rule in graphql-js' message. */
 const ARGUMENT_RULES: Readonly<Record<string, string>> = {
   required: 'is required',
   'non-null': 'must not be null',
 };
 
-/** An error as a GraphQL client reads it. `extensions.http` is for Yoga and is left out of the JSON. */
+/** An error that a GraphQL client may see. `extensions.http` is for Yoga and is omitted from the JSON. */
 export class MaskedError extends GraphQLError {
   readonly known: GatewayError;
   override readonly locations: readonly SourceLocation[] | undefined;
@@ -72,30 +72,30 @@ export class MaskedError extends GraphQLError {
   }
 }
 
-/** Masks an error that refused a request before it was read to its end. */
+/** Masks an error that rejected a request before its operation was known. */
 export function maskError(error: unknown): MaskedError {
   if (error instanceof MaskedError) return error;
   const known = asGatewayError(error);
   return new MaskedError(error, known, createItemWriter()(known), { ...toHttp(error, known), spec: false });
 }
 
-/** The result of an operation: one of graphql-js, or errors of any kind instead. */
+/** The result of an operation, with errors of any kind. */
 export type Result = {
   readonly errors?: readonly unknown[] | undefined;
   readonly data?: ExecutionResult['data'];
 };
 
-/** What a client gets: errors first, each of them masked. */
+/** A result with masked errors. */
 export type Reply = Pick<Result, 'data'> & { readonly errors?: readonly MaskedError[] };
 
-/** Masks the errors of a result, which share one limit of items and size. */
+/** Masks the errors of a result. The limits for the number and size of error items apply to all of them together. */
 export function maskResult({ errors, data }: Result): Reply {
   if (errors === undefined) return { data };
   const found = errors.map((error) => ({ error, known: asGatewayError(error) }));
   const codes = found.map(({ known }) => known.code);
-  const hasFailed = data === undefined || hasFailedWhole(data, codes);
+  const hasFailed = data === undefined || isFailure(data, codes);
   const writeItems = createItemWriter();
-  // An error of one field leaves the reply at 200; one of the whole request decides its status.
+  // The status of the reply is 200 unless the whole request failed.
   const masked = found.map(
     ({ error, known }) =>
       new MaskedError(error, known, writeItems(known), hasFailed ? toHttp(error, known) : undefined),
@@ -103,35 +103,35 @@ export function maskResult({ errors, data }: Result): Reply {
   return hasFailed ? { errors: masked } : { errors: masked, data };
 }
 
-/** Whether every root field failed because of the rate limit, or every one internally. */
-function hasFailedWhole(data: ExecutionResult['data'], codes: readonly ErrorCode[]): boolean {
+/** Whether all root fields failed because of the rate limit, or all with an internal error. */
+function isFailure(data: ExecutionResult['data'], codes: readonly ErrorCode[]): boolean {
   const fields = Object.values(data ?? {});
-  const isWhole = fields.length === codes.length && fields.every((value) => value === null);
-  const isEvery = (code: ErrorCode) => codes.every((other) => other === code);
-  return isWhole && (isEvery('RATE_LIMITED') || isEvery('INTERNAL_ERROR'));
+  const isComplete = fields.length === codes.length && fields.every((value) => value === null);
+  const areAll = (code: ErrorCode) => codes.every((other) => other === code);
+  return isComplete && (areAll('RATE_LIMITED') || areAll('INTERNAL_ERROR'));
 }
 
 type Http = NonNullable<GraphQLErrorExtensions['http']>;
 
 /**
- * Status and headers of a reply that an error decides. With `spec`, Yoga leaves the status at 200 for clients that
- * accept `application/json` alone: the request failed before it was executed (GraphQL over HTTP, section 6.4.1).
+ * Converts an error to the status and headers of the reply. With `spec`, Yoga returns 200 to clients that accept only
+ * `application/json`, because the request failed before execution (GraphQL over HTTP, section 6.4.1).
  */
 function toHttp(error: unknown, known: GatewayError): Http {
   const { path, extensions } = error instanceof GraphQLError ? error : {};
   const { code } = known;
   const isRequestError = path === undefined && (code === 'BAD_REQUEST' || code === 'VALIDATION_FAILED');
-  // GraphQL over HTTP has no 422 (section 6.4.2).
+  // GraphQL over HTTP does not use 422 (section 6.4.2).
   const status = code === 'VALIDATION_FAILED' ? 400 : httpStatus[code];
   return extensions?.http ?? { status, spec: isRequestError, headers: errorHeaders(known) };
 }
 
-/** An error can name any number of places in the document. */
+/** graphql-js may report any number of locations for one error. */
 const MAX_LOCATIONS = 3;
 
-/** Where an error is in the document. The tokens have it; `locations` would be found by searching the source. */
+/** Finds the locations of an error by its tokens, because graphql-js' `locations` searches the source. */
 function findLocations(error: unknown): readonly SourceLocation[] | undefined {
   const { nodes, locations } = error instanceof GraphQLError ? error : {};
-  const places = nodes?.flatMap(({ loc }) => loc?.startToken ?? []) ?? locations;
-  return places?.slice(0, MAX_LOCATIONS).map(({ line, column }) => ({ line, column }));
+  const positions = nodes?.flatMap(({ loc }) => loc?.startToken ?? []) ?? locations;
+  return positions?.slice(0, MAX_LOCATIONS).map(({ line, column }) => ({ line, column }));
 }

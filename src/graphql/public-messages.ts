@@ -1,18 +1,15 @@
 import type { GraphQLError } from 'graphql';
 
-/** Names in messages are cut to so many characters: a document can hold a name of any length. */
+/** Names in messages are truncated, because a document may contain a name of any length. */
 const MAX_NAME_CHARACTERS = 100;
 
 const UNKNOWN = 'The request is not valid GraphQL.';
 
-/** In a form, `$` stands for a name or a type, which is all that a message may repeat of a document. */
+/** Matches `$` in a pattern: a name or a type, the only parts of a document that a message may repeat. */
 const NAME = '[\\w@$!:.[\\]()]+';
 
-/**
- * The messages of graphql-js and Yoga that callers may read, up to the end of the form. Others print values: for
- * literals that do not fit, only the type is passed on.
- */
-const FORMS = [
+/** The messages of graphql-js and Yoga that callers may read, up to the end of the pattern. Others may contain values. */
+const PATTERNS = [
   '(Anonymous Subscription|Subscription "$") must (not select an introspection|select only one) top level field',
   'Argument "$" can only be defined once',
   'Cannot query field "$" on type "$"',
@@ -40,25 +37,26 @@ const FORMS = [
   'Variable "$" is (never used|not defined)( (in|by) operation "$")?',
   'Variable "$" of type "$" used in position expecting type "$"',
   'Variable "$" cannot be non-input type "$"',
-].map((form) => new RegExp(`^${form.replaceAll('.', '\\.').replaceAll('$', NAME)}(?!\\w)`));
+].map((pattern) => new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('$', NAME)}(?!\\w)`));
 
-/** The name of an unknown input field is not repeated: it may be a credential in the wrong place. */
+/** The name of an unknown input field is omitted, because it may be a misplaced credential. */
 const UNKNOWN_FIELD = /^Field "\w+" is not defined by type "(\w+)"/;
 const SUGGESTION = /Did you mean (?:to use an inline fragment on )?(?:"\w+"(?:, | or |, or )?)+\?$/;
-const UNFIT =
+/** Messages about a literal of the wrong type. Only the type is repeated. */
+const WRONG_TYPE =
   /^(?:Enum "(\w+)"|(\w+)) cannot represent|^Expected value of type "([\w[\]!]+)"|^Value "\w+" does not exist in "(\w+)" enum/;
 
 /**
- * The message of an error that graphql-js or Yoga made before an operation ran, without anything that it repeats of the
+ * Converts the message of an error that graphql-js or Yoga reported before execution to one that repeats nothing of the
  * request except names.
  */
 export function toPublicMessage({ message }: Pick<GraphQLError, 'message'>): string {
-  const type = UNFIT.exec(message)?.slice(1).find(Boolean);
+  const type = WRONG_TYPE.exec(message)?.slice(1).find(Boolean);
   if (type !== undefined) return `Expected a value of type "${type}".`;
   const [suggestion = ''] = SUGGESTION.exec(message) ?? [];
   const [, input] = UNKNOWN_FIELD.exec(message) ?? [];
   if (input !== undefined) return `The input type "${input}" has no such field. ${suggestion}`.trimEnd();
-  const [known] = FORMS.flatMap((form) => form.exec(message) ?? []);
+  const [known] = PATTERNS.flatMap((pattern) => pattern.exec(message) ?? []);
   if (known === undefined) return UNKNOWN;
   return `${known}.${suggestion && ` ${suggestion}`}`.replaceAll(/\w+/g, (name) =>
     name.slice(0, MAX_NAME_CHARACTERS),

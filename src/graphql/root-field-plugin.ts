@@ -14,7 +14,7 @@ declare global {
       rootField: RootFieldPlugin<Types>;
     }
     interface RootFieldOptions {
-      /** What the operation asks of its caller. Without it a root field does not compile. */
+      /** What the operation requires of its caller. Mandatory for a root field. */
       access: Access;
     }
     interface QueryFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape> extends RootFieldOptions {}
@@ -25,10 +25,7 @@ declare global {
   }
 }
 
-/**
- * Writes what a root field declares into the schema: where the access check and the rate limit read it, and at the end of
- * the description.
- */
+/** Copies the access that a root field declares to its extensions, where it is checked, and to its description. */
 class RootFieldPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(field: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     if (field.kind !== 'Query' && field.kind !== 'Mutation' && field.kind !== 'Subscription') return field;

@@ -20,14 +20,14 @@ export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<strin
 }
 
 /**
- * Inspects the place at a path below an input type. A value must not be shown if it may contain a credential, is an
- * unknown field, which may be a misspelt one, or is beside a field for a credential, which may be in the wrong field.
+ * Inspects the input at a path below an input type. Its value is secret if it may contain a credential, and beside a
+ * field for a credential: the caller may have misspelled that field's name or used the wrong field.
  */
 export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, declaredSteps = 0): PathInfo {
   const inner = getNullableType(type);
   if (typeof step === 'number' && isListType(inner))
     return inspectInput(inner.ofType, rest, declaredSteps + 1);
-  // A lone value stands for a list of one.
+  // A single value is coerced to a list (GraphQL, section 3.11).
   const named = getNamedType(type);
   const fields = isInputObjectType(named) ? Object.values(named.getFields()) : [];
   const field = fields.find(({ name }) => name === step);
@@ -37,7 +37,7 @@ export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, decl
   return { ...place, isSecret: isBesideSecret || place.isSecret };
 }
 
-/** Inspects the place at a path of some arguments, as {@link inspectInput} does below one. */
+/** Inspects the input at a path of arguments, as {@link inspectInput} does below one argument. */
 export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...path]: Path): PathInfo {
   const argument = declared.find((argument) => argument.name === name);
   return argument ? inspectInput(argument.type, path, 1) : { isSecret: false, declaredSteps: 0 };

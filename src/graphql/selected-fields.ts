@@ -17,8 +17,8 @@ export type Fragment = FragmentDefinitionNode | InlineFragmentNode;
 type SelectedField = { readonly node: FieldNode; readonly typeName: string | undefined };
 
 /**
- * The fields of a selection set, including those in fragments. Each fragment is entered once, which bounds the work
- * for documents that have not been validated.
+ * Yields the fields of a selection set, including those in fragments. Each fragment is entered once, which limits the
+ * work for a document that is not validated.
  */
 export function* selectedFields(
   { selections }: SelectionSetNode,
@@ -40,7 +40,7 @@ export function* selectedFields(
   }
 }
 
-/** The field that a type defines under a name. */
+/** Finds a type's field by name. */
 export function findField(
   type: GraphQLNamedType | null | undefined,
   name: string,

@@ -6,18 +6,18 @@ import {
 } from 'graphql';
 import { type Fragment, findField, selectedFields } from './selected-fields.ts';
 
-/** What a field reads of its record: some properties, or what the fields below it read of the same record. */
+/** What a field reads of its record: the given properties, or what its subfields read. */
 type Reads = readonly string[] | 'below';
 
 declare module 'graphql' {
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
     reads?: Reads;
-    /** The property that a field shows as it is; noted by Pothos. */
+    /** The property that the field exposes unchanged; set by Pothos. */
     pothosExposedField?: string;
   }
 }
 
-/** Declares in a field's `extensions` which properties of records it reads. Defaults to all properties. */
+/** Declares which properties of its record a field reads, for its `extensions`. Defaults to all properties. */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
   return { reads: properties };
 }
@@ -25,7 +25,7 @@ export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Re
 /** Declares that a field returns records, and that its subfields declare what they read. */
 export const readsBelow: { reads: Reads } = { reads: 'below' };
 
-/** Resolves a field from some properties of its record; the resolver sees no others. */
+/** Resolves a field from some properties of its record. The resolver has access to no others. */
 export function resolveFrom<Item>() {
   return <Name extends string & keyof Item, Value>(
     properties: readonly Name[],
@@ -39,33 +39,35 @@ export const resolveRecord = {
   resolve: <Item>(record: Item) => record,
 };
 
-const ANYTHING = '*';
+const ALL_PROPERTIES = '*';
 
-/** The properties that an operation reads of the records of a list; undefined where it may read any. */
-export function selectedProperties(info: GraphQLResolveInfo): ReadonlySet<string> | undefined {
-  const known = remembered.get(info.fieldNodes) ?? collect(info);
-  // A compiled operation has the same nodes every time.
-  remembered.set(info.fieldNodes, known);
-  return known.has(ANYTHING) ? undefined : known;
+/** Returns the properties that an operation reads of a list's records; `undefined` if it may read all. */
+export function findSelectedProperties(info: GraphQLResolveInfo): ReadonlySet<string> | undefined {
+  const found = cache.get(info.fieldNodes) ?? collectProperties(info);
+  cache.set(info.fieldNodes, found);
+  return found.has(ALL_PROPERTIES) ? undefined : found;
 }
 
-const remembered = new WeakMap<GraphQLResolveInfo['fieldNodes'], ReadonlySet<string>>();
+/** By nodes, which are the same each time a compiled operation runs. */
+const cache = new WeakMap<GraphQLResolveInfo['fieldNodes'], ReadonlySet<string>>();
 
-function collect({ schema, fragments, fieldNodes, returnType }: GraphQLResolveInfo): Set<string> {
+function collectProperties({ schema, fragments, fieldNodes, returnType }: GraphQLResolveInfo): Set<string> {
   const entered = new Set<Fragment>();
   const fragmentsByName = new Map(Object.entries(fragments));
-  const found = fieldNodes.flatMap(({ selectionSet }) => below(returnType, selectionSet));
-  // In one order, so that the same choice is the same statement.
+  const found = fieldNodes.flatMap(({ selectionSet }) => collectBelow(returnType, selectionSet));
+  // Sorted, so that the same properties make the same SQL statement.
   return new Set(found.sort());
 
-  function below(type: GraphQLOutputType, set: SelectionSetNode | undefined): string[] {
+  function collectBelow(type: GraphQLOutputType, set: SelectionSetNode | undefined): string[] {
     if (set === undefined) return [];
     return selectedFields(set, fragmentsByName, entered)
       .flatMap(({ node: { name, selectionSet }, typeName = getNamedType(type).name }) => {
         const field = findField(schema.getType(typeName), name.value);
-        if (field === undefined) return name.value === '__typename' ? [] : [ANYTHING];
-        const { reads, pothosExposedField: shown } = field.extensions;
-        return reads === 'below' ? below(field.type, selectionSet) : (reads ?? [shown ?? ANYTHING]);
+        if (field === undefined) return name.value === '__typename' ? [] : [ALL_PROPERTIES];
+        const { reads, pothosExposedField: exposed } = field.extensions;
+        return reads === 'below'
+          ? collectBelow(field.type, selectionSet)
+          : (reads ?? [exposed ?? ALL_PROPERTIES]);
       })
       .toArray();
   }

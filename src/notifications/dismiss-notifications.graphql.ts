@@ -2,10 +2,46 @@ import { accountWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { parseChangeCursor } from '../revisions/change-cursor.ts';
-import { type DismissFilter, dismissNotifications } from './dismiss-notifications.ts';
+import { type DismissFilter, dismissNotification, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
+
+const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
+  description: 'The notification to dismiss.',
+  fields: (t) => ({ id: t.id({ required: true, description: "The notification's ID." }) }),
+});
+
+const DismissNotificationPayload = builder
+  .objectRef<{ notification: Notification }>('DismissNotificationPayload')
+  .implement({
+    description: 'Result of dismissing a notification.',
+    fields: (t) => ({
+      notification: t.expose('notification', {
+        type: NotificationUnion,
+        description: 'The dismissed notification.',
+      }),
+    }),
+  });
+
+builder.mutationField('dismissNotification', (t) =>
+  t.field({
+    access: accountWrite,
+    type: DismissNotificationPayload,
+    nullable: true,
+    description: 'Dismisses a notification, whatever its status. Dismissing it again changes nothing.',
+    args: {
+      input: t.arg({
+        type: DismissNotificationInput,
+        required: true,
+        description: 'The notification to dismiss.',
+      }),
+    },
+    resolve: async (_root, { input }, context) => ({
+      notification: await dismissNotification(context, context.viewer.userId, input.id, context.now),
+    }),
+  }),
+);
 
 const DismissFilterInput = builder.inputType('DismissNotificationsFilter', {
   description: 'A filter for active notifications that the user has seen.',

@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts';
-import { enumValues } from '../graphql/enum-values.ts';
+import { toEnumValues } from '../graphql/enum-values.ts';
 import {
   notificationKinds,
   notificationStatuses,
@@ -10,7 +10,7 @@ import {
 
 export const NotificationKindEnum = builder.enumType('NotificationKind', {
   description: 'The kind of a notification. It determines the type of the payload.',
-  values: enumValues(notificationKinds, {
+  values: toEnumValues(notificationKinds, {
     plan_requested: 'The task asks the user to approve a plan.',
     question_requested: 'The task asks the user questions.',
     task_failed: 'The task failed.',
@@ -20,7 +20,7 @@ export const NotificationKindEnum = builder.enumType('NotificationKind', {
 
 export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
   description: 'The status of a notification.',
-  values: enumValues(notificationStatuses, {
+  values: toEnumValues(notificationStatuses, {
     active: "The notification needs the user's attention.",
     resolved: 'The platform resolved the notification. `resolvedBy` gives the reason.',
     dismissed: 'The user dismissed the notification.',
@@ -35,12 +35,12 @@ const reasons = {
 
 export const ResolveReasonEnum = builder.enumType('ResolveReason', {
   description: 'The reason why the platform resolves a notification.',
-  values: enumValues(resolveReasons, reasons),
+  values: toEnumValues(resolveReasons, reasons),
 });
 
 export const ResolutionEnum = builder.enumType('Resolution', {
   description: 'The reason why a notification was resolved.',
-  values: enumValues(resolutions, {
+  values: toEnumValues(resolutions, {
     ...reasons,
     superseded: 'A later notification of the same task and kind replaced it.',
   }),
@@ -48,7 +48,7 @@ export const ResolutionEnum = builder.enumType('Resolution', {
 
 export const TaskStatusEnum = builder.enumType('TaskStatus', {
   description: 'The status of a task that failed or produced a response.',
-  values: enumValues(taskStatuses, {
+  values: toEnumValues(taskStatuses, {
     awaiting_input: 'The task is waiting for input from the user.',
     errored: 'The task stopped with an error.',
   }),

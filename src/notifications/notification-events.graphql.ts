@@ -1,6 +1,6 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { reads, readsBelow, selectedProperties } from '../graphql/selected-properties.ts';
+import { findSelectedProperties, reads, readsBelow } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { parseChangeCursor } from '../revisions/change-cursor.ts';
@@ -65,7 +65,7 @@ builder.subscriptionField('notificationEvents', (t) =>
       const cursor = after == null ? undefined : parseChangeCursor(after, ['after']);
       return openStream(
         context,
-        watchNotifications(em, userId ?? viewer.userId, cursor, selectedProperties(info)),
+        watchNotifications(em, userId ?? viewer.userId, cursor, findSelectedProperties(info)),
       );
     },
     resolve: (event) => event,

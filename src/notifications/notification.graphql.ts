@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts';
-import { recordInterfaceRef, recordRef } from '../graphql/record-refs.ts';
+import { createRecordInterfaceRef, createRecordRef } from '../graphql/record-refs.ts';
 import { resolveFrom, resolveRecord } from '../graphql/selected-properties.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationKind } from './notification.enums.ts';
@@ -12,7 +12,7 @@ import type { SelectedNotification } from './notifications.ts';
 import { PlanRequested, QuestionRequested, TaskResult } from './payload.graphql.ts';
 import { requirePayload } from './payload.ts';
 
-const Task = recordRef<Notification, SelectedNotification>('NotificationTask').implement({
+const Task = createRecordRef<Notification, SelectedNotification>('NotificationTask').implement({
   description: 'The task that a notification is about.',
   fields: (t) => ({
     id: t.exposeID('taskId', { description: "The task's ID." }),
@@ -25,71 +25,71 @@ const Task = recordRef<Notification, SelectedNotification>('NotificationTask').i
   }),
 });
 
-const UserNotification = recordInterfaceRef<Notification, SelectedNotification>('UserNotification').implement(
-  {
-    description: 'The fields that all kinds of notifications share.',
-    fields: (t) => ({
-      id: t.exposeID('id', {
-        description: "The notification's ID, unique among the user's notifications but not across users.",
-      }),
-      userId: t.exposeID('userId', { description: 'The ID of the user who owns the notification.' }),
-      kind: t.expose('kind', { type: NotificationKindEnum, description: "The notification's kind." }),
-      status: t.expose('status', { type: NotificationStatusEnum, description: "The notification's status." }),
-      task: t.field({
-        type: Task,
-        description: 'The task that the notification is about.',
-        ...resolveRecord,
-      }),
-      title: t.exposeString('title', { description: 'The title, one line of text.' }),
-      previewText: t.exposeString('previewText', {
-        nullable: true,
-        description: 'A preview of the text. `null` if there is none.',
-      }),
-      prUrl: t.exposeString('prUrl', {
-        nullable: true,
-        description: "The URL of the task's pull request. `null` if there is none.",
-      }),
-      projectName: t.exposeString('projectName', {
-        nullable: true,
-        description: "The project's name. `null` if unknown.",
-      }),
-      projectRepoUrl: t.exposeString('projectRepoUrl', {
-        nullable: true,
-        description: "The URL of the project's repository. `null` if unknown.",
-      }),
-      resolvedBy: t.expose('resolvedBy', {
-        type: ResolutionEnum,
-        nullable: true,
-        description: 'The reason why the notification was resolved. `null` if it was never resolved.',
-      }),
-      occurredAt: t.expose('occurredAt', {
-        type: 'DateTime',
-        description: 'Timestamp of the event in the task.',
-      }),
-      createdAt: t.expose('createdAt', {
-        type: 'DateTime',
-        description: 'Timestamp of publication. Lists are sorted by it.',
-      }),
-      updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'Timestamp of the last change.' }),
-      resolvedAt: t.expose('resolvedAt', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'Timestamp of the resolution. `null` if the notification was never resolved.',
-      }),
-      dismissedAt: t.expose('dismissedAt', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'Timestamp of the dismissal. `null` if the notification was not dismissed.',
-      }),
+const UserNotification = createRecordInterfaceRef<Notification, SelectedNotification>(
+  'UserNotification',
+).implement({
+  description: 'The fields that all kinds of notifications share.',
+  fields: (t) => ({
+    id: t.exposeID('id', {
+      description: "The notification's ID, unique among the user's notifications but not across users.",
     }),
-  },
-);
+    userId: t.exposeID('userId', { description: 'The ID of the user who owns the notification.' }),
+    kind: t.expose('kind', { type: NotificationKindEnum, description: "The notification's kind." }),
+    status: t.expose('status', { type: NotificationStatusEnum, description: "The notification's status." }),
+    task: t.field({
+      type: Task,
+      description: 'The task that the notification is about.',
+      ...resolveRecord,
+    }),
+    title: t.exposeString('title', { description: 'The title, one line of text.' }),
+    previewText: t.exposeString('previewText', {
+      nullable: true,
+      description: 'A preview of the text. `null` if there is none.',
+    }),
+    prUrl: t.exposeString('prUrl', {
+      nullable: true,
+      description: "The URL of the task's pull request. `null` if there is none.",
+    }),
+    projectName: t.exposeString('projectName', {
+      nullable: true,
+      description: "The project's name. `null` if unknown.",
+    }),
+    projectRepoUrl: t.exposeString('projectRepoUrl', {
+      nullable: true,
+      description: "The URL of the project's repository. `null` if unknown.",
+    }),
+    resolvedBy: t.expose('resolvedBy', {
+      type: ResolutionEnum,
+      nullable: true,
+      description: 'The reason why the notification was resolved. `null` if it was never resolved.',
+    }),
+    occurredAt: t.expose('occurredAt', {
+      type: 'DateTime',
+      description: 'Timestamp of the event in the task.',
+    }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'Timestamp of publication. Lists are sorted by it.',
+    }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'Timestamp of the last change.' }),
+    resolvedAt: t.expose('resolvedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Timestamp of the resolution. `null` if the notification was never resolved.',
+    }),
+    dismissedAt: t.expose('dismissedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Timestamp of the dismissal. `null` if the notification was not dismissed.',
+    }),
+  }),
+});
 
 function resolvePayload<Kind extends NotificationKind>(kind: Kind) {
   return resolveFrom<Notification>()(['kind', 'payload'], (row) => requirePayload(row, kind));
 }
 
-const PlanRequestedNotification = recordRef<Notification, SelectedNotification>(
+const PlanRequestedNotification = createRecordRef<Notification, SelectedNotification>(
   'PlanRequestedNotification',
 ).implement({
   description: 'The notification of a task that asks the user to approve a plan.',
@@ -103,7 +103,7 @@ const PlanRequestedNotification = recordRef<Notification, SelectedNotification>(
   }),
 });
 
-const QuestionRequestedNotification = recordRef<Notification, SelectedNotification>(
+const QuestionRequestedNotification = createRecordRef<Notification, SelectedNotification>(
   'QuestionRequestedNotification',
 ).implement({
   description: 'The notification of a task that asks the user questions.',
@@ -117,7 +117,7 @@ const QuestionRequestedNotification = recordRef<Notification, SelectedNotificati
   }),
 });
 
-const TaskFailedNotification = recordRef<Notification, SelectedNotification>(
+const TaskFailedNotification = createRecordRef<Notification, SelectedNotification>(
   'TaskFailedNotification',
 ).implement({
   description: 'The notification of a task that failed.',
@@ -131,7 +131,7 @@ const TaskFailedNotification = recordRef<Notification, SelectedNotification>(
   }),
 });
 
-const TaskResponseReadyNotification = recordRef<Notification, SelectedNotification>(
+const TaskResponseReadyNotification = createRecordRef<Notification, SelectedNotification>(
   'TaskResponseReadyNotification',
 ).implement({
   description: 'The notification of a task that produced a response.',

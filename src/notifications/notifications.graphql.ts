@@ -1,9 +1,10 @@
-import { accountRead, accountWrite } from '../auth/access.ts';
+import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
-import { recordRef } from '../graphql/record-refs.ts';
+import { cursorField, defineConnectionType, readConnection } from '../graphql/connection.ts';
+import { definePageArguments } from '../graphql/page-arguments.ts';
+import { createRecordRef } from '../graphql/record-refs.ts';
 import { maxItems } from '../graphql/rules.ts';
-import { resolveRecord, selectedProperties } from '../graphql/selected-properties.ts';
+import { findSelectedProperties, resolveRecord } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
@@ -12,13 +13,12 @@ import { NotificationUnion } from './notification.graphql.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
 import {
   countNotifications,
-  dismissNotification,
   findNotification,
   listNotifications,
   type SelectedNotification,
 } from './notifications.ts';
 
-const NotificationEdge = recordRef<Notification, SelectedNotification>('NotificationEdge').implement({
+const NotificationEdge = createRecordRef<Notification, SelectedNotification>('NotificationEdge').implement({
   description: 'A notification in a list, with its cursor.',
   fields: (t) => ({
     node: t.field({
@@ -30,7 +30,7 @@ const NotificationEdge = recordRef<Notification, SelectedNotification>('Notifica
   }),
 });
 
-const NotificationConnection = connectionType('Notification', {
+const NotificationConnection = defineConnectionType('Notification', {
   node: NotificationUnion,
   edge: NotificationEdge,
 });
@@ -42,7 +42,7 @@ builder.queryFields((t) => ({
     nullable: true,
     description: "Returns a user's notifications, newest first.",
     args: {
-      ...pageArguments(),
+      ...definePageArguments(),
       userId: t.arg.id(userArgument),
       status: t.arg({
         type: [NotificationStatusEnum],
@@ -67,10 +67,10 @@ builder.queryFields((t) => ({
     },
     resolve: (_root, { userId, first, after, last, before, ...filter }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
-      const reads = selectedProperties(info);
-      return connect({ first, after, last, before }, listing, {
-        reads,
-        page: (page) => listNotifications(em, owner, filter, page, reads),
+      const selected = findSelectedProperties(info);
+      return readConnection({ first, after, last, before }, listing, {
+        selected,
+        page: (page) => listNotifications(em, owner, filter, page, selected),
         totalCount: () => countNotifications(em, owner, filter),
         etag: () => readEntityTag(em, owner, 'notifications'),
         isId,
@@ -87,41 +87,5 @@ builder.queryFields((t) => ({
       userId: t.arg.id(userArgument),
     },
     resolve: (_root, { id, userId }, { em, viewer }) => findNotification(em, userId ?? viewer.userId, id),
-  }),
-}));
-
-const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
-  description: 'The notification to dismiss.',
-  fields: (t) => ({ id: t.id({ required: true, description: "The notification's ID." }) }),
-});
-
-const DismissNotificationPayload = builder
-  .objectRef<{ notification: Notification }>('DismissNotificationPayload')
-  .implement({
-    description: 'Result of dismissing a notification.',
-    fields: (t) => ({
-      notification: t.expose('notification', {
-        type: NotificationUnion,
-        description: 'The dismissed notification.',
-      }),
-    }),
-  });
-
-builder.mutationFields((t) => ({
-  dismissNotification: t.field({
-    access: accountWrite,
-    type: DismissNotificationPayload,
-    nullable: true,
-    description: 'Dismisses a notification, whatever its status. Dismissing it again changes nothing.',
-    args: {
-      input: t.arg({
-        type: DismissNotificationInput,
-        required: true,
-        description: 'The notification to dismiss.',
-      }),
-    },
-    resolve: async (_root, { input }, context) => ({
-      notification: await dismissNotification(context, context.viewer.userId, input.id, context.now),
-    }),
   }),
 }));

@@ -14,12 +14,8 @@ import {
 } from '../database/page.ts';
 import { type Inputs, readCount, readOne, readPage } from '../database/read.ts';
 import type { Selected } from '../database/selected.ts';
-import { type Slots, statement } from '../database/statement.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
-import type { Writer } from '../live/announcer.ts';
-import { changeInOneStatement } from '../revisions/change.ts';
 import { selectTag } from '../revisions/revisions.ts';
-import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import {
   combinations,
@@ -86,60 +82,4 @@ export async function findNotification(em: EntityManager, userId: string, id: st
   const notification = await find(em, { userId, id });
   if (notification === undefined) throw new NotFoundError();
   return notification;
-}
-
-/**
- * One statement. Locking the user and then the notification reads its status as the one before left it, so that of
- * two at once one changes it, and both find it dismissed. Times never go back, though clocks and requests overtake
- * each other.
- */
-const dismiss = statement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
-  db
-    .with('locked', (db) =>
-      db.selectFrom('UserRevision').select('userId').where('userId', '=', slot('userId')).forUpdate(),
-    )
-    .with('undismissed', (db) =>
-      db
-        .selectFrom('Notification')
-        .innerJoin('locked', 'locked.userId', 'Notification.userId')
-        .select('Notification.id')
-        .where('Notification.id', '=', slot('id'))
-        .where('Notification.status', '<>', 'dismissed')
-        .forUpdate('Notification'),
-    )
-    .with('raised', (db) =>
-      db
-        .updateTable('UserRevision')
-        .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
-        .where('userId', '=', slot('userId'))
-        .where((eb) => eb.exists(eb.selectFrom('undismissed').select('id')))
-        .returning('notifications as revision'),
-    )
-    .updateTable('Notification')
-    .from('raised')
-    .set((eb) => ({
-      status: 'dismissed',
-      revision: eb.ref('raised.revision'),
-      dismissedAt: eb.fn('greatest', [slot('now'), 'updatedAt']),
-      updatedAt: eb.fn('greatest', [slot('now'), 'updatedAt']),
-    }))
-    .where('userId', '=', slot('userId'))
-    .where('id', '=', slot('id'))
-    .returningAll('Notification'),
-);
-
-/**
- * Dismisses a notification whatever its status; one that is dismissed already stays as it is.
- * @throws {NotFoundError} where the user has no such notification
- */
-export async function dismissNotification(
-  { em, announce }: Writer,
-  userId: string,
-  id: string,
-  now: Time,
-): Promise<Notification> {
-  const [dismissed] = await changeInOneStatement(em, dismiss, { userId, id, now });
-  if (dismissed === undefined) return findNotification(em, userId, id);
-  announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
-  return dismissed;
 }

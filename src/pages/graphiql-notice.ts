@@ -18,7 +18,7 @@ export const noticeStyle = `
 }
 `;
 
-const prints = 'In development this prints one: npm run -s token -- --sub alice --org acme';
+const prints = 'In development, this command prints one: npm run -s token -- --sub alice --org acme';
 
 /**
  * The part of the boot script that explains a 401: what is wrong with the token, as far as the page can see, and how to
@@ -35,14 +35,14 @@ globalThis.fetch = async (...request) => {
 };
 
 function describeToken(authorization) {
-  const another =
+  const advice =
     'token' in document.querySelector('#root').dataset
-      ? 'Reload the page to get another.'
-      : 'Put another into the Headers tab. ${prints}';
-  if (authorization === null) return 'This operation requires a token. ' + another;
+      ? 'Reload the page to get a new one.'
+      : 'Paste a valid token into the Headers tab. ${prints}';
+  if (authorization === null) return 'This operation requires a token. ' + advice;
   const expiry = readExpiry(authorization);
-  if (!(expiry <= Date.now())) return 'The gateway rejected the token in the Headers tab. ' + another;
-  return 'The token in the Headers tab expired at ' + new Date(expiry).toLocaleTimeString() + '. ' + another;
+  if (!(expiry <= Date.now())) return 'The gateway rejected the token in the Headers tab. ' + advice;
+  return 'The token in the Headers tab expired at ' + new Date(expiry).toLocaleTimeString() + '. ' + advice;
 }
 
 /** When a token expires, in milliseconds since 1970; NaN if it does not say so. */

@@ -8,7 +8,7 @@ export type WorkerFiles = { editorWorkerService: string; json: string; graphql: 
 // The editor accepts JSON with comments. The header is commented out because GraphiQL would send a placeholder with its
 // introspection query, which would then be rejected.
 const headersWithoutToken = `{
-  // Uncomment this line with your token. In development, this command prints one:
+  // Uncomment the last line with your token. In development, this command prints one:
   // npm run -s token -- --sub alice --org acme
   // "Authorization": "Bearer <token>"
 }`;

@@ -122,7 +122,7 @@ async function createCluster(dataDir: string): Promise<void> {
   try {
     await mkdir(draft);
     await chmod(draft, account ? 0o711 : 0o700);
-    await initialise(draft, account);
+    await initialize(draft, account);
     if (inPlace) {
       await rename(draft, home);
     } else {
@@ -135,7 +135,7 @@ async function createCluster(dataDir: string): Promise<void> {
   }
 }
 
-async function initialise(home: string, account: Account | undefined): Promise<void> {
+async function initialize(home: string, account: Account | undefined): Promise<void> {
   const directory = join(home, 'cluster');
   const password = randomBytes(24).toString('hex');
   const passwordForInitdb = join(home, 'password-for-initdb');
@@ -157,7 +157,7 @@ async function initialise(home: string, account: Account | undefined): Promise<v
 }
 
 function formatDraftPrefix(dataDir: string): string {
-  return `initialising-${hashDataDir(dataDir)}-`;
+  return `initializing-${hashDataDir(dataDir)}-`;
 }
 
 /** Identifies a data directory in the shared directory. */

@@ -1,6 +1,6 @@
 import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { enumValues } from '../graphql/enum-values.ts';
+import { toEnumValues } from '../graphql/enum-values.ts';
 import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from '../notifications/notification-enums.graphql.ts';
 import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
@@ -39,7 +39,7 @@ const WorkspaceCount = builder
 
 const CredentialStateEnum = builder.enumType('EditorCredentialState', {
   description: 'The state of a stored token pair.',
-  values: enumValues(credentialStates, {
+  values: toEnumValues(credentialStates, {
     connected: 'No failure was reported.',
     needs_reauth: 'The platform reported a failure, and the user must connect the editor again.',
     unreadable: 'The key that encrypted the token pair is not configured.',

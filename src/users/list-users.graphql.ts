@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { platform } from '../auth/access.ts';
 import { ValidationError } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
-import { DEFAULT_PAGE_SIZE, PageInfo, pageArguments } from '../graphql/connection.ts';
+import { PageInfo } from '../graphql/connection.ts';
+import { DEFAULT_PAGE_SIZE, definePageArguments } from '../graphql/page-arguments.ts';
 import { boundedText } from '../graphql/rules.ts';
 import { Counts } from '../notifications/notification-counts.graphql.ts';
 import { countActive } from '../notifications/read-changes.ts';
@@ -57,7 +58,7 @@ const UserConnection = builder.objectRef<Users>('UserConnection').implement({
   }),
 });
 
-const { first, after } = pageArguments();
+const { first, after } = definePageArguments();
 
 builder.queryField('users', (t) =>
   t.field({

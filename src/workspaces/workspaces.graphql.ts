@@ -1,14 +1,15 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { connect, connectionType, cursorField, pageArguments } from '../graphql/connection.ts';
-import { enumValues } from '../graphql/enum-values.ts';
-import { recordRef } from '../graphql/record-refs.ts';
+import { cursorField, defineConnectionType, readConnection } from '../graphql/connection.ts';
+import { toEnumValues } from '../graphql/enum-values.ts';
+import { definePageArguments } from '../graphql/page-arguments.ts';
+import { createRecordRef } from '../graphql/record-refs.ts';
 import { maxItems } from '../graphql/rules.ts';
 import {
+  findSelectedProperties,
   readsBelow,
   resolveFrom,
   resolveRecord,
-  selectedProperties,
 } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
@@ -22,7 +23,7 @@ import { countWorkspaces, listWorkspaces, type SelectedWorkspace } from './works
 /** The statuses of a workspace. */
 export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
   description: 'The status of a workspace.',
-  values: enumValues(workspaceStatuses, {
+  values: toEnumValues(workspaceStatuses, {
     creating: 'The workspace is being created.',
     starting: 'The workspace is starting.',
     running: 'The workspace is running.',
@@ -32,7 +33,7 @@ export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
   }),
 });
 
-const Hardware = recordRef<Workspace, SelectedWorkspace>('Hardware').implement({
+const Hardware = createRecordRef<Workspace, SelectedWorkspace>('Hardware').implement({
   description: 'The hardware that a workspace runs on.',
   fields: (t) => ({
     cpuKind: t.exposeString('cpuKind', { description: 'The kind of processor.' }),
@@ -47,7 +48,7 @@ const Hardware = recordRef<Workspace, SelectedWorkspace>('Hardware').implement({
 });
 
 /** A workspace. */
-export const WorkspaceType = recordRef<Workspace, SelectedWorkspace>('Workspace').implement({
+export const WorkspaceType = createRecordRef<Workspace, SelectedWorkspace>('Workspace').implement({
   description: 'A development workspace of a user.',
   fields: (t) => ({
     id: t.exposeID('id', {
@@ -101,7 +102,7 @@ export const WorkspaceType = recordRef<Workspace, SelectedWorkspace>('Workspace'
   }),
 });
 
-const WorkspaceEdge = recordRef<Workspace, SelectedWorkspace>('WorkspaceEdge').implement({
+const WorkspaceEdge = createRecordRef<Workspace, SelectedWorkspace>('WorkspaceEdge').implement({
   description: 'A workspace in a list, with its cursor.',
   fields: (t) => ({
     node: t.field({
@@ -113,7 +114,7 @@ const WorkspaceEdge = recordRef<Workspace, SelectedWorkspace>('WorkspaceEdge').i
   }),
 });
 
-const WorkspaceConnection = connectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
+const WorkspaceConnection = defineConnectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
 
 builder.queryField('workspaces', (t) =>
   t.field({
@@ -122,7 +123,7 @@ builder.queryField('workspaces', (t) =>
     nullable: true,
     description: "Returns a user's workspaces in all projects, newest first.",
     args: {
-      ...pageArguments(),
+      ...definePageArguments(),
       userId: t.arg.id(userArgument),
       projectId: t.arg.id({ description: 'Filter by project. Defaults to all projects.' }),
       status: t.arg({
@@ -133,10 +134,10 @@ builder.queryField('workspaces', (t) =>
     },
     resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, listing }, info) => {
       const owner = userId ?? viewer.userId;
-      const reads = selectedProperties(info);
-      return connect(page, listing, {
-        reads,
-        page: (page) => listWorkspaces(em, owner, { projectId, status }, page, reads),
+      const selected = findSelectedProperties(info);
+      return readConnection(page, listing, {
+        selected,
+        page: (page) => listWorkspaces(em, owner, { projectId, status }, page, selected),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),
         etag: () => readEntityTag(em, owner, 'workspaces'),
         isId: isUuid,
@@ -167,7 +168,7 @@ builder.subscriptionField('workspaceEvents', (t) =>
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context, info) => {
       const { em, viewer } = context;
-      return openStream(context, watchWorkspaces(em, userId ?? viewer.userId, selectedProperties(info)));
+      return openStream(context, watchWorkspaces(em, userId ?? viewer.userId, findSelectedProperties(info)));
     },
     resolve: (event) => event,
   }),

@@ -2,21 +2,21 @@ import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { setInterval } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fillTables, insertNotifications, insertWorkspaces } from '../support/bulk-records.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { settingsFor } from '../support/gateway.ts';
-import { fillTables, hoardNotifications, hoardWorkspaces } from '../support/hoard.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { member } from '../support/tokens.ts';
 
-/* Whatever one user reads, another user's reads stay fast and do not fail. No rate limit helps here. */
+/* Reads of one user must not slow down or fail reads of another, even without a rate limit. */
 
 let database: TestDatabase;
 let gateway: GatewayProcess;
 beforeAll(async () => {
   database = await createTestDatabase();
   await fillTables(database, ['notification', 'workspace'], async () => {
-    await hoardNotifications(database, 'mallory', 100_000);
-    await hoardWorkspaces(database, 'mallory', 10_000);
+    await insertNotifications(database, 'mallory', 100_000);
+    await insertWorkspaces(database, 'mallory', 10_000);
   });
   gateway = await startGatewayProcess({ ...settingsFor(database), LOG_LEVEL: 'warn' });
 });
@@ -27,11 +27,11 @@ afterAll(async () => {
 
 const REQUESTS = 60;
 const INTERVAL_MS = 20;
-/** What else runs on the machine may disturb a measurement, and never makes it better. */
+/** Other load on the machine can only make a measurement worse, so the best one counts. */
 const MEASUREMENTS = 3;
 const MAX_DELAY_MS = 50;
 
-/** Sends a request and reads the reply without looking at it, so that this process is not what is slow. */
+/** Sends a request and discards the reply, so that this process is not the bottleneck. */
 async function send(
   agent: Agent,
   method: string,
@@ -50,7 +50,7 @@ async function send(
   return response.statusCode ?? 0;
 }
 
-/** Milliseconds that half of Alice's requests take at most, which come at a steady rate, and the statuses that she got. */
+/** Sends Alice's requests at a steady rate and returns the median duration in milliseconds and the statuses. */
 async function measureAlice(): Promise<{ median: number; statuses: Set<number> }> {
   const agent = new Agent({ keepAlive: true });
   const token = await member('alice');
@@ -96,11 +96,11 @@ test.each([
   ['filters that match none of 100,000 notifications', 'POST', '/graphql', query],
   ['10,000 workspaces again and again', 'GET', '/user/workspaces', undefined],
 ])(
-  'a user who lists %s does not hold up another',
+  "listing %s does not slow down another user's reads",
   async (_what, method, path, body) => {
     const token = await member('mallory');
     const request = (agent: Agent) => send(agent, method, path, token, body);
-    // Before anything is compiled all takes several times as long.
+    // Before code is compiled, requests take several times as long.
     for (let warming = 0; warming < 3; warming += 1) await request(new Agent());
     const delays: number[] = [];
     do {

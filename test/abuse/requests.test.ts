@@ -10,8 +10,8 @@ import { peakMemoryMiB, resetPeakMemory } from './support/memory.ts';
 import { processorTimeMs } from './support/processor-time.ts';
 
 /*
- * Requests that are made to cost the gateway much more than they cost their sender. Each has bounds on processor time,
- * as a multiple of a plain request of the same run, on the size of the reply, and on memory.
+ * Requests that are designed to cost the gateway far more than their sender. Processor time is limited relative to a
+ * plain request of the same run; the size of the reply and memory are limited too.
  */
 
 let database: TestDatabase;
@@ -26,8 +26,8 @@ beforeAll(async () => {
   database = await createTestDatabase();
   gateway = await startGatewayProcess({ ...settingsFor(database), GRAPHIQL: 'true', LOG_LEVEL: 'warn' });
   tokens = { nobody: '', member: await member('mallory'), service: await platform() };
-  await spend(100, plain);
-  plainMs = await spend(500, plain);
+  await measureProcessorTime(100, plain);
+  plainMs = await measureProcessorTime(500, plain);
 });
 afterAll(async () => {
   await gateway.stop();
@@ -48,8 +48,8 @@ async function post(path: string, caller: Caller, body: unknown, method = 'POST'
   return { status: response.status, text: await response.text() };
 }
 
-/** The processor time that a request takes on average, in milliseconds. */
-async function spend(times: number, send: () => Promise<unknown>): Promise<number> {
+/** Returns the average processor time of a request, in milliseconds. */
+async function measureProcessorTime(times: number, send: () => Promise<unknown>): Promise<number> {
   const before = processorTimeMs(gateway.pid);
   for (let count = 0; count < times; count += 1) await send();
   return (processorTimeMs(gateway.pid) - before) / times;
@@ -113,8 +113,8 @@ const documents: Attack[] = [
     what: '430 operations over a chain of 300 fragments',
     query: `${repeat(430, (i) => `query Q${i} { ...F0 }`)} ${repeat(300, (i) => `fragment F${i} on Query { ...F${i + 1} }`)} fragment F300 on Query { __typename }`,
   },
-  { what: 'a block string without an end', query: `{ a(b: """${'"" '.repeat(20_000)} }` },
-  { what: 'brackets without an end', query: '{'.repeat(65_000) },
+  { what: 'an unterminated block string', query: `{ a(b: """${'"" '.repeat(20_000)} }` },
+  { what: 'unclosed brackets', query: '{'.repeat(65_000) },
   { what: 'unterminated strings', query: `{ a ${'"\n'.repeat(30_000)} }` },
 ];
 
@@ -235,35 +235,38 @@ const overRest = [
   send: () => post('/user/notification-preferences', 'member', body, 'PUT'),
 }));
 
-test.each([...overGraphQL, ...overRest])('$what: refused in bounded time and size', async ({ send }) => {
-  const reply = await send();
-  const ms = await spend(3, send);
+test.each([...overGraphQL, ...overRest])(
+  'rejects $what within the limits of processor time and reply size',
+  async ({ send }) => {
+    const reply = await send();
+    const ms = await measureProcessorTime(3, send);
 
-  expect(reply.status).toBeLessThan(500);
-  expect(reply.text).toMatch(/"errors":\[\{/);
-  expect(reply.text).not.toContain('PREVIEW-TOKEN');
-  expect(Buffer.byteLength(reply.text)).toBeLessThan(MAX_REPLY_BYTES);
-  // What remains is mostly reading a body of a megabyte.
-  expect(ms / plainMs).toBeLessThan(300);
-});
+    expect(reply.status).toBeLessThan(500);
+    expect(reply.text).toMatch(/"errors":\[\{/);
+    expect(reply.text).not.toContain('PREVIEW-TOKEN');
+    expect(Buffer.byteLength(reply.text)).toBeLessThan(MAX_REPLY_BYTES);
+    // The remaining cost is mostly parsing a body of one megabyte.
+    expect(ms / plainMs).toBeLessThan(300);
+  },
+);
 
-test('a thousand unique documents, each sent until it could be compiled, cost less than 200 MiB', async () => {
+test('five hundred unique documents, each sent until it could be compiled, cost less than 100 MiB', async () => {
   const fields = 'id title status kind createdAt updatedAt occurredAt';
   resetPeakMemory(gateway.pid);
   const before = peakMemoryMiB(gateway.pid);
-  for (let index = 0; index < 1000; index += 1) {
+  for (let index = 0; index < 500; index += 1) {
     const query = `query Q${index} { notifications(first: 1) { nodes { ... on UserNotification { ${fields} } } } }`;
-    const again = index % 10 === 0 ? 12 : 1;
+    const again = index % 5 === 0 ? 12 : 1;
     const replies = await Promise.all(
       Array.from({ length: again }, () => post('/graphql', 'member', { query })),
     );
     for (const { status } of replies) expect(status).toBe(200);
   }
 
-  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(200);
+  expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(100);
 });
 
-test('unique introspection without a token costs less than 100 MiB', async () => {
+test('uses less than 100 MiB for unique introspection queries without a token', async () => {
   resetPeakMemory(gateway.pid);
   const before = peakMemoryMiB(gateway.pid);
   for (let index = 0; index < 20; index += 1) {
@@ -277,7 +280,7 @@ test('unique introspection without a token costs less than 100 MiB', async () =>
   expect(peakMemoryMiB(gateway.pid) - before).toBeLessThan(100);
 });
 
-test('a caller without points costs little, whatever they send', async () => {
+test('rejects requests over the rate limit at low cost, whatever they contain', async () => {
   const limited = await startGatewayProcess({
     ...settingsFor(database),
     RATE_LIMIT_WRITES_PER_MINUTE: '1',

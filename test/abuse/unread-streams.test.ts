@@ -8,7 +8,7 @@ import { settingsFor } from '../support/gateway.ts';
 import { type GatewayProcess, startGatewayProcess } from '../support/process.ts';
 import { member } from '../support/tokens.ts';
 
-/* Clients that subscribe and never read cost a bounded number of bytes each, whatever they select. */
+/* The memory of a subscription that is never read is limited, whatever it selects. */
 
 const STREAMS = 20;
 const NOTIFICATIONS = 200;
@@ -25,13 +25,13 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** The resident memory of the gateway, in MiB. */
+/** Returns the gateway's resident memory, in MiB. */
 async function residentMemory(): Promise<number> {
   const status = await readFile(`/proc/${gateway.pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }
 
-/** Subscribes to all that ever happened, and reads nothing of the answer. */
+/** Subscribes to all changes from the first one, and never reads the reply. */
 async function subscribeUnread(token: string, selection: string): Promise<IncomingMessage> {
   const sent = request(`${gateway.address}/graphql`, {
     method: 'POST',
@@ -51,8 +51,8 @@ async function subscribeUnread(token: string, selection: string): Promise<Incomi
 
 test.each([
   ['titles', 'notification { ... on UserNotification { title } }'],
-  ['nothing of what is long', 'cursor notification { ... on UserNotification { id } }'],
-])('streams of %s that nobody reads cost less than 4 MiB each', async (what, selection) => {
+  ['short fields only', 'cursor notification { ... on UserNotification { id } }'],
+])('uses less than 4 MiB for each unread stream of %s', async (what, selection) => {
   await database.sql(
     `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
                                occurred_at, created_at, updated_at)

@@ -17,7 +17,7 @@ export function createApolloCache(): InMemoryCache {
       Workspace: { keyFields: ['userId', 'id'] },
       NotificationPreference: { keyFields: ['userId', 'notificationKind'] },
       EditorAuth: { keyFields: ['userId'] },
-      // A task is as it was when its notification was published.
+      // A task is stored as of the publication of its notification.
       NotificationTask: { keyFields: false },
     },
   });

@@ -2,7 +2,7 @@ import { ApolloClient, gql, HttpLink } from '@apollo/client';
 import { createApolloCache } from './apollo-cache.ts';
 import { connect } from './web-inbox.ts';
 
-/** A client with a normalized cache. Data is `undefined` where the cache does not have all of it. */
+/** A client with a normalized cache. Reads from the cache return `undefined` unless it contains all data. */
 export type CachingClient = {
   fetch(query: string): Promise<unknown>;
   readCached(query: string): Promise<unknown>;
@@ -31,19 +31,19 @@ export function createApollo(address: string, token: string): CachingClient {
 /** urql with graphcache. */
 export function createUrql(address: string, token: string): CachingClient {
   const client = connect(address, () => token);
-  const dataOf = ({ data, error }: { data?: unknown; error?: Error | undefined }) => {
+  const expectData = ({ data, error }: { data?: unknown; error?: Error | undefined }) => {
     if (error) throw error;
     return data ?? undefined;
   };
   return {
     async fetch(query) {
-      return dataOf(await client.query(query, {}, { requestPolicy: 'network-only' }));
+      return expectData(await client.query(query, {}, { requestPolicy: 'network-only' }));
     },
     async readCached(query) {
-      return dataOf(await client.query(query, {}, { requestPolicy: 'cache-only' }));
+      return expectData(await client.query(query, {}, { requestPolicy: 'cache-only' }));
     },
     async mutate(mutation) {
-      return dataOf(await client.mutation(mutation, {}));
+      return expectData(await client.mutation(mutation, {}));
     },
   };
 }

@@ -5,7 +5,7 @@ type Record = { userId?: unknown; id?: unknown };
 /** IDs are unique within a user. */
 const byUserAndId = ({ userId, id }: Record) => JSON.stringify([userId, id]);
 
-/** Part of the record that contains it. */
+/** Embedded objects are stored as part of their record. */
 const embedded = () => null;
 
 /** How graphcache identifies the gateway's records. Operations select `userId` beside `id`. */
@@ -17,7 +17,7 @@ export const keys: KeyingConfig = {
   Workspace: byUserAndId,
   NotificationPreference: ({ userId, notificationKind }) => JSON.stringify([userId, notificationKind]),
   EditorAuth: ({ userId }) => String(userId),
-  // A task is as it was when its notification was published.
+  // A task is stored as of the publication of its notification.
   NotificationTask: embedded,
   PlanRequestedPayload: embedded,
   QuestionRequestedPayload: embedded,

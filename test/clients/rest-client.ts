@@ -2,16 +2,16 @@ import createClient, { type Client } from 'openapi-fetch';
 import type { components, paths } from './rest-api.d.ts';
 
 /*
- * A program of a customer's: written against the types that openapi-typescript makes of rest/openapi.json, and
- * compiled without a cast.
+ * A client of the REST API: written against the types that openapi-typescript generates from rest/openapi.json, and
+ * compiled without casts.
  */
 
 type Schemas = components['schemas'];
 
-/** The REST face, typed by its document. */
+/** The REST API, typed by its document. */
 export type Gateway = Client<paths>;
 
-/** Everything that may come instead of what was asked for. */
+/** Every possible error body. */
 export type Failure = Schemas[
   | 'BadRequest'
   | 'Unauthenticated'
@@ -22,7 +22,7 @@ export type Failure = Schemas[
   | 'RateLimited'
   | 'InternalError'];
 
-/** What was asked for, or in words why not. */
+/** The value, or the reason why there is none. */
 export type Outcome<Value> = { value: Value } | { refusal: string };
 
 export function connect(baseUrl: string, token?: string): Gateway {
@@ -32,7 +32,7 @@ export function connect(baseUrl: string, token?: string): Gateway {
   });
 }
 
-/** Tells a failure in words; the code says which fields there are. */
+/** Describes an error; the code determines the fields of the body. */
 function explain(failure: Failure): string {
   switch (failure.code) {
     case 'validation_failed':
@@ -41,7 +41,7 @@ function explain(failure: Failure): string {
     case 'unauthenticated':
       return 'sign in again';
     case 'org_membership_required':
-      // @ts-expect-error: this body alone has no list of issues.
+      // @ts-expect-error: only this body has no list of errors.
       return `join an organization${failure.errors ?? ''}`;
     case 'forbidden':
     case 'not_found':
@@ -51,7 +51,7 @@ function explain(failure: Failure): string {
   }
 }
 
-/** A line for the terminal; the kind says what is in the payload. */
+/** Formats a notification as one line; the kind determines the type of the payload. */
 function describe(notification: Schemas['Notification']): string {
   switch (notification.kind) {
     case 'plan_requested':
@@ -65,11 +65,11 @@ function describe(notification: Schemas['Notification']): string {
   }
 }
 
-/** A line for the terminal; only a failed workspace has an error's message. */
+/** Formats a workspace as one line; only a workspace in the status `error` has an error message. */
 function describeWorkspace(workspace: Schemas['Workspace']): string {
   const { id, status, hardware } = workspace;
   if (workspace.status === 'error') return `${id} ${status}: ${workspace.error_message ?? 'unknown'}`;
-  // @ts-expect-error: any other has none.
+  // @ts-expect-error: workspaces in other statuses have no error message.
   return `${id} ${status} on ${hardware.cpus} ${hardware.cpu_kind}${workspace.error_message ?? ''}`;
 }
 
@@ -81,8 +81,8 @@ export async function listNotifications(gateway: Gateway, query: Filter = {}): P
   return data.notifications.map(describe);
 }
 
-/** The inbox page by page, until one is not full. */
-export async function* pagesOfNotifications(gateway: Gateway, limit: number): AsyncGenerator<string[]> {
+/** Reads the inbox page by page until a page is not full. */
+export async function* readNotificationPages(gateway: Gateway, limit: number): AsyncGenerator<string[]> {
   for (let offset = 0; ; offset += limit) {
     const page = await listNotifications(gateway, { limit, offset });
     if (page.length > 0) yield page;
@@ -90,15 +90,15 @@ export async function* pagesOfNotifications(gateway: Gateway, limit: number): As
   }
 }
 
-/** Reads a list again and again: the number of its workspaces, and whether it is still the one that was read last. */
+/** Returns a function that reads the workspaces, or `unchanged` if they are the same as at the last read. */
 export function watchWorkspaces(gateway: Gateway): () => Promise<'unchanged' | string[]> {
-  let known: string | null = null;
+  let etag: string | null = null;
   return async () => {
-    const header = known === null ? {} : { 'If-None-Match': known };
+    const header = etag === null ? {} : { 'If-None-Match': etag };
     const { data, error, response } = await gateway.GET('/user/workspaces', { params: { header } });
     if (response.status === 304) return 'unchanged';
     if (error) throw new Error(explain(error));
-    known = response.headers.get('ETag');
+    etag = response.headers.get('ETag');
     return data?.workspaces.map(describeWorkspace) ?? [];
   };
 }
@@ -110,16 +110,16 @@ export async function dismiss(gateway: Gateway, id: string): Promise<Outcome<Sch
   return error ? { refusal: explain(error) } : { value: data.notification.status };
 }
 
-/** The kinds that reach the user by email. */
-export async function listMailed(gateway: Gateway): Promise<Outcome<Schemas['NotificationKind'][]>> {
+/** Lists the kinds with email notifications. */
+export async function listEmailKinds(gateway: Gateway): Promise<Outcome<Schemas['NotificationKind'][]>> {
   const { data, error } = await gateway.GET('/user/notification-preferences');
   if (error) return { refusal: explain(error) };
   const mailed = data.preferences.filter(({ email_enabled }) => email_enabled);
   return { value: mailed.map(({ notification_kind }) => notification_kind) };
 }
 
-/** Lets email tell of these kinds alone; answers when each last changed. */
-export async function mailOnly(
+/** Enables email notifications for these kinds only, and returns when each preference was last changed. */
+export async function enableEmailOnly(
   gateway: Gateway,
   kinds: readonly Schemas['NotificationKind'][],
 ): Promise<Outcome<string[]>> {
@@ -147,14 +147,14 @@ export async function editorStatus(gateway: Gateway): Promise<Outcome<string>> {
   return { value: data.needs_reauth ? `${data.auth.type}, ${data.reauth_reason}` : data.auth.type };
 }
 
-/** Answers the status of the reply: nothing else comes back. */
+/** Returns the status of the reply, which has no body. */
 export async function disconnectEditor(gateway: Gateway): Promise<Outcome<number>> {
   const { error, response } = await gateway.DELETE('/editor/auth');
   return error ? { refusal: explain(error) } : { value: response.status };
 }
 
-/** Asks until the rate limit says how many seconds to wait. */
-export async function secondsToWait(gateway: Gateway): Promise<number> {
+/** Sends requests until the rate limit is reached, and returns how many seconds to wait. */
+export async function measureRetryAfter(gateway: Gateway): Promise<number> {
   for (;;) {
     const { error, response } = await gateway.GET('/user/workspaces');
     if (error?.code === 'rate_limited') return Number(response.headers.get('Retry-After'));

@@ -6,8 +6,8 @@ import { Counts, type Dismiss, type Events } from './web-operations.ts';
 import { introspection } from './web-schema.ts';
 
 /**
- * A cache that keeps every notification, preference and workspace once, and the inbox in step with what happens.
- * @throws {Error} out of an operation that the cache cannot keep apart or does not know
+ * A cache that stores every notification, preference and workspace once, and updates the inbox when they change.
+ * @throws {Error} from an operation that the cache cannot normalize
  */
 export function createCache() {
   return cacheExchange({
@@ -17,12 +17,12 @@ export function createCache() {
     updates: {
       Mutation: {
         dismissNotification({ dismissNotification: done }: ResultOf<typeof Dismiss>, _variables, cache) {
-          if (done) keepInInbox(cache, done.notification);
+          if (done) updateInbox(cache, done.notification);
         },
       },
       Subscription: {
         notificationEvents({ notificationEvents: event }: ResultOf<typeof Events>, _variables, cache) {
-          keepInInbox(cache, event.notification);
+          updateInbox(cache, event.notification);
           cache.updateQuery({ query: Counts }, (now) =>
             now?.notificationCounts
               ? {
@@ -48,8 +48,8 @@ type Change = Pick<
   '__typename' | 'userId' | 'id' | 'status'
 >;
 
-/** Puts an active notification at the head of the inbox where it is new, and takes any other out of it. */
-function keepInInbox(cache: Cache, notification: Change): void {
+/** Adds a new active notification to the top of the inbox and removes any other from it. */
+function updateInbox(cache: Cache, notification: Change): void {
   const key = cache.keyOfEntity(notification);
   for (const { fieldName, arguments: args } of cache.inspectFields('Query')) {
     if (fieldName !== 'notifications') continue;

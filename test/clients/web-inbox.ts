@@ -22,38 +22,40 @@ import {
 
 export type { Card };
 
-/** Connects the screen to a gateway; `token` is asked for at every request. */
+/** Creates a client of a gateway; `token` is called for every request. */
 export function connect(address: string, token: () => string): Client {
   return createClient({
     url: `${address}/graphql`,
     exchanges: [createCache(), fetchExchange],
-    // Server-sent events by `fetch`, which can send the token; `EventSource` cannot.
+    // Reads server-sent events with `fetch`, because `EventSource` cannot send the token.
     fetchSubscriptions: true,
     preferGetMethod: false,
     fetchOptions: () => ({ headers: { Authorization: `Bearer ${token()}` } }),
   });
 }
 
-/** What the result of an operation holds. @throws {CombinedError} as the gateway or the network told it */
-function dataOf<Data, Variables extends AnyVariables>({
+/** Returns the data of a result. @throws {CombinedError} the gateway's or the network's error */
+function expectData<Data, Variables extends AnyVariables>({
   data,
   error,
 }: OperationResult<Data, Variables>): Data {
   if (error) throw error;
-  if (data === undefined) throw new Error('Neither data nor an error came.');
+  if (data === undefined) throw new Error('The result has neither data nor an error.');
   return data;
 }
 
-/** A root field's answer. A root field is null only where an error was told, and that was thrown. */
-function present<Value>(value: Value | null): Value {
+/** Returns the value of a root field, which is null only together with an error, and errors are thrown. */
+function expectValue<Value>(value: Value | null): Value {
   if (value === null) throw new Error('A root field is null without an error.');
   return value;
 }
 
-/** A part of the screen: what it shows, and what it says where that cannot be had. */
+/** A part of the screen: shows a value, or reports an error. */
 export type View<Shown> = { show(shown: Shown): void; fail(error: CombinedError): void };
 
-/** Shows what is picked from a query's result, again whenever the cache changes. Answers what ends it. */
+/**
+ * Shows a value picked from a query's result, initially and on every cache update. Returns a function that stops it.
+ */
 function watch<Data, Variables extends AnyVariables, Shown>(
   results: OperationResultSource<OperationResult<Data, Variables>>,
   pick: (data: Data) => Shown,
@@ -61,44 +63,44 @@ function watch<Data, Variables extends AnyVariables, Shown>(
 ): () => void {
   const { unsubscribe } = results.subscribe((result) => {
     if (result.error) view.fail(result.error);
-    else view.show(pick(dataOf(result)));
+    else view.show(pick(expectData(result)));
   });
   return unsubscribe;
 }
 
-/** Shows the newest cards of the inbox. */
+/** Shows the newest notifications of the inbox. */
 export function showInbox(client: Client, view: View<readonly Card[]>): () => void {
-  return watch(client.query(Inbox, { first: 20 }), (data) => present(data.notifications).nodes, view);
+  return watch(client.query(Inbox, { first: 20 }), (data) => expectValue(data.notifications).nodes, view);
 }
 
-/** Shows how many notifications wait. */
+/** Shows the number of active notifications. */
 export function showTotal(client: Client, view: View<number>): () => void {
-  return watch(client.query(Counts, {}), (data) => present(data.notificationCounts).total, view);
+  return watch(client.query(Counts, {}), (data) => expectValue(data.notificationCounts).total, view);
 }
 
-/** Where changes go on from now. To lose none, ask for it, then show the inbox, then follow. */
-export async function presentCursor(client: Client): Promise<string> {
+/** Returns the cursor of the latest change. To miss none, call this first, then show the inbox, then follow. */
+export async function currentCursor(client: Client): Promise<string> {
   const result = await client.query(Counts, {}, { requestPolicy: 'network-only' });
-  return present(dataOf(result).notificationCounts).cursor;
+  return expectValue(expectData(result).notificationCounts).cursor;
 }
 
-/** Puts a card away. The cache takes it out of the inbox. */
+/** Dismisses a notification. The cache removes it from the inbox. */
 export async function dismiss(client: Client, id: string): Promise<void> {
-  dataOf(await client.mutation(Dismiss, { id }));
+  expectData(await client.mutation(Dismiss, { id }));
 }
 
 /**
- * Brings every change behind a cursor into the cache, until it is told to leave. What was cut goes on behind the last
- * event that came.
+ * Applies every change after a cursor to the cache until aborted. A broken connection is resumed after the last event
+ * received.
  */
-export async function follow(client: Client, after: string, leave: AbortSignal): Promise<void> {
-  for (let cursor = after; !leave.aborted; ) {
-    cursor = await followUntilCut(client, cursor, leave);
-    await pause(leave);
+export async function follow(client: Client, after: string, signal: AbortSignal): Promise<void> {
+  for (let cursor = after; !signal.aborted; ) {
+    cursor = await followUntilDisconnected(client, cursor, signal);
+    await pause(signal);
   }
 }
 
-function followUntilCut(client: Client, after: string, leave: AbortSignal): Promise<string> {
+function followUntilDisconnected(client: Client, after: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
     let cursor = after;
     const end = () => {
@@ -109,15 +111,15 @@ function followUntilCut(client: Client, after: string, leave: AbortSignal): Prom
       cursor = data?.notificationEvents.cursor ?? cursor;
       if (error || !hasNext) end();
     });
-    leave.addEventListener('abort', end, { once: true });
+    signal.addEventListener('abort', end, { once: true });
   });
 }
 
-/** A second or two, so that clients that were cut at once do not come back at once. */
-function pause(leave: AbortSignal): Promise<void> {
+/** Waits one to two seconds, so that clients that were disconnected together do not reconnect together. */
+function pause(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, 1000 + 1000 * Math.random());
-    leave.addEventListener('abort', () => {
+    signal.addEventListener('abort', () => {
       clearTimeout(timer);
       resolve();
     });
@@ -126,25 +128,27 @@ function pause(leave: AbortSignal): Promise<void> {
 
 export type Preference = NonNullable<ResultOf<typeof Preferences>['notificationPreferences']>[number];
 
-/** Shows the channels of every kind. */
+/** Shows the channels of every kind of notification. */
 export function showPreferences(client: Client, view: View<readonly Preference[]>): () => void {
-  return watch(client.query(Preferences, {}), (data) => present(data.notificationPreferences), view);
+  return watch(client.query(Preferences, {}), (data) => expectValue(data.notificationPreferences), view);
 }
 
-/** Chooses channels; the cache keeps each preference by its kind. */
+/** Stores the chosen channels; the cache identifies preferences by kind. */
 export async function chooseChannels(
   client: Client,
   preferences: VariablesOf<typeof ChooseChannels>['input']['preferences'],
 ): Promise<void> {
-  dataOf(await client.mutation(ChooseChannels, { input: { preferences } }));
+  expectData(await client.mutation(ChooseChannels, { input: { preferences } }));
 }
 
 type WorkspacePage = NonNullable<ResultOf<typeof Workspaces>['workspaces']>;
 
-/** Reads the workspaces page by page; each time the cache answers all that were read so far. */
+/** Reads the workspaces page by page; every result contains all workspaces read so far. */
 export async function* readWorkspaces(client: Client, first: number): AsyncGenerator<WorkspacePage['nodes']> {
   for (let after: string | null = null; ; ) {
-    const page: WorkspacePage = present(dataOf(await client.query(Workspaces, { first, after })).workspaces);
+    const page: WorkspacePage = expectValue(
+      expectData(await client.query(Workspaces, { first, after })).workspaces,
+    );
     yield page.nodes;
     if (!page.pageInfo.hasNextPage) return;
     after = page.pageInfo.endCursor;

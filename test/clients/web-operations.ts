@@ -1,14 +1,14 @@
 import { initGraphQLTada, type ResultOf } from 'gql.tada';
 import type { introspection } from './web-schema.ts';
 
-/** Every document gets the types of its variables and its result from the schema. */
+/** Derives the types of every document's variables and result from the schema. */
 const graphql = initGraphQLTada<{
   introspection: typeof introspection;
   scalars: { DateTime: string; JSON: unknown; Secret: string };
   disableMasking: true;
 }>();
 
-/** What a card of the inbox shows. */
+/** The fields that a card of the inbox shows. */
 const Card = graphql(`
   fragment Card on Notification {
     __typename

@@ -11,7 +11,7 @@ import { rest } from '../support/client.ts';
 import { existingDatabase } from '../support/database.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
-import { dismissBy, nextEvent, presentCursor, watchEvents } from '../support/inbox.ts';
+import { currentCursor, dismissBy, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { asMember, asPlatform, publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 import { type DebianPostgres, startDebianPostgres } from './debian-postgres.ts';
@@ -19,8 +19,8 @@ import { type DebianPostgres, startDebianPostgres } from './debian-postgres.ts';
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const page = await readFile(join(repository, 'docs/backup.md'), 'utf8');
 
-/** The commands of a section of the page. */
-function commandsOf(section: string): string[] {
+/** Returns the commands in a section of the page. */
+function readCommands(section: string): string[] {
   const [, block = ''] = new RegExp(`^## ${section}\\n.*?\`\`\`bash\\n(.*?)\`\`\``, 'ms').exec(page) ?? [];
   return block.trim().split('\n');
 }
@@ -31,7 +31,7 @@ const keys = `k1:${randomBytes(32).toString('base64')}`;
 let folder: string;
 let server: DebianPostgres;
 let url: string;
-/** What a client holds of changes that the dump lacks. */
+/** A client's state from changes that the dump does not contain. */
 let lost: { id: string; tag: string; cursor: string };
 let kept: string;
 
@@ -47,11 +47,11 @@ beforeAll(async () => {
   const store =
     'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
   await asMember(gateway, 'alice', store, { input: pair });
-  for (const command of commandsOf('Back up')) await run(command);
+  for (const command of readCommands('Back up')) await run(command);
   const { id } = await publish(gateway, 'alice');
   const tag = (await list(gateway)).headers.get('etag') ?? '';
   expect((await list(gateway, tag)).status).toBe(304);
-  lost = { id, tag, cursor: await presentCursor(gateway, 'alice') };
+  lost = { id, tag, cursor: await currentCursor(gateway, 'alice') };
   await gateway.close();
 });
 afterAll(async () => {
@@ -66,7 +66,7 @@ async function sql(text: string): Promise<void> {
   await client.end();
 }
 
-/** Runs a command of the page as an operator types it. */
+/** Runs a documented command as an operator would. */
 async function run(command: string): Promise<void> {
   const script = command.replaceAll('gateway.dump', join(folder, 'gateway.dump'));
   const PATH = `${server.programs}${delimiter}${process.env.PATH}`;
@@ -81,7 +81,7 @@ async function list(gateway: TestGateway, tag = '') {
   return rest(gateway, 'GET', '/user/notifications', { token: await member('alice'), headers });
 }
 
-/** Restores the dump into an empty database, and publishes as many notifications as it lacks. */
+/** Restores the dump into an empty database, and publishes one notification in place of the lost one. */
 async function restore(commands: string[]) {
   await sql('drop database gateway with (force)');
   await sql('create database gateway');
@@ -90,8 +90,8 @@ async function restore(commands: string[]) {
   return { gateway, later: (await publish(gateway, 'alice')).id };
 }
 
-test('a dump that is restored by the page serves its records, and confirms nothing that it lacks', async () => {
-  const { gateway, later } = await restore(commandsOf('Restore'));
+test('restoring as documented serves the dumped records, and invalidates ETags and cursors of lost changes', async () => {
+  const { gateway, later } = await restore(readCommands('Restore'));
 
   const { status, body } = await list(gateway, lost.tag);
   expect(status).toBe(200);
@@ -100,15 +100,15 @@ test('a dump that is restored by the page serves its records, and confirms nothi
   expect((await asPlatform(gateway, read)).editorCredential).toEqual(pair);
 
   expect(await dismissBy(gateway, 'alice', { filter: { upTo: lost.cursor } })).toEqual([]);
-  const stream = await watchEvents(gateway, 'alice', lost.cursor);
+  const stream = await subscribeToNotifications(gateway, 'alice', lost.cursor);
   const events = [await nextEvent(stream), await nextEvent(stream)];
   expect(events.map(({ notification }) => notification.id).sort()).toEqual([kept, later].sort());
   stream.close();
   await gateway.close();
 });
 
-test('without a new epoch an old entity tag would confirm other content', async () => {
-  const { gateway } = await restore(commandsOf('Restore').filter((command) => !command.includes('epoch')));
+test('without renewing the epoch, an old ETag would match different content', async () => {
+  const { gateway } = await restore(readCommands('Restore').filter((command) => !command.includes('epoch')));
   expect((await list(gateway, lost.tag)).status).toBe(304);
   await gateway.close();
 });

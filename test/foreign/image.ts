@@ -4,12 +4,12 @@ import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Instruction, readDockerignore, type Stage } from '../support/dockerfile.ts';
-import { type Ended, follow, type Process } from '../support/process.ts';
+import { captureOutput, type Ended, type Process } from '../support/process.ts';
 
-/** What a Dockerfile makes: a folder that stands for the root of the file system, and how it is run. */
+/** The result of building a Dockerfile: a folder with its file system, and how to run it. */
 export type Image = {
   root: string;
-  /** Below `root`. */
+  /** Relative to `root`. */
   workingFolder: string;
   environment: Record<string, string>;
   user: string;
@@ -17,14 +17,14 @@ export type Image = {
   healthcheck: string[];
 };
 
-/** Without privileges, as the user that the base image has; known to every Linux. */
+/** An account without privileges, in place of the base image's user; it exists on every Linux. */
 const NOBODY = { uid: 65_534, gid: 65_534 };
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Follows the instructions of every stage in folders of their own, with this machine's npm and this process's
- * Node.js in place of the base image's.
+ * Executes the instructions of every stage in a folder, with this machine's npm and this process's Node.js in place of
+ * the base image's.
  */
 export async function buildImage(stages: readonly Stage[], ignore: string, folder: string): Promise<Image> {
   const sent = readDockerignore(ignore);
@@ -39,7 +39,7 @@ export async function buildImage(stages: readonly Stage[], ignore: string, folde
   return image;
 }
 
-/** Starts a command as the container would, with these environment variables besides the image's own. */
+/** Starts a command as in the container, with additional environment variables. */
 export function runImage(
   image: Image,
   environment: Record<string, string>,
@@ -52,10 +52,10 @@ export function runImage(
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(process.getuid?.() === 0 && image.user !== 'root' && NOBODY),
   });
-  return follow(child, command.join(' '));
+  return captureOutput(child, command.join(' '));
 }
 
-/** Runs a command as the container would, to its end. */
+/** Runs a command as in the container and waits for its exit. */
 export function runInImage(
   image: Image,
   environment: Record<string, string>,
@@ -88,7 +88,7 @@ async function apply(
       return;
     case 'COPY':
       for (const source of instruction.sources) {
-        await copy(await sourceOf(source, instruction.from, images, sent), instruction, source, image);
+        await copy(await findSource(source, instruction.from, images, sent), instruction, source, image);
       }
       return;
     case 'RUN':
@@ -111,14 +111,14 @@ async function apply(
   }
 }
 
-async function sourceOf(
+async function findSource(
   source: string,
   from: string | undefined,
   images: ReadonlyMap<string, Image>,
   sent: readonly string[],
 ): Promise<string> {
   if (from === undefined) {
-    if (!sent.includes(source)) throw new Error(`.dockerignore keeps "${source}" from being copied.`);
+    if (!sent.includes(source)) throw new Error(`.dockerignore excludes "${source}".`);
     return join(repository, source);
   }
   const stage = images.get(from);
@@ -136,7 +136,7 @@ async function copy(
   await cp(from, place, { recursive: true, verbatimSymlinks: true });
 }
 
-/** What the machine needs to reach its registry, with the Node.js that the image has. */
+/** The machine's environment, needed to reach its package registry, with the image's Node.js first on the PATH. */
 function buildEnvironment(): NodeJS.ProcessEnv {
   const { NODE_ENV: _test, ...environment } = process.env;
   return { ...environment, PATH: `${dirname(process.execPath)}${delimiter}${environment.PATH}` };

@@ -4,7 +4,7 @@ import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
 import { hasPython, runSchemathesis } from './tools.ts';
 
-/** Test cases for each operation. 1400 are 10,000 in all, and take half an hour. */
+/** Test cases per operation. With 1400 there are 10,000 in total, which takes half an hour. */
 const MAX_EXAMPLES = process.env.SCHEMATHESIS_MAX_EXAMPLES ?? '15';
 
 let gateway: TestGateway;
@@ -13,14 +13,14 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** All checks but one: `unsupported_method` expects a 405, and the specification has a 404 for unknown methods. */
+/** All checks except `unsupported_method`, which expects 405; the specification requires 404 for unknown methods. */
 const options = [
   ...['--checks', 'all', '--exclude-checks', 'unsupported_method'],
   ...['--max-examples', MAX_EXAMPLES, '--generation-deterministic', '--no-color'],
 ];
 
 test.skipIf(!hasPython)(
-  'Schemathesis finds no difference between the gateway and its document',
+  'Schemathesis finds no difference between the gateway and its OpenAPI document',
   async () => {
     await publish(gateway, 'alice', 'task_failed', { id: 'known' });
     const authorization = ['--header', `Authorization: Bearer ${await member('alice')}`];

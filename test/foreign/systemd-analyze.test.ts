@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeFolder, removeFolder } from '../support/folder.ts';
-import { textOfFile } from '../support/settings-file.ts';
+import { readRepositoryFile } from '../support/settings-file.ts';
 
 const NAME = 'workspace-account-gateway@.service';
 const INSTALLED = '/opt/workspace-account-gateway';
 
 /** The unit of instance 1. */
-const unit = (await textOfFile(`ops/${NAME}`)).replaceAll('%i', '1');
+const unit = (await readRepositoryFile(`ops/${NAME}`)).replaceAll('%i', '1');
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
 
@@ -29,11 +29,11 @@ describe.skipIf(!hasSystemd)('systemd-analyze (needs systemd)', () => {
   const analyze = (...options: string[]) =>
     spawnSync('systemd-analyze', [...options, path], { encoding: 'utf8' });
 
-  test('takes the unit, and finds the program where the unit has it', () => {
+  test('verifies the unit and finds its program', () => {
     expect(analyze('verify')).toMatchObject({ status: 0, stdout: '', stderr: '' });
   });
 
-  test('finds the process to be exposed to little: at most 1.5 of 10', () => {
+  test('rates the exposure of the service at most 1.5 of 10', () => {
     const { status, stdout } = analyze('security', '--offline=true', '--threshold=15');
     expect(status, stdout).toBe(0);
   });

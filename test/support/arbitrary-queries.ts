@@ -13,13 +13,13 @@ import {
 } from 'graphql';
 import { assembleSchema } from '../../src/schema.ts';
 
-/** A query of the schema with its variables. Not all are valid. */
+/** A query of the schema with its variables, valid or not. */
 export type ArbitraryQuery = { query: string; variables: Record<string, unknown> };
 
 const schema = assembleSchema();
 const root = schema.getQueryType()?.getFields() ?? {};
 
-/** Aliases that mean something to JavaScript or JSON, and plain ones. */
+/** Aliases with a meaning in JavaScript or JSON, and plain ones. */
 const aliases = fc.constantFrom(
   '__proto__',
   'a',
@@ -32,27 +32,29 @@ const aliases = fc.constantFrom(
   'hasOwnProperty',
 );
 const directives = fc.constantFrom('@include(if: true)', '@skip(if: true)', '@include(if: $yes)');
-const sometimes = <Value>(weight: number, value: fc.Arbitrary<Value>) =>
+const optionally = <Value>(weight: number, value: fc.Arbitrary<Value>) =>
   fc.oneof({ weight: 10 - weight, arbitrary: fc.constant(undefined) }, { weight, arbitrary: value });
 
 type Variable = { declaration: string; name: string; value: unknown };
 type Part = { text: string; variables: Variable[] };
 
 let count = 0;
-/** A name that no other variable of the process has. */
+/** Returns a name that no other variable of the process has. */
 const variableName = () => {
   count += 1;
   return `v${count}`;
 };
 
-/** Values in JSON that fit a type, or nearly do. */
-function values(type: GraphQLInputType): fc.Arbitrary<unknown> {
+/** Generates JSON values that match a type, or nearly do. */
+function arbitraryValue(type: GraphQLInputType): fc.Arbitrary<unknown> {
   const inner = getNullableType(type);
-  if (isListType(inner)) return fc.array(values(inner.ofType), { maxLength: 2 });
+  if (isListType(inner)) return fc.array(arbitraryValue(inner.ofType), { maxLength: 2 });
   if (isEnumType(inner)) return fc.constantFrom(...inner.getValues().map(({ name }) => name));
   if (isInputObjectType(inner)) {
     return fc.record(
-      Object.fromEntries(Object.values(inner.getFields()).map((field) => [field.name, values(field.type)])),
+      Object.fromEntries(
+        Object.values(inner.getFields()).map((field) => [field.name, arbitraryValue(field.type)]),
+      ),
     );
   }
   switch (inner.name) {
@@ -65,13 +67,18 @@ function values(type: GraphQLInputType): fc.Arbitrary<unknown> {
   }
 }
 
-/** A literal of a value, of which a part may be a variable. */
-function literal(type: GraphQLInputType, value: unknown, variables: Variable[], nested: boolean): string {
+/** Prints a value as a literal; if `nested`, lists contain a variable. */
+function printLiteral(
+  type: GraphQLInputType,
+  value: unknown,
+  variables: Variable[],
+  nested: boolean,
+): string {
   const inner = getNullableType(type);
   if (value === null) return 'null';
   if (Array.isArray(value)) {
     const items = value.map((item) =>
-      literal(isListType(inner) ? inner.ofType : type, item, variables, nested),
+      printLiteral(isListType(inner) ? inner.ofType : type, item, variables, nested),
     );
     if (nested && isListType(inner)) {
       const name = variableName();
@@ -83,15 +90,15 @@ function literal(type: GraphQLInputType, value: unknown, variables: Variable[], 
   if (typeof value === 'object') {
     const fields = isInputObjectType(inner) ? inner.getFields() : {};
     const members = Object.entries(value).flatMap(([name, item]) =>
-      fields[name] ? [`${name}: ${literal(fields[name].type, item, variables, nested)}`] : [],
+      fields[name] ? [`${name}: ${printLiteral(fields[name].type, item, variables, nested)}`] : [],
     );
     return `{ ${members.join(', ')} }`;
   }
   return isEnumType(getNamedType(type)) ? String(value) : JSON.stringify(value);
 }
 
-/** How an argument is given, as a part of a query; the first ways come more often. */
-const ways: ((name: string, type: GraphQLInputType, value: unknown) => Part)[] = [
+/** The forms of an argument. Repeated forms are generated more often. */
+const argumentForms: ((name: string, type: GraphQLInputType, value: unknown) => Part)[] = [
   asLiteral(false),
   asLiteral(false),
   asVariable((type) => String(type), true),
@@ -99,27 +106,27 @@ const ways: ((name: string, type: GraphQLInputType, value: unknown) => Part)[] =
   asVariable((_type, nullable) => `${nullable}!`, true),
   asVariable((_type, nullable) => `${nullable}!`, true),
   asLiteral(true),
-  asVariable((_type, nullable, standard) => `${nullable} = ${standard}`, false),
-  asVariable((_type, nullable, standard) => `${nullable} = ${standard}`, null),
+  asVariable((_type, nullable, defaultValue) => `${nullable} = ${defaultValue}`, false),
+  asVariable((_type, nullable, defaultValue) => `${nullable} = ${defaultValue}`, null),
   asVariable((_type, nullable) => nullable, false),
   asVariable((_type, nullable) => nullable, null),
 ];
 
-/** A literal, with variables inside if it is `nested`. */
+/** A literal; if `nested`, with variables inside. */
 function asLiteral(nested: boolean) {
   return (name: string, type: GraphQLInputType, value: unknown): Part => {
     const variables: Variable[] = [];
-    return { text: `${name}: ${literal(type, value, variables, nested)}`, variables };
+    return { text: `${name}: ${printLiteral(type, value, variables, nested)}`, variables };
   };
 }
 
-/** A variable of a declared type: sent with the value, as null, or not at all. */
+/** A variable of a declared type: sent with the value, as null, or omitted. */
 function asVariable(
-  declare: (type: GraphQLInputType, nullable: string, standard: string) => string,
+  declare: (type: GraphQLInputType, nullable: string, defaultValue: string) => string,
   sent: boolean | null,
 ) {
   return (name: string, type: GraphQLInputType, value: unknown): Part => {
-    const declared = declare(type, String(getNullableType(type)), literal(type, value, [], false));
+    const declared = declare(type, String(getNullableType(type)), printLiteral(type, value, [], false));
     const named = variableName();
     const variable = {
       name: named,
@@ -131,7 +138,9 @@ function asVariable(
 }
 
 function argument(name: string, type: GraphQLInputType): fc.Arbitrary<Part> {
-  return fc.tuple(fc.constantFrom(...ways), values(type)).map(([give, value]) => give(name, type, value));
+  return fc
+    .tuple(fc.constantFrom(...argumentForms), arbitraryValue(type))
+    .map(([give, value]) => give(name, type, value));
 }
 
 function field(definition: GraphQLField<unknown, unknown>, depth: number): fc.Arbitrary<Part> {
@@ -139,16 +148,16 @@ function field(definition: GraphQLField<unknown, unknown>, depth: number): fc.Ar
   const required = args.map((arg) => ({ arg, isRequired: String(arg.type).endsWith('!') }));
   const given = fc.tuple(
     ...required.map(({ arg, isRequired }) =>
-      isRequired ? argument(arg.name, arg.type) : sometimes(4, argument(arg.name, arg.type)),
+      isRequired ? argument(arg.name, arg.type) : optionally(4, argument(arg.name, arg.type)),
     ),
   );
   return fc
-    .tuple(sometimes(4, aliases), given, sometimes(1, directives), selection(getNamedType(type), depth - 1))
-    .map(([alias, parts, directive = '', below]) => {
+    .tuple(optionally(4, aliases), given, optionally(1, directives), selection(getNamedType(type), depth - 1))
+    .map(([alias, parts, directive = '', subselection]) => {
       const bound = parts.flatMap((part) => part?.text ?? []);
       return {
-        text: `${alias ? `${alias}: ` : ''}${name}${bound.length > 0 ? `(${bound.join(', ')})` : ''} ${directive} ${below.text}`,
-        variables: [...parts.flatMap((part) => part?.variables ?? []), ...below.variables],
+        text: `${alias ? `${alias}: ` : ''}${name}${bound.length > 0 ? `(${bound.join(', ')})` : ''} ${directive} ${subselection.text}`,
+        variables: [...parts.flatMap((part) => part?.variables ?? []), ...subselection.variables],
       };
     });
 }
@@ -194,7 +203,10 @@ function join(parts: readonly Part[]): Part {
 
 const introspection = fc.constant<Part>({ text: '__schema { queryType { name } }', variables: [] });
 
-/** Queries over every root field: aliases, fragments, directives, defaults, nulls, and variables of every use. */
+/**
+ * Queries of every root field: aliases, fragments, directives, default values, nulls, and variables in every
+ * position.
+ */
 export const arbitraryQueries: fc.Arbitrary<ArbitraryQuery> = fc
   .array(
     fc.oneof(

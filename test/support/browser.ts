@@ -2,37 +2,37 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
-/** Where this machine has Chromium, by the name that Debian's package gives it. */
+/** The path of Chromium, named as in Debian's package. */
 const executablePath = (process.env.PATH ?? '')
   .split(delimiter)
   .map((folder) => join(folder, 'chromium'))
   .find((path) => existsSync(path));
 
-/** Whether this machine has a Chromium. */
+/** Whether Chromium is installed. */
 export const hasBrowser = executablePath !== undefined;
 
-/** Starts it without a window, and without its sandbox, which refuses to be root; it reaches this machine alone. */
+/** Starts a headless Chromium that can reach this machine only. Its sandbox is off because it cannot run as root. */
 export function startBrowser(): Promise<Browser> {
-  if (executablePath === undefined) throw new Error('There is no chromium on the PATH.');
+  if (executablePath === undefined) throw new Error('chromium was not found on the PATH.');
   return chromium.launch({
     executablePath,
     args: ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'],
   });
 }
 
-/** A page, and everything that it did which it should not. */
+/** A page and the problems it caused. */
 export type WatchedPage = {
   page: Page;
-  /** Requests to other origins, errors and warnings: breaches of the content security policy too. */
+  /** Requests to other origins, errors and warnings, including violations of the content security policy. */
   issues: readonly string[];
 };
 
-/** Opens a page with a storage of its own. */
+/** Opens a page with its own storage. */
 export async function openPage(browser: Browser, address: string): Promise<WatchedPage> {
   const issues: string[] = [];
   const { origin } = new URL(address);
   const context = await browser.newContext({ viewport: { width: 1400, height: 1400 } });
-  // Those of workers too.
+  // Includes requests of workers.
   context.on('request', (request) => {
     if (!request.url().startsWith(`${origin}/`)) issues.push(`request: ${request.url()}`);
   });
@@ -41,7 +41,7 @@ export async function openPage(browser: Browser, address: string): Promise<Watch
   });
   context.on('weberror', (error) => issues.push(`uncaught: ${error.error().message}`));
   const page = await context.newPage();
-  // Less than a test has, so that it can say what it waited for.
+  // Shorter than the test's timeout, so that the failure names what was waited for.
   page.setDefaultTimeout(20_000);
   page.on('websocket', (socket) => issues.push(`socket: ${socket.url()}`));
   await page.goto(address);

@@ -1,12 +1,12 @@
-import { holdAgainstDocument } from './openapi.ts';
-import { holdAgainstSpecification } from './specification.ts';
+import { checkAgainstOpenApi } from './openapi.ts';
+import { checkAgainstSpecification } from './specification.ts';
 
-/** A reply of the REST face that the specification allows and the OpenAPI document tells of. */
+/** A reply of the REST API that matches the specification and the OpenAPI document. */
 export type RestReply = {
   status: number;
   headers: Headers;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into JSON of any shape and says what it expects there.
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert on JSON of any shape.
   body: any;
 };
 
@@ -14,12 +14,12 @@ export type RestRequest = {
   token?: string;
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   raw?: string | Uint8Array<ArrayBuffer>;
   headers?: Record<string, string>;
 };
 
-/** Calls a REST path; every reply is held against the specification's tables and the OpenAPI document. */
+/** Calls a REST path and checks the reply against the specification's tables and the OpenAPI document. */
 export async function rest(
   { address }: { address: string },
   method: string,
@@ -38,8 +38,8 @@ export async function rest(
   });
   const text = await response.text();
   const reply = { status: response.status, headers: response.headers, text };
-  holdAgainstSpecification({ method, path }, reply);
-  holdAgainstDocument({ method, path }, reply);
+  checkAgainstSpecification({ method, path }, reply);
+  checkAgainstOpenApi({ method, path }, reply);
   return { ...reply, body: text === '' ? undefined : JSON.parse(text) };
 }
 
@@ -47,9 +47,9 @@ export type GraphQLReply = {
   status: number;
   headers: Headers;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into data of any shape and says what it expects there.
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert on data of any shape.
   data: any;
-  // biome-ignore lint/suspicious/noExplicitAny: likewise.
+  // biome-ignore lint/suspicious/noExplicitAny: see `data`.
   errors: any[];
 };
 

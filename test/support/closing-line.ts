@@ -6,8 +6,8 @@ import type { Reporter, TestModule } from 'vitest/node';
 type Counts = [passed: number, failed: number, skipped: number];
 
 /**
- * Prints how many tests passed, failed and were skipped; with REQUIRE_ALL=1 a skipped test fails the run. Runs with the
- * same file at TEST_COUNTS, empty at first, are counted together.
+ * Prints how many tests passed, failed and were skipped. With REQUIRE_ALL=1 a skipped test fails the run. Runs that
+ * share the file named by TEST_COUNTS add up their counts; the file must be empty before the first run.
  */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {

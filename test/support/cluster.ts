@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { inject } from 'vitest';
 
-/** Puts an initialized cluster into a data directory, in less time than a first start takes to initialize one. */
+/** Copies an initialized cluster into a data directory, which is faster than initializing one. */
 export async function copyCluster(dataDir: string): Promise<void> {
   await mkdir(dataDir, { recursive: true });
   await copyFolder(inject('cluster'), join(dataDir, 'postgresql'));

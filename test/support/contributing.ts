@@ -8,7 +8,7 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 /** The text of CONTRIBUTING.md. */
 export const guide = await readFile(join(repository, 'CONTRIBUTING.md'), 'utf8');
 
-/** A block of the worked example: a whole file, lines to add to one, or commands. */
+/** A block of the worked example: a complete file, a diff of a file, or commands. */
 export type Block = { kind: string; path: string; content: string };
 
 /** The blocks of the worked example, in order. */
@@ -19,7 +19,7 @@ export function exampleBlocks(): Block[] {
   );
 }
 
-/** Copies the repository without the example's migration, with links to the installed packages. */
+/** Copies the repository without the example's migration, and links the installed packages. */
 export async function copyRepository(folder: string): Promise<void> {
   const isOurs = (path: string) => !/\/(node_modules|\.git|\.data)$/.test(path);
   await cp(repository, folder, { recursive: true, filter: isOurs });
@@ -33,20 +33,20 @@ export async function copyRepository(folder: string): Promise<void> {
   }
 }
 
-/** Writes a block of a file into a copy of the repository. */
+/** Applies a block to a copy of the repository. */
 export async function applyBlock(folder: string, { kind, path, content }: Block): Promise<void> {
   const file = join(folder, path);
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, kind === 'ts' ? content : patch(await readFile(file, 'utf8'), content, path));
 }
 
-/** Puts the new lines in the place of the old ones, which must be there exactly once, unless they are there already. */
+/** Replaces the old lines, which must occur exactly once, unless they are there already. */
 function patch(text: string, diff: string, path: string): string {
   const lines = diff.split('\n').filter((line) => line !== '');
   const side = (sign: string) =>
     lines.filter((line) => line.startsWith(' ') || line.startsWith(sign)).map((line) => `${line.slice(1)}\n`);
   if (text.includes(side('+').join(''))) return text;
   const parts = text.split(side('-').join(''));
-  expect(parts, `${path} has these lines once:\n${side('-').join('')}`).toHaveLength(2);
+  expect(parts, `${path} contains these lines once:\n${side('-').join('')}`).toHaveLength(2);
   return parts.join(side('+').join(''));
 }

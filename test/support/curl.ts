@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 
 /*
- * Replaces curl on machines that have none, so that the commands of the documentation run there too. It supports the
- * options that those commands use, and rejects others.
+ * Replaces curl on machines without it, so that the commands of the documentation can be run. Supports the options that
+ * those commands use and rejects all others.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,

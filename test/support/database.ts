@@ -2,25 +2,25 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
 
-/** A migrated, empty database of a test file's own. */
+/** A migrated, empty database for one test file. */
 export type TestDatabase = {
   url: string;
-  /** Runs SQL beside the gateway. */
+  /** Runs SQL on a connection of the test. */
   sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   drop(): Promise<void>;
 };
 
-/** Clones the migrated template. */
+/** Creates a database from the migrated template. */
 export function createTestDatabase(): Promise<TestDatabase> {
   return createDatabase('template_gateway');
 }
 
-/** A database without any table. */
+/** Creates a database without tables. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
   return createDatabase('template0');
 }
 
-/** How many sessions of a database wait for a lock. */
+/** Returns how many sessions of a database are waiting for a lock. */
 export async function waitingSessions({ sql }: Pick<TestDatabase, 'sql'>): Promise<number> {
   const rows = await sql(
     `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
@@ -28,19 +28,19 @@ export async function waitingSessions({ sql }: Pick<TestDatabase, 'sql'>): Promi
   return rows.length;
 }
 
-/** A database that exists already, and is not dropped; every statement has a connection of its own. */
+/** Wraps an existing database. `drop` does nothing; every statement opens its own connection. */
 export function existingDatabase(url: string): TestDatabase {
-  return { url, sql: (text, values) => once(url, text, values), drop: async () => undefined };
+  return { url, sql: (text, values) => queryOnce(url, text, values), drop: async () => undefined };
 }
 
-/** Connections of this worker to the server itself. */
+/** This worker's connections to the server. */
 let server: pg.Pool | undefined;
 
 async function createDatabase(template: string): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const url = new URL(inject('postgresUrl'));
   server ??= openPool(url);
-  // Without fsync, copying files costs less than logging them.
+  // Without fsync, copying files is faster than writing them to the log.
   await server.query(`create database ${name} template ${template} strategy file_copy`);
   url.pathname = `/${name}`;
   const pool = openPool(url);
@@ -54,14 +54,17 @@ async function createDatabase(template: string): Promise<TestDatabase> {
   };
 }
 
-/** Connections are kept, for one costs as much as ten statements; none keeps a worker alive. */
+/**
+ * Reuses connections, because opening one takes as long as ten statements. Idle connections do not keep the worker
+ * alive.
+ */
 function openPool({ href }: URL): pg.Pool {
   const pool = new pg.Pool({ connectionString: href, allowExitOnIdle: true });
-  // A test may have ended a session that is not in use.
+  // A test may have terminated an idle session.
   return pool.on('error', () => undefined);
 }
 
-async function once(url: string, text: string, values: readonly unknown[] = []) {
+async function queryOnce(url: string, text: string, values: readonly unknown[] = []) {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

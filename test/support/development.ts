@@ -4,13 +4,13 @@ import { makeFolder, removeFolder } from './folder.ts';
 import { startTestGateway, type TestGateway } from './gateway.ts';
 import { runProcess } from './process.ts';
 
-/** A gateway as `npm start` runs it on one's own machine: it signs and takes tokens of a key of its own. */
+/** A gateway in development mode, as `npm start` runs it: it creates its own signing key. */
 export type DevelopmentGateway = TestGateway & {
-  /** Settings by which commands find the gateway and its key. */
+  /** Settings with which commands find the gateway and its key. */
   settings: Record<string, string>;
 };
 
-/** Starts one, with a folder of its own for the key. */
+/** Starts a development gateway with its own data directory. */
 export async function startDevelopmentGateway(
   environment: Record<string, string> = {},
 ): Promise<DevelopmentGateway> {
@@ -27,7 +27,7 @@ export async function startDevelopmentGateway(
   };
 }
 
-/** Signs a token with the options of `npm run -s token`, or with another scope. */
+/** Signs a token with the options of `npm run -s token`, optionally with another scope. */
 export function signTokenFor(
   { settings }: DevelopmentGateway,
   options: string,
@@ -43,7 +43,7 @@ export function signTokenFor(
   return signDevelopmentToken(key, claims, 60);
 }
 
-/** Creates a user's records with the command that the documentation names. */
+/** Creates a user's records with the documented command. */
 export async function seed({ settings }: DevelopmentGateway, user: string): Promise<void> {
   const { status, stderr } = await runProcess('src/commands/seed.ts', settings, ['--user', user]);
   if (status !== 0) throw new Error(stderr);

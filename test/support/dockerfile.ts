@@ -1,16 +1,16 @@
-/** One instruction of a Dockerfile, as far as ours go. */
+/** One instruction of a Dockerfile, limited to the forms that ours uses. */
 export type Instruction =
   | { name: 'RUN' | 'WORKDIR' | 'USER' | 'EXPOSE'; text: string }
   | { name: 'ENV'; variables: Record<string, string> }
   | { name: 'COPY'; from: string | undefined; sources: string[]; target: string }
   | { name: 'HEALTHCHECK' | 'CMD'; command: string[] };
 
-/** What stands between one FROM and the next. */
+/** The instructions from one FROM to the next. */
 export type Stage = { base: string; name: string | undefined; instructions: Instruction[] };
 
 /**
- * Reads a Dockerfile.
- * @throws {Error} at an instruction, or a form of one, that this reader does not know
+ * Parses a Dockerfile.
+ * @throws {Error} for an unsupported instruction or form
  */
 export function readDockerfile(text: string): Stage[] {
   const stages: Stage[] = [];
@@ -22,20 +22,20 @@ export function readDockerfile(text: string): Stage[] {
       continue;
     }
     const stage = stages.at(-1);
-    if (stage === undefined) throw new Error(`Before the first FROM: ${line}`);
-    stage.instructions.push(instruction(word, rest, line));
+    if (stage === undefined) throw new Error(`Instruction before the first FROM: ${line}`);
+    stage.instructions.push(parseInstruction(word, rest, line));
   }
   return stages;
 }
 
-/** The names that a .dockerignore of the form "nothing but these" lets through. */
+/** Returns the names that a .dockerignore includes after excluding everything with `*`. */
 export function readDockerignore(text: string): string[] {
   const [all, ...kept] = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   if (all !== '*') throw new Error('The first line of .dockerignore must be "*".');
   return kept.map((line) => matched(/^!([^*!]+)$/, line, line)[1] ?? '');
 }
 
-function instruction(word: string, rest: string, line: string): Instruction {
+function parseInstruction(word: string, rest: string, line: string): Instruction {
   switch (word) {
     case 'RUN':
     case 'WORKDIR':
@@ -63,11 +63,11 @@ function instruction(word: string, rest: string, line: string): Instruction {
     case 'CMD':
       return { name: word, command: execForm(rest, line) };
     default:
-      throw new Error(`Unknown to this reader: ${line}`);
+      throw new Error(`Unsupported instruction: ${line}`);
   }
 }
 
-/** The exec form: without a shell, so that signals reach the program. */
+/** Parses the exec form, which starts no shell, so that signals reach the program. */
 function execForm(text: string | undefined, line: string): string[] {
   const command: unknown = JSON.parse(text ?? '');
   if (!Array.isArray(command)) throw new Error(`Not in the exec form: ${line}`);
@@ -84,6 +84,6 @@ function logicalLines(text: string): string[] {
 
 function matched(pattern: RegExp, text: string, line: string): (string | undefined)[] {
   const match = pattern.exec(text);
-  if (match === null) throw new Error(`Unknown to this reader: ${line}`);
+  if (match === null) throw new Error(`Unsupported instruction: ${line}`);
   return [...match];
 }

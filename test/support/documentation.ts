@@ -3,10 +3,10 @@ import { fileURLToPath } from 'node:url';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A page for readers. */
+/** A page of the documentation. */
 export type Page = { path: string; text: string };
 
-/** A code block: its language, what follows the language on the same line, and its content. */
+/** A code block: its language, the rest of the opening line, and its content. */
 export type Block = { language: string; info: string; content: string };
 
 /** Reads a file of the repository. */
@@ -22,14 +22,14 @@ export const pages: readonly Page[] = [
     .map((name) => `docs/${name}`),
 ].map(readPage);
 
-/** The code blocks of a page, in order. */
-export function blocksOf({ text }: Page): Block[] {
+/** Returns the code blocks of a page in order. */
+export function readBlocks({ text }: Page): Block[] {
   return [...text.matchAll(/^ *```(\w*)(?: ([^\n]*))?\n(.*?)^ *```$/gms)].map(
     ([, language = '', info = '', content = '']) => ({ language, info, content }),
   );
 }
 
-/** The cells of the first table below a heading, by row, without its head. Code spans lose their backticks. */
+/** Returns the rows of the first table below a heading, without the table's head and without backticks. */
 export function tableBelow({ path, text }: Page, heading: string): string[][] {
   const [, section] = text.split(new RegExp(`^#+ ${heading}$`, 'm'));
   const [table] = /^\|.*?(?=^[^|])/ms.exec(`${section}\n`) ?? [];

@@ -1,24 +1,24 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { portOf } from './proxy.ts';
+import { getPort } from './proxy.ts';
 
-/** What becomes of what a client sends: it is passed on, in other words, or held back with all that follows. */
+/** What happens to data from a client: it is forwarded, replaced, or held back together with everything after it. */
 export type Edit = (sent: Buffer) => Buffer | 'hold';
 
-/** A TCP address in front of a server, which looks at what clients send. */
+/** A TCP proxy that inspects what clients send. */
 export type EditingProxy = { port: number; close(): Promise<void> };
 
-/** Puts a proxy before a port of this machine. */
+/** Starts a proxy in front of a local port. */
 export async function startEditingProxy(target: number, edit: Edit): Promise<EditingProxy> {
   const sockets = new Set<Socket>();
-  const keep = (socket: Socket) => {
+  const track = (socket: Socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   };
   const server = createServer((client) => {
     const upstream = connect(target, '127.0.0.1');
-    keep(client);
-    keep(upstream);
+    track(client);
+    track(upstream);
     let isHeld = false;
     client.on('data', (sent) => {
       const edited = isHeld ? 'hold' : edit(sent);
@@ -31,7 +31,7 @@ export async function startEditingProxy(target: number, edit: Edit): Promise<Edi
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
-    port: portOf(server),
+    port: getPort(server),
     async close() {
       for (const socket of sockets) socket.destroy();
       server.close();

@@ -3,7 +3,7 @@ import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Linux's file system in memory: databases and copies of the repository are thousands of small files. */
+/** Linux's in-memory file system: databases and copies of the repository consist of thousands of small files. */
 const MEMORY = '/dev/shm';
 const NEEDED_BYTES = 4 * 1024 ** 3;
 const parent = existsSync(MEMORY) && freeBytes(MEMORY) >= NEEDED_BYTES ? MEMORY : tmpdir();
@@ -13,14 +13,14 @@ function freeBytes(path: string): number {
   return bavail * bsize;
 }
 
-/** Creates a folder for temporary files; by default other accounts may enter it: PostgreSQL does not run as root. */
+/** Creates a temporary folder, by default readable by other accounts, because PostgreSQL does not run as root. */
 export async function makeFolder(mode = 0o755): Promise<string> {
   const folder = await realpath(await mkdtemp(join(parent, 'gateway-test-')));
   await chmod(folder, mode);
   return folder;
 }
 
-/** Removes a folder with all that is in it. */
+/** Removes a folder and its content. */
 export async function removeFolder(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
 }

@@ -8,17 +8,19 @@ import { startServer } from '../../src/server.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { AUDIENCE, ISSUER, jwks } from './tokens.ts';
 
-/** A gateway that listens in this process, on a database of its own. */
+/** A gateway in this process, by default on its own database. */
 export type TestGateway = {
   address: string;
   adminAddress: string;
   database: TestDatabase;
-  /** Every log line so far. */
+  /** All log lines so far. */
   logLines(): string[];
   close(): Promise<void>;
 };
 
-/** Environment variables of a gateway on a database: the test's key set, a key of its own, no rate limits. */
+/**
+ * Environment variables of a test gateway: its database, the tests' key set, a random encryption key, no rate limits.
+ */
 export function settingsFor({ url }: Pick<TestDatabase, 'url'>): Record<string, string> {
   return {
     DATABASE_URL: url,
@@ -33,13 +35,13 @@ export function settingsFor({ url }: Pick<TestDatabase, 'url'>): Record<string, 
 }
 
 /**
- * Starts a gateway by the same settings as the process, given as environment variables; with `shared` on the
- * database of another, which keeps it; with `patience` instead of the process's own.
+ * Starts a gateway with the given environment variables. With `shared` it uses another gateway's database and does
+ * not drop it; `timeouts` replace the default ones.
  */
 export async function startTestGateway(
   environment: Record<string, string> = {},
   shared?: TestDatabase,
-  patience?: Timeouts,
+  timeouts?: Timeouts,
 ): Promise<TestGateway> {
   const database = shared ?? (await createTestDatabase());
   const config = readConfig({ PORT: '0', ...settingsFor(database), ...environment });
@@ -55,7 +57,7 @@ export async function startTestGateway(
       done();
     },
   });
-  const server = await startServer(config, opened, createLog(config.logLevel, sink), patience);
+  const server = await startServer(config, opened, createLog(config.logLevel, sink), timeouts);
   return {
     address: server.address,
     adminAddress: server.adminAddress ?? '',

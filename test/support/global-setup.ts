@@ -9,17 +9,17 @@ import { makeFolder, removeFolder } from './folder.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Address of the PostgreSQL that all test files share, without a database. */
+    /** URL of the PostgreSQL server that all test files share, without a database. */
     postgresUrl: string;
-    /** An initialized cluster on which no server runs. */
+    /** Path of an initialized cluster that no server uses. */
     cluster: string;
   }
 }
 
-/** Nothing of this PostgreSQL has to survive a crash, and every table that needs statistics is analyzed by its test. */
+/** The data need not survive a crash, and tests that need statistics analyze their tables. */
 const settings = ['fsync = off', 'full_page_writes = off', "max_wal_size = '4GB'", 'autovacuum = off'];
 
-/** One real PostgreSQL for the whole run, with a migrated database that test files clone. */
+/** Starts one real PostgreSQL for the whole run, with a migrated template database. */
 export default async function setup(project: TestProject) {
   const folder = await makeFolder();
   const dataDir = join(folder, 'data');

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** One import of a module: what is imported, and whether only types are. */
+/** One import: the importing file, the imported module, and whether only types are imported. */
 export type Import = { from: string; to: string; typeOnly: boolean };
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The paths of every source file below a folder of the repository. */
+/** Returns the paths of all source files below a folder of the repository. */
 export function sourcesBelow(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
@@ -15,16 +15,16 @@ export function sourcesBelow(folder: string): string[] {
     .sort();
 }
 
-/** The text of a source file. */
-export function textOf(path: string): string {
+/** Reads a source file. */
+export function readSource(path: string): string {
   return readFileSync(join(root, path), 'utf8');
 }
 
-/** Every import and re-export of a source file; paths of the repository's own files are made relative to its root. */
-export function importsOf(path: string): Import[] {
+/** Returns every import and re-export of a source file; paths of our own files are relative to the repository. */
+export function parseImports(path: string): Import[] {
   const statement = /^(?:import|export)\s+(?<what>[^'";]*?\bfrom\s+)?'(?<to>[^']+)'/gm;
   const dynamic = /\bimport\('(?<to>[^']+)'\)/g;
-  const text = textOf(path);
+  const text = readSource(path);
   return [...text.matchAll(statement), ...text.matchAll(dynamic)].map(({ groups }) => {
     const { what = '', to = '' } = groups ?? {};
     const target = to.startsWith('.') ? join(dirname(path), to) : to;
@@ -32,7 +32,7 @@ export function importsOf(path: string): Import[] {
   });
 }
 
-/** `import type …`, or braces in which every name stands after `type`. */
+/** `import type …`, or braces in which every name is preceded by `type`. */
 function isTypeOnly(what: string): boolean {
   if (what.startsWith('type ')) return true;
   const [, before = '', names] = /^([^{]*)\{([^}]*)\}/.exec(what) ?? [];
@@ -43,7 +43,7 @@ function isTypeOnly(what: string): boolean {
     .every((name) => name.trim().startsWith('type '));
 }
 
-/** A file's name without its folder and endings: `notifications.graphql.ts` is `notifications`. */
+/** A file's name without folder and extensions: `notifications.graphql.ts` becomes `notifications`. */
 export function stemOf(path: string): string {
   return basename(path).split('.', 1)[0] ?? '';
 }

@@ -7,45 +7,51 @@ import { member } from './tokens.ts';
 
 type Gateway = { address: string };
 
-const watch = `subscription ($after: String) { notificationEvents(after: $after) {
+const SUBSCRIPTION = `subscription ($after: String) { notificationEvents(after: $after) {
   type cursor counts { total byKind { kind count } } notification { ... on UserNotification { id status } }
 } }`;
 
-/** Subscribes to a user's notification events; from now on unless `after` is given. */
-export async function watchEvents(gateway: Gateway, user: string, after?: string): Promise<SseStream> {
-  return openStream(gateway, watch, { after }, { token: await member(user) });
+/** Subscribes to a user's notification events, starting now unless `after` is given. */
+export async function subscribeToNotifications(
+  gateway: Gateway,
+  user: string,
+  after?: string,
+): Promise<SseStream> {
+  return openStream(gateway, SUBSCRIPTION, { after }, { token: await member(user) });
 }
 
-/** The revision that a cursor stands for. */
-export const revisionIn = (cursor: string) => parseChangeCursor(cursor, []).revision;
+/** Reads the revision from a cursor. */
+export const readRevision = (cursor: string) => parseChangeCursor(cursor, []).revision;
 
-/** The next event of a stream of {@link watchEvents}. */
+/** Returns the next event of a stream that {@link subscribeToNotifications} opened. */
 export async function nextEvent(stream: SseStream) {
   const { data, errors } = await stream.take();
   expect(errors).toEqual([]);
   return data.notificationEvents;
 }
 
-/** A cursor of everything that happened so far. */
-export async function presentCursor(gateway: Gateway, user: string): Promise<string> {
+/** Returns the cursor of the latest change. */
+export async function currentCursor(gateway: Gateway, user: string): Promise<string> {
   return (await asMember(gateway, user, '{ notificationCounts { cursor } }')).notificationCounts.cursor;
 }
 
-/** Whether a result is the last one of a gateway that stops. */
-const isFarewell = ({ errors }: SseResult) => errors[0]?.extensions.code === 'GOING_AWAY';
+/** Whether a result is the last one before a gateway shuts down. */
+const isGoingAway = ({ errors }: SseResult) => errors[0]?.extensions.code === 'GOING_AWAY';
 
-/** What a client knows of its notifications, by events alone. */
+/** A client's notifications, built from events alone. */
 export type Inbox = {
-  /** The revision of every event, in the order in which they came. */
+  /** The revision of every event, in order of arrival. */
   readonly revisions: readonly number[];
-  /** Goes on behind the last event at a gateway. Resolves when the subscription is open. */
-  follow(gateway: Gateway): Promise<SseStream>;
-  leave(): void;
-  /** Waits until it shows what the database holds, and checks that revisions always rose. */
-  settles(database: TestDatabase): Promise<void>;
+  /** Subscribes at a gateway, starting after the last event. Resolves when the subscription is open. */
+  subscribe(gateway: Gateway): Promise<SseStream>;
+  unsubscribe(): void;
+  /**
+   * Waits until the notifications match the database, and checks that every revision was greater than the one before.
+   */
+  expectToConverge(database: TestDatabase): Promise<void>;
 };
 
-/** A client that saw everything up to a cursor; an empty one for a user without notifications. */
+/** Creates a client that starts at a cursor, or without one for a user without notifications. */
 export function createInbox(user: string, start?: string): Inbox {
   let cursor = start;
   let current: SseStream | undefined;
@@ -53,38 +59,38 @@ export function createInbox(user: string, start?: string): Inbox {
   const shown = new Map<string, { id: string; status: string; revision: number }>();
   let total = 0;
 
-  function note({ data, errors }: SseResult): void {
+  function applyEvent({ data, errors }: SseResult): void {
     if (errors.length > 0) throw new Error(JSON.stringify(errors));
-    const { notification, counts, cursor: reached } = data.notificationEvents;
+    const { notification, counts, cursor: next } = data.notificationEvents;
     const { id, status } = notification;
-    const revision = revisionIn(reached);
-    cursor = reached;
+    const revision = readRevision(next);
+    cursor = next;
     total = counts.total;
     revisions.push(revision);
     shown.set(id, { id, status: status.toLowerCase(), revision });
   }
 
-  async function pump(stream: SseStream): Promise<void> {
+  async function applyEvents(stream: SseStream): Promise<void> {
     for (;;) {
       const result = await stream.take().catch(() => undefined);
-      if (result === undefined || current !== stream || isFarewell(result)) return;
-      note(result);
+      if (result === undefined || current !== stream || isGoingAway(result)) return;
+      applyEvent(result);
     }
   }
 
   return {
     revisions,
-    async follow(gateway) {
-      const stream = await watchEvents(gateway, user, cursor);
+    async subscribe(gateway) {
+      const stream = await subscribeToNotifications(gateway, user, cursor);
       current = stream;
-      void pump(stream);
+      void applyEvents(stream);
       return stream;
     },
-    leave() {
+    unsubscribe() {
       current?.close();
       current = undefined;
     },
-    async settles(database) {
+    async expectToConverge(database) {
       await vi.waitFor(
         async () => {
           const stored = await database.sql(
@@ -101,8 +107,8 @@ export function createInbox(user: string, start?: string): Inbox {
   };
 }
 
-/** A change of some notification: published, resolved or dismissed, in turn by number. */
-export async function change(gateway: Gateway, user: string, number: number): Promise<void> {
+/** Publishes, resolves or dismisses notifications, depending on the number. */
+export async function changeNotifications(gateway: Gateway, user: string, number: number): Promise<void> {
   const kinds = Object.keys(payloads) as Kind[];
   const task = { id: `task-${number % 3}`, projectId: 'project' };
   const { id } = await publish(gateway, user, kinds[number % 4], { task });
@@ -110,12 +116,12 @@ export async function change(gateway: Gateway, user: string, number: number): Pr
   if (number % 4 === 0) await dismiss(gateway, user, [id]);
 }
 
-/** Dismisses a user's notifications by their ids, and answers those that it changed. */
+/** Dismisses a user's notifications by ID and returns the IDs of those that changed. */
 export async function dismiss(gateway: Gateway, user: string, ids: string[]): Promise<string[]> {
   return dismissBy(gateway, user, { ids });
 }
 
-/** Dismisses a user's notifications, and answers the ids of those that it changed. */
+/** Dismisses a user's notifications and returns the IDs of those that changed. */
 export async function dismissBy(gateway: Gateway, user: string, input: object): Promise<string[]> {
   const { dismissNotifications } = await asMember(
     gateway,

@@ -4,30 +4,32 @@ import { goodArguments, rootFields } from './root-fields.ts';
 
 type Step = string | number;
 
-/** A place in the arguments of a root field that takes a scalar or a word of an enum. */
+/** A position in the arguments of a root field that takes a scalar or an enum value. */
 export type InputPlace = { field: string; path: Step[]; type: string };
 
-function placesOf(type: GraphQLInputType, path: Step[]): { path: Step[]; type: string }[] {
+function findPlaces(type: GraphQLInputType, path: Step[]): { path: Step[]; type: string }[] {
   const inner = getNullableType(type);
-  if (isListType(inner)) return placesOf(inner.ofType, [...path, 0]);
+  if (isListType(inner)) return findPlaces(inner.ofType, [...path, 0]);
   if (isInputObjectType(inner)) {
-    return Object.values(inner.getFields()).flatMap((field) => placesOf(field.type, [...path, field.name]));
+    return Object.values(inner.getFields()).flatMap((field) => findPlaces(field.type, [...path, field.name]));
   }
   return [{ path, type: inner.name }];
 }
 
-/** Every such place of the schema. */
+/** Every such position of the schema. */
 export const inputPlaces = Object.entries(rootFields).flatMap(([field, { args }]) =>
-  args.flatMap(({ name, type }) => placesOf(type, [name]).map((place): InputPlace => ({ field, ...place }))),
+  args.flatMap(({ name, type }) =>
+    findPlaces(type, [name]).map((place): InputPlace => ({ field, ...place })),
+  ),
 );
-/** Writes a path as errors do. */
-export const locationOf = (path: readonly Step[]) =>
+/** Formats a path as error items do. */
+export const formatPath = (path: readonly Step[]) =>
   path.reduce<string>(
     (all, step) => (typeof step === 'number' ? `${all}[${step}]` : all ? `${all}.${step}` : step),
     '',
   );
 
-/** What stands around a place where the good arguments of its root field have nothing. */
+/** Payloads that complete the valid arguments of a root field. */
 const payloads: Readonly<Record<string, object>> = {
   planRequested: { toolId: 'tool-1', input: { summary: '', plan: '' } },
   questionRequested: { toolId: 'tool-1', input: { questions: [] } },
@@ -37,29 +39,30 @@ const payloads: Readonly<Record<string, object>> = {
 
 const noChange = { epoch: '', revision: 0 };
 
-/** The good arguments of a root field with one value put in. */
+/** Returns valid arguments of a root field with one value replaced. */
 export function argumentsWith({ field, path }: InputPlace, value: unknown): Record<string, unknown> {
   const given = structuredClone(goodArguments[field]?.('alice') ?? {});
   const payload = path.indexOf('payload');
   const member = path[payload + 1];
   if (payload >= 0 && typeof member === 'string')
-    Object.assign(at(given, path.slice(0, payload)), {
+    Object.assign(getOrCreate(given, path.slice(0, payload)), {
       payload: { [member]: structuredClone(payloads[member]) },
     });
   if (path[1] === 'filter')
     Object.assign(given, { input: { filter: { upTo: formatChangeCursor(noChange) } } });
-  Reflect.set(at(given, path.slice(0, -1), path.at(-1)), path.at(-1) ?? '', value);
+  Reflect.set(getOrCreate(given, path.slice(0, -1), path.at(-1)), path.at(-1) ?? '', value);
   return given;
 }
 
-/** The object at a path, which is made if there is none; `last` is the step that follows. */
-function at(given: object, path: readonly Step[], last?: Step): object {
+/** Returns the object at a path and creates it if necessary; `last` is the step that follows the path. */
+function getOrCreate(given: object, path: readonly Step[], last?: Step): object {
   let found = given;
   for (const [index, step] of path.entries()) {
     const following = path[index + 1] ?? last;
     if (!Reflect.has(found, step)) Reflect.set(found, step, typeof following === 'number' ? [] : {});
     const next: unknown = Reflect.get(found, step);
-    if (typeof next !== 'object' || next === null) throw new Error(`Nothing stands at ${locationOf(path)}.`);
+    if (typeof next !== 'object' || next === null)
+      throw new Error(`There is no object at ${formatPath(path)}.`);
     found = next;
   }
   return found;

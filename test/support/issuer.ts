@@ -2,29 +2,29 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 
-/** An issuer whose key set is fetched over HTTP. */
+/** An issuer that serves its key set over HTTP. */
 export type Issuer = {
   url: string;
-  /** How often the key set was asked for. */
+  /** The number of requests for the key set. */
   requests(): number;
-  /** Publishes a new key in place of the ones before, and answers its private half. */
+  /** Replaces all keys with a new one and returns its private key. */
   rotate(kid: string): Promise<CryptoKey>;
-  /** Publishes a new key beside the ones before, and answers its private half. */
+  /** Adds a key and returns its private key. */
   add(kid: string): Promise<CryptoKey>;
-  /** Publishes a key no longer. */
+  /** Removes a key. */
   withdraw(kid: string): void;
-  /** From now on every request is answered 503. */
+  /** Replies to every request with 503. */
   fail(): void;
-  /** Ends what {@link fail} began. */
+  /** Ends {@link fail}. */
   recover(): void;
-  /** From now on every request is answered 200 with this text. */
-  answer(text: string): void;
-  /** From now on requests are taken and not answered, until the function that comes back is called. */
-  hold(): () => void;
+  /** Replies to every request with 200 and this body. */
+  respondWith(text: string): void;
+  /** Holds back all replies until the returned function is called. */
+  holdReplies(): () => void;
   close(): Promise<void>;
 };
 
-/** Starts an issuer without any key. */
+/** Starts an issuer without keys. */
 export async function startIssuer(): Promise<Issuer> {
   let keys: JWK[] = [];
   let text: string | undefined;
@@ -63,10 +63,10 @@ export async function startIssuer(): Promise<Issuer> {
     recover() {
       isDown = false;
     },
-    answer(given) {
+    respondWith(given) {
       text = given;
     },
-    hold() {
+    holdReplies() {
       const { promise, resolve } = Promise.withResolvers<void>();
       held = promise;
       return resolve;

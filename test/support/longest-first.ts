@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Test files that take the longest: a worker that started one of them last would end the run alone. */
+/** The slowest test files, which start first: otherwise one of them could run alone at the end. */
 const longest = [
   'abuse/requests',
   'abuse/fair-reads',
@@ -17,11 +17,11 @@ const longest = [
   'live-outage',
   'marked-inputs',
   'npm-start',
-  'dev',
+  'dev-command',
   'bench-equality',
   'log-output',
   'live-gateways',
-  'asked-properties',
+  'selected-properties',
   'plans',
 ];
 

@@ -1,19 +1,19 @@
 /** One line of the text format of Prometheus. */
 export type Sample = { name: string; labels: Readonly<Record<string, string>>; value: number };
 
-/** All that a gateway tells at `/metrics`. */
+/** The metrics of a gateway. */
 export type Scrape = {
   samples: readonly Sample[];
-  /** Name to type of every metric, those without a sample too. */
+  /** The type of every metric by name, including metrics without samples. */
   types: ReadonlyMap<string, string>;
-  /** The sum of the samples of a name that carry at least these labels; undefined where there is none. */
+  /** The sum of the samples with this name and at least these labels; undefined if there are none. */
   sum(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
 };
 
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)",?/y;
 
-/** Reads the metrics. @throws {Error} for a line that is not of the format */
+/** Reads the metrics. @throws {Error} for a line that does not match the format */
 export async function scrape(
   { address }: { address: string },
   headers: Record<string, string> = {},
@@ -22,7 +22,7 @@ export async function scrape(
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${response.status} ${text}`);
   const lines = text.split('\n').filter((line) => line !== '');
-  const samples = lines.filter((line) => !line.startsWith('#')).map(sampleOf);
+  const samples = lines.filter((line) => !line.startsWith('#')).map(parseSample);
   const types = lines.flatMap((line) => {
     const [, name = '', type = ''] = /^# TYPE (\S+) (\S+)$/.exec(line) ?? [];
     return name === '' ? [] : [[name, type] as const];
@@ -41,14 +41,14 @@ export async function scrape(
   };
 }
 
-function sampleOf(line: string): Sample {
+function parseSample(line: string): Sample {
   const [, name, inner = '', value] = SAMPLE.exec(line) ?? [];
-  if (name === undefined) throw new Error(`Not a sample: ${line}`);
+  if (name === undefined) throw new Error(`Invalid sample: ${line}`);
   const labels: Record<string, string> = {};
   LABEL.lastIndex = 0;
   while (LABEL.lastIndex < inner.length) {
     const [, label, text = ''] = LABEL.exec(inner) ?? [];
-    if (label === undefined) throw new Error(`Not labels: ${line}`);
+    if (label === undefined) throw new Error(`Invalid labels: ${line}`);
     labels[label] = text;
   }
   return { name, labels, value: Number(value === '+Inf' ? Infinity : value) };

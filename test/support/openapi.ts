@@ -2,10 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
-/*
- * The committed OpenAPI document, which every reply of every REST test is held against: what it tells callers is
- * what is served.
- */
+/* The committed OpenAPI document, against which every reply of every REST test is checked. */
 
 type Ref = { $ref: string };
 type Header = { required?: boolean; schema: { type?: string } };
@@ -19,7 +16,7 @@ type Operation = {
   responses: Record<string, Response | Ref>;
 };
 
-/** As much of the document's structure as tests look at. */
+/** The parts of the document's structure that tests read. */
 type OpenApi = {
   paths: Record<string, Record<string, Operation>>;
   components: {
@@ -40,75 +37,76 @@ export const operations = Object.entries(openApi.paths).flatMap(([path, byMethod
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, allowUnionTypes: true });
 formats.default(ajv);
-// To a validator of JSON Schema the document is a schema with words of its own.
+// To a JSON Schema validator, OpenAPI's own keywords are an additional vocabulary.
 ajv.addVocabulary(['discriminator', ...Object.keys(openApi)]).addSchema(openApi, 'openapi', undefined, false);
 const compiled = new Map<string, ValidateFunction>();
 
-/** Validates by the schema at a place of the document. */
-export function validatorAt(...place: readonly string[]): ValidateFunction {
+/** Returns the validator of the schema at a position of the document. */
+export function getValidator(...place: readonly string[]): ValidateFunction {
   const pointer = place.map((step) => `/${encodeURIComponent(step.replaceAll('/', '~1'))}`).join('');
   const validate = compiled.get(pointer) ?? ajv.compile({ $ref: `openapi#${pointer}` });
   compiled.set(pointer, validate);
   return validate;
 }
 
-/** Validates bodies of an operation's response. */
-export function bodyValidator(path: string, method: string, status: number): ValidateFunction {
+/** Returns the validator of an operation's response body. */
+export function getBodyValidator(path: string, method: string, status: number): ValidateFunction {
   const name = formatComponentName(openApi.paths[path]?.[method]?.responses[status]);
   const place =
     name === undefined
       ? ['paths', path, method, 'responses', String(status)]
       : ['components', 'responses', name];
-  return validatorAt(...place, 'content', 'application/json', 'schema');
+  return getValidator(...place, 'content', 'application/json', 'schema');
 }
 
-/** Throws unless the document tells of this reply to this request. Other addresses are not of the document. */
-export function holdAgainstDocument(
+/** Throws unless the document describes this reply to this request. Ignores paths that are not in the document. */
+export function checkAgainstOpenApi(
   request: { method: string; path: string },
   reply: { status: number; headers: Headers; text: string },
 ): void {
   const what = `${request.method} ${request.path} -> ${reply.status} ${reply.text.slice(0, 2000)}`;
   const method = request.method.toLowerCase();
-  const path = Object.keys(openApi.paths).find((template) => fits(template, request.path));
+  const path = Object.keys(openApi.paths).find((template) => matchesTemplate(template, request.path));
   const operation = path === undefined ? undefined : openApi.paths[path]?.[method];
   if (path === undefined || operation === undefined) return;
-  const response = responseOf(operation, reply.status);
-  if (response === undefined) throw new Error(`The document knows no such reply: ${what}`);
+  const response = findResponse(operation, reply.status);
+  if (response === undefined) throw new Error(`The document describes no such reply: ${what}`);
   const { headers, content } = response;
   const issues = headerErrors(headers, reply.headers);
   if (content === undefined && reply.text !== '') issues.push('there must be no body');
   if (content !== undefined) {
-    const validate = bodyValidator(path, method, reply.status);
+    const validate = getBodyValidator(path, method, reply.status);
     if (!validate(JSON.parse(reply.text))) issues.push(ajv.errorsText(validate.errors));
   }
-  if (issues.length > 0) throw new Error(`Not as the document tells: ${issues.join('; ')}: ${what}`);
+  if (issues.length > 0)
+    throw new Error(`The reply does not match the document: ${issues.join('; ')}: ${what}`);
 }
 
-/** The response that an operation tells of; undefined where it knows no such status. */
-export function responseOf(operation: Operation, status: number): Response | undefined {
+/** Returns the documented response with this status, if any. */
+export function findResponse(operation: Operation, status: number): Response | undefined {
   const response = operation.responses[status];
   if (response === undefined || !('$ref' in response)) return response;
   return openApi.components.responses[formatComponentName(response) ?? ''];
 }
 
-function headerErrors(told: Record<string, Ref>, headers: Headers): string[] {
+function headerErrors(documented: Record<string, Ref>, headers: Headers): string[] {
   return Object.entries(openApi.components.headers).flatMap(([name, { required, schema }]) => {
     const value = headers.get(name);
-    if (!(name in told)) return value === null ? [] : [`the header ${name} is not told of`];
+    if (!(name in documented)) return value === null ? [] : [`the header ${name} is not documented`];
     if (value === null) return required ? [`the header ${name} is missing`] : [];
-    const validate = validatorAt('components', 'headers', name, 'schema');
+    const validate = getValidator('components', 'headers', name, 'schema');
     return validate(schema.type === 'integer' ? Number(value) : value)
       ? []
       : [`the header ${name} is ${value}`];
   });
 }
 
-function fits(template: string, address: string): boolean {
+function matchesTemplate(template: string, address: string): boolean {
   const [path = ''] = address.split('?', 1);
   return new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]*')}$`).test(path);
 }
 
-/** The name of the component that is referred to; undefined where there is no reference. */
+/** Returns the name of the referenced component, if there is a reference. */
 function formatComponentName(thing: object | undefined): string | undefined {
   return thing !== undefined && '$ref' in thing ? String(thing.$ref).split('/').at(-1) : undefined;
 }

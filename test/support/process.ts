@@ -3,29 +3,29 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-/** What a program has written and how it ended. */
+/** The exit status and output of a program. */
 export type Ended = { status: number | null; stdout: string; stderr: string };
 
-/** A program of the gateway in a process of its own. */
+/** A running program of the gateway. */
 export type Process = {
   pid: number;
   stdout(): string;
-  /** Waits until standard output matches, and answers the first group; fails when the program ends before. */
-  printed(pattern: RegExp): Promise<string>;
-  /** Reads no more of what it writes. */
-  ignore(): void;
-  /** Leaves what it writes to standard output unread until {@link resume}. */
+  /** Waits until standard output matches, and returns the first group; throws if the program exits first. */
+  waitForOutput(pattern: RegExp): Promise<string>;
+  /** Closes its standard output and standard error. */
+  closeOutput(): void;
+  /** Stops reading standard output until {@link resume}. */
   pause(): void;
   resume(): void;
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits for the exit. */
   stop(signal?: NodeJS.Signals): Promise<Ended>;
   ended: Promise<Ended>;
 };
 
-/** Where `npm start` keeps what Node.js compiled; whoever starts often does well to share it. */
+/** Node.js's compile cache, shared with `npm start`, so that processes start faster. */
 export const compileCache = fileURLToPath(new URL('../../node_modules/.cache/gateway', import.meta.url));
 
-/** Starts a program by its path in the repository, with exactly these environment variables of the gateway's. */
+/** Starts a program by its path in the repository. Only the given environment variables are set. */
 export function startProcess(
   program: string,
   environment: Record<string, string>,
@@ -36,11 +36,14 @@ export function startProcess(
     env: { NODE_COMPILE_CACHE: compileCache, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  return follow(child, program);
+  return captureOutput(child, program);
 }
 
-/** Follows what a program writes and how it ends. */
-export function follow(child: ChildProcessByStdio<null, Readable, Readable>, program: string): Process {
+/** Records a program's output and its exit. */
+export function captureOutput(
+  child: ChildProcessByStdio<null, Readable, Readable>,
+  program: string,
+): Process {
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -56,7 +59,7 @@ export function follow(child: ChildProcessByStdio<null, Readable, Readable>, pro
   return {
     pid,
     stdout: () => stdout,
-    async printed(pattern) {
+    async waitForOutput(pattern) {
       for (;;) {
         const match = pattern.exec(stdout);
         if (match) return match[1] ?? match[0];
@@ -66,7 +69,7 @@ export function follow(child: ChildProcessByStdio<null, Readable, Readable>, pro
         }
       }
     },
-    ignore() {
+    closeOutput() {
       child.stdout.destroy();
       child.stderr.destroy();
     },
@@ -80,7 +83,7 @@ export function follow(child: ChildProcessByStdio<null, Readable, Readable>, pro
   };
 }
 
-/** Runs a program to its end. */
+/** Runs a program and waits for its exit. */
 export async function runProcess(
   program: string,
   environment: Record<string, string>,
@@ -89,16 +92,19 @@ export async function runProcess(
   return startProcess(program, environment, options).ended;
 }
 
-/** The gateway in a process of its own, and where it listens. */
+/** A gateway process and its address. */
 export type GatewayProcess = Process & { address: string };
 
-/** Starts the gateway, on any free port, and waits until it listens. */
+/** Starts a gateway on a free port and waits until it listens. */
 export async function startGatewayProcess(environment: Record<string, string>): Promise<GatewayProcess> {
   const gateway = startProcess('src/main.ts', { PORT: '0', ...environment });
-  return { ...gateway, address: await gateway.printed(/Listening on (http:\/\/[^\s"]+)/) };
+  return { ...gateway, address: await gateway.waitForOutput(/Listening on (http:\/\/[^\s"]+)/) };
 }
 
-/** Output without the line that tells where PostgreSQL lies when it is started as root in a folder closed to others. */
-export function withoutPlace(text: string): string {
+/**
+ * Removes the line that reports the location of PostgreSQL's files, which is printed if root starts it in a private
+ * folder.
+ */
+export function removeLocationNotice(text: string): string {
   return text.replace(/^PostgreSQL refuses to run as root.*\n/m, '');
 }

@@ -4,23 +4,23 @@ import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { listen } from '../../src/http/listen.ts';
 
-/** A pair of tokens as an authorization server issues it. */
+/** A pair of tokens that an authorization server issued. */
 export type Pair = { accessToken: string; refreshToken: string };
 
-/** An authorization server whose refresh tokens work once. */
+/** An authorization server whose refresh tokens can be used once. */
 export type Provider = {
-  /** The status of every reply so far. */
+  /** The status of every reply. */
   replies: number[];
-  /** Issues the first pair of a subscription. */
+  /** Issues the first pair of tokens of a subscription. */
   issue(): Pair;
-  /** Refreshes a pair over HTTP (RFC 6749, section 6); undefined if the token was used before. */
+  /** Refreshes a pair over HTTP (RFC 6749, section 6); undefined if the refresh token was used before. */
   exchange(refreshToken: string): Promise<Pair | undefined>;
   close(): Promise<void>;
 };
 
 const Issued = z.object({ access_token: z.string(), refresh_token: z.string() });
 
-/** Starts a provider. */
+/** Starts an authorization server. */
 export async function startProvider(): Promise<Provider> {
   const unused = new Set<string>();
   const replies: number[] = [];

@@ -1,30 +1,30 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A TCP address in front of a server, at which that server can go away and come back. */
+/** A TCP proxy that can simulate outages of the server behind it. */
 export type TestProxy = {
   port: number;
-  /** `refuse` cuts every connection and closes the port; `stall` leaves all open and passes nothing on any more. */
-  become(state: 'open' | 'refuse' | 'stall'): Promise<void>;
-  /** From now on new connections go to another port of this machine. */
-  pointTo(port: number): void;
+  /** `refuse` closes every connection and the port; `stall` keeps connections open and forwards nothing. */
+  setState(state: 'open' | 'refuse' | 'stall'): Promise<void>;
+  /** Forwards new connections to another local port. */
+  setTarget(port: number): void;
   close(): Promise<void>;
 };
 
-/** Puts a proxy before a port of this machine. A connection that was stalled stays so, as after a host's death. */
+/** Starts a proxy in front of a local port. A stalled connection never recovers, as after the crash of a host. */
 export async function startProxy(target: number): Promise<TestProxy> {
   let upstreamPort = target;
   const sockets = new Set<Socket>();
-  let stalls = false;
-  const keep = (socket: Socket) => {
+  let isStalled = false;
+  const track = (socket: Socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   };
   const server = createServer((client) => {
-    keep(client);
-    if (stalls) return;
+    track(client);
+    if (isStalled) return;
     const upstream = connect(upstreamPort, '127.0.0.1');
-    keep(upstream);
+    track(upstream);
     client.pipe(upstream).pipe(client);
     for (const [socket, other] of [
       [client, upstream],
@@ -34,30 +34,30 @@ export async function startProxy(target: number): Promise<TestProxy> {
     }
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const port = portOf(server);
+  const port = getPort(server);
 
-  const cut = () => {
+  const closeSockets = () => {
     for (const socket of sockets) socket.destroy();
   };
   return {
     port,
-    async become(state) {
-      stalls = state === 'stall';
-      if (stalls) for (const socket of sockets) socket.unpipe().pause();
+    async setState(state) {
+      isStalled = state === 'stall';
+      if (isStalled) for (const socket of sockets) socket.unpipe().pause();
       if (state === 'refuse') {
         server.close();
-        cut();
+        closeSockets();
         await once(server, 'close');
       } else if (!server.listening) {
         server.listen(port, '127.0.0.1');
         await once(server, 'listening');
       }
     },
-    pointTo(next) {
+    setTarget(next) {
       upstreamPort = next;
     },
     async close() {
-      cut();
+      closeSockets();
       if (!server.listening) return;
       server.close();
       await once(server, 'close');
@@ -65,9 +65,10 @@ export async function startProxy(target: number): Promise<TestProxy> {
   };
 }
 
-/** The port that a server of this machine listens on. */
-export function portOf(server: Server): number {
+/** Returns the port that a server listens on. */
+export function getPort(server: Server): number {
   const address: AddressInfo | string | null = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The server listens on no port.');
+  if (address === null || typeof address === 'string')
+    throw new Error('The server does not listen on a port.');
   return address.port;
 }

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 
-/** A reply as it came over the wire. */
+/** A reply as received, parsed from its bytes. */
 export type RawReply = { status: number; headers: Headers; text: string };
 
-/** Sends bytes as they are and reads until the gateway closes, for what no HTTP client would send. */
+/** Sends bytes unchanged and reads until the gateway closes, for requests that no HTTP client would send. */
 export async function sendRaw({ address }: { address: string }, bytes: string): Promise<RawReply> {
   const { hostname, port } = new URL(address);
   const chunks: Buffer[] = [];
@@ -28,7 +28,7 @@ export async function sendRaw({ address }: { address: string }, bytes: string): 
   return { status: Number(first.split(' ')[1]), headers, text: whole.slice(end + 4) };
 }
 
-/** A request of HTTP/1.1 after which the gateway closes; every further line as it is given. */
+/** Builds an HTTP/1.1 request with `Connection: close` and the given header lines. */
 export function rawRequest(start: string, lines: readonly string[] = [], body = ''): string {
   return [`${start} HTTP/1.1`, 'Host: gateway.test', 'Connection: close', ...lines, '', body].join('\r\n');
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type GraphQLReply, graphql } from './client.ts';
 import { member, platform } from './tokens.ts';
 
-/** Payload inputs by kind, each the least that its kind needs. */
+/** Minimal payload inputs by kind. */
 export const payloads = {
   plan_requested: { planRequested: { toolId: 'tool-1', input: { summary: 'In short', plan: '1. Do it' } } },
   question_requested: {
@@ -19,27 +19,30 @@ export type Kind = keyof typeof payloads;
 
 type Gateway = { address: string };
 
-/** Runs an operation as the platform; a test that expects a fault uses {@link graphql} itself. */
+/** Runs an operation as the platform and throws if it fails; for expected errors use {@link graphql}. */
 export async function asPlatform(gateway: Gateway, query: string, variables: Record<string, unknown> = {}) {
-  return dataOf(await graphql(gateway, query, variables, { token: await platform() }));
+  return expectData(await graphql(gateway, query, variables, { token: await platform() }));
 }
 
-/** Runs an operation as a member with the full account; a test that expects a fault uses {@link graphql} itself. */
+/**
+ * Runs an operation as a member with the full account and throws if it fails; for expected errors use {@link
+ * graphql}.
+ */
 export async function asMember(
   gateway: Gateway,
   userId: string,
   query: string,
   variables: Record<string, unknown> = {},
 ) {
-  return dataOf(await graphql(gateway, query, variables, { token: await member(userId) }));
+  return expectData(await graphql(gateway, query, variables, { token: await member(userId) }));
 }
 
-function dataOf(reply: GraphQLReply) {
+function expectData(reply: GraphQLReply) {
   if (reply.errors.length > 0) throw new Error(reply.text);
   return reply.data;
 }
 
-/** Publishes a notification through the front door and answers it; every task is a new one unless told. */
+/** Publishes a notification through the API and returns it. Each has a new task unless `input` contains one. */
 export async function publish(
   gateway: Gateway,
   userId: string,
@@ -57,7 +60,7 @@ export async function publish(
   return data.publishNotification.notification;
 }
 
-/** Resolves a task's active notifications, or with `before` those that occurred up to then. */
+/** Resolves a task's active notifications, or with `before` those that occurred until then. */
 export async function resolve(
   gateway: Gateway,
   userId: string,
@@ -78,13 +81,13 @@ export async function deleteUser(gateway: Gateway, userId: string): Promise<bool
   return (await asPlatform(gateway, query, { userId })).deleteUser.deleted;
 }
 
-/** The version of a user's stored pair. */
+/** Returns the version of a user's stored credential. */
 export async function credentialVersion(gateway: Gateway, userId: string): Promise<string> {
   const query = 'query ($userId: ID!) { editorCredential(userId: $userId) { version } }';
   return (await asPlatform(gateway, query, { userId })).editorCredential.version;
 }
 
-/** A workspace input; running, with everything that is optional left out, unless told. */
+/** A workspace input: running, without optional fields, unless `input` overrides it. */
 export function workspaceInput(input: Record<string, unknown> = {}) {
   const now = new Date().toISOString();
   return {
@@ -99,7 +102,7 @@ export function workspaceInput(input: Record<string, unknown> = {}) {
   };
 }
 
-/** Puts workspaces and answers the ids of those that were stored. */
+/** Puts workspaces and returns the IDs of those that were stored. */
 export async function putWorkspaces(
   gateway: Gateway,
   userId: string,

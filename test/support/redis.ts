@@ -2,24 +2,24 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { portOf } from './proxy.ts';
+import { getPort } from './proxy.ts';
 
-/** A real Redis in a process of its own, which keeps nothing. */
+/** A real Redis without persistence, in its own process. */
 export type TestRedis = {
   url: string;
-  /** Ends it as a crash would. */
+  /** Kills the server, like a crash. */
   kill(): Promise<void>;
-  /** Starts it again at the same address. */
+  /** Starts the server again at the same address. */
   start(): Promise<void>;
-  /** Leaves its connections open and answers nothing, until {@link resume}. */
+  /** Stops replying until {@link resume}; connections stay open. */
   suspend(): void;
   resume(): void;
 };
 
-/** Whether this machine has a `redis-server`. */
+/** Whether `redis-server` is installed. */
 export const hasRedis = spawnSync('redis-server', ['--version']).status === 0;
 
-/** Starts a Redis on a free port of the loopback address. */
+/** Starts Redis on a free port of the loopback address. */
 export async function startRedis(): Promise<TestRedis> {
   const port = await freePort();
   let child = await run(port);
@@ -54,11 +54,11 @@ async function run(port: number) {
   return child;
 }
 
-/** A port that nobody listens on. */
+/** Returns a port that no process listens on. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const port = portOf(server);
+  const port = getPort(server);
   server.close();
   await once(server, 'close');
   return port;

@@ -18,10 +18,10 @@ export const rootFields: Readonly<Record<string, GraphQLField<unknown, unknown>>
   ...subscriptions,
 };
 
-/** Whether a root field is answered by a stream. */
+/** Whether a root field is a subscription. */
 export const isSubscription = (name: string) => name in subscriptions;
 
-/** Good arguments of every root field, about the user who is named where one has to be. */
+/** Valid arguments of every root field. `userId` is used where an argument names a user. */
 export const goodArguments: Readonly<Record<string, (userId: string) => Arguments>> = {
   claimEditorCredentialRefresh: (userId) => ({ input: { userId, version: '1', claimId: randomUUID() } }),
   deleteEditorAuth: () => ({}),
@@ -71,8 +71,8 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   workspaces: () => ({}),
 };
 
-/** The document that calls a root field with every argument that is given as a variable. */
-export function documentOf(name: string, given: Arguments): string {
+/** Builds the document that calls a root field and passes all given arguments as variables. */
+export function buildDocument(name: string, given: Arguments): string {
   const field = rootFields[name];
   if (field === undefined) throw new Error(`The schema has no root field "${name}".`);
   const used = field.args.filter((argument) => argument.name in given);

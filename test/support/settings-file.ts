@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 
 const path = (name: string) => new URL(`../../${name}`, import.meta.url);
 
-/** The text of a file of the repository. */
-export function textOfFile(name: string): Promise<string> {
+/** Reads a file of the repository. */
+export function readRepositoryFile(name: string): Promise<string> {
   return readFile(path(name), 'utf8');
 }
 
-/** Reads `NAME=value` lines. */
+/** Parses `NAME=value` lines. */
 export function readSettings(text: string): Record<string, string> {
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return Object.fromEntries(
@@ -19,8 +19,8 @@ export function readSettings(text: string): Record<string, string> {
   );
 }
 
-/** `.env.example` with everything filled in that it leaves open. */
+/** Returns `.env.example` with its empty settings filled in. */
 export async function filledExample(): Promise<Record<string, string>> {
-  const example = readSettings(await textOfFile('.env.example'));
+  const example = readSettings(await readRepositoryFile('.env.example'));
   return { ...example, ENCRYPTION_KEYS: `key-1:${'A'.repeat(43)}=`, POSTGRES_PASSWORD: 'secret' };
 }

@@ -2,8 +2,8 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
 /*
- * The specification's tables written out as JSON Schema, apart from the code under test: every reply of every
- * REST test is held against them. `additionalProperties: false` throughout, as the tables say.
+ * The specification's tables as JSON Schema, written independently of the code under test. Every reply of every REST
+ * test is checked against them. As in the tables, no additional properties are allowed.
  */
 
 const text = { type: 'string' };
@@ -11,7 +11,7 @@ const textOrNull = { type: ['string', 'null'] };
 const id = { type: 'string', minLength: 1 };
 const boolean = { type: 'boolean' };
 const integer = { type: 'integer' };
-/** RFC 3339 in UTC with milliseconds, as the contract narrows the specification's date-time. */
+/** RFC 3339 in UTC with milliseconds: the contract narrows the specification's date-time to this form. */
 const time = {
   type: 'string',
   format: 'date-time',
@@ -47,14 +47,14 @@ const questionPayload = strict({
   tool_id: id,
   input: { type: 'object', properties: { questions: list(question) }, required: ['questions'] },
 });
-/** A field that may be null is always present, says the contract. */
+/** By contract, a nullable field is always present. */
 const resultPayload = strict(
   { task_status: { enum: ['awaiting_input', 'errored'] }, message_timestamp: textOrNull },
   { message: text, message_label: text },
 );
 const task = strict({ id, project_id: id, workspace_id: textOrNull }, { name: text });
 
-function notificationOf(kind: string, payload: object) {
+function notificationSchema(kind: string, payload: object) {
   return strict(
     {
       id,
@@ -78,10 +78,10 @@ function notificationOf(kind: string, payload: object) {
 
 const notification = {
   oneOf: [
-    notificationOf('plan_requested', planPayload),
-    notificationOf('question_requested', questionPayload),
-    notificationOf('task_failed', resultPayload),
-    notificationOf('task_response_ready', resultPayload),
+    notificationSchema('plan_requested', planPayload),
+    notificationSchema('question_requested', questionPayload),
+    notificationSchema('task_failed', resultPayload),
+    notificationSchema('task_response_ready', resultPayload),
   ],
 };
 
@@ -132,29 +132,29 @@ const editorAuth = {
   ],
 };
 
-const fault = strict({ location: text, message: text, value: {} });
+const errorItem = strict({ location: text, message: text, value: {} });
 
-function errorOf(code: string) {
-  return strict({ error: { type: 'string', minLength: 1 }, code: { const: code }, errors: list(fault) });
+function errorSchema(code: string) {
+  return strict({ error: { type: 'string', minLength: 1 }, code: { const: code }, errors: list(errorItem) });
 }
 
 const errors: Record<number, object> = {
-  400: errorOf('bad_request'),
-  401: errorOf('unauthenticated'),
+  400: errorSchema('bad_request'),
+  401: errorSchema('unauthenticated'),
   403: {
     oneOf: [
-      errorOf('forbidden'),
+      errorSchema('forbidden'),
       strict({ error: { type: 'string', minLength: 1 }, code: { const: 'org_membership_required' } }),
     ],
   },
-  404: errorOf('not_found'),
-  409: errorOf('conflict'),
-  422: errorOf('validation_failed'),
-  429: errorOf('rate_limited'),
-  500: errorOf('internal_error'),
+  404: errorSchema('not_found'),
+  409: errorSchema('conflict'),
+  422: errorSchema('validation_failed'),
+  429: errorSchema('rate_limited'),
+  500: errorSchema('internal_error'),
 };
 
-/** The success of every operation by method and path; `*` stands for a parameter. */
+/** The successful reply of every operation by method and path. */
 const successes: [method: string, path: RegExp, status: number, body: object | null][] = [
   ['POST', /^\/user\/notifications\/[^/]+\/dismiss$/, 200, strict({ notification })],
   ['GET', /^\/user\/notifications$/, 200, strict({ notifications: list(notification) })],
@@ -172,14 +172,14 @@ formats.default(ajv);
 const compiled = new Map<object, ValidateFunction>();
 
 /** Throws unless the specification allows this reply to this request. */
-export function holdAgainstSpecification(
+export function checkAgainstSpecification(
   request: { method: string; path: string },
   reply: { status: number; headers: Headers; text: string },
 ): void {
   const what = `${request.method} ${request.path} -> ${reply.status} ${reply.text.slice(0, 2000)}`;
   const [path = ''] = request.path.split('?', 1);
-  const schema = schemaOf(request.method, path, reply.status);
-  if (schema === undefined) throw new Error(`The specification knows no such reply: ${what}`);
+  const schema = findSchema(request.method, path, reply.status);
+  if (schema === undefined) throw new Error(`The specification describes no such reply: ${what}`);
   if (schema === null) {
     if (reply.text !== '') throw new Error(`There must be no body: ${what}`);
     return;
@@ -198,7 +198,7 @@ export function holdAgainstSpecification(
   if (!validate(JSON.parse(reply.text))) throw new Error(`${ajv.errorsText(validate.errors)}: ${what}`);
 }
 
-function schemaOf(method: string, path: string, status: number): object | null | undefined {
+function findSchema(method: string, path: string, status: number): object | null | undefined {
   const success = successes.find(
     ([verb, pattern, code]) => verb === method && code === status && pattern.test(path),
   );

@@ -1,35 +1,35 @@
 /** One execution result of a subscription. */
 export type SseResult = {
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks into data of any shape and says what it expects there.
+  // biome-ignore lint/suspicious/noExplicitAny: tests assert on data of any shape.
   data: any;
-  // biome-ignore lint/suspicious/noExplicitAny: likewise.
+  // biome-ignore lint/suspicious/noExplicitAny: see `data`.
   errors: any[];
 };
 
-/** A subscription that is open. */
+/** An open subscription. */
 export type SseStream = {
-  /** Every result so far. */
+  /** All results so far. */
   readonly results: readonly SseResult[];
-  /** Comments so far; the gateway sends them to keep the connection. */
+  /** The number of comments so far, which the gateway sends to keep the connection open. */
   heartbeats(): number;
-  /** The next result that was not taken yet. @throws {Error} where the stream ends before */
+  /** Returns the next result. @throws {Error} if the stream ends first */
   take(): Promise<SseResult>;
-  /** Resolves at the end: `complete` as the protocol says, or `cut`. */
+  /** Resolves at the end of the stream: `complete` if the server ended it by the protocol, otherwise `cut`. */
   ended: Promise<'complete' | 'cut'>;
-  /** Leaves. */
+  /** Closes the connection. */
   close(): void;
 };
 
-/** A reply to a request to subscribe: a stream, or the errors why there is none. */
+/** The reply to a subscription request: a stream, or errors. */
 export type SseReply = {
   status: number;
   headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: likewise.
+  // biome-ignore lint/suspicious/noExplicitAny: see `data`.
   errors: any[];
   stream: SseStream | undefined;
 };
 
-/** Sends a subscription by GraphQL over SSE, distinct connections mode. */
+/** Subscribes with GraphQL over SSE in distinct connections mode. */
 export async function subscribe(
   { address }: { address: string },
   query: string,
@@ -56,7 +56,7 @@ export async function subscribe(
   return { status, headers, errors, stream: undefined };
 }
 
-/** Like {@link subscribe}, where a stream is expected. */
+/** Subscribes and throws if the gateway rejects the subscription. */
 export async function openStream(...request: Parameters<typeof subscribe>): Promise<SseStream> {
   const reply = await subscribe(...request);
   if (reply.stream === undefined) throw new Error(`${reply.status} ${JSON.stringify(reply.errors)}`);
@@ -68,10 +68,10 @@ function readStream(body: ReadableStream<Uint8Array<ArrayBuffer>>, close: () => 
   let heartbeats = 0;
   let taken = 0;
   let hasEnded = false;
-  let news = Promise.withResolvers<void>();
+  let arrival = Promise.withResolvers<void>();
   const ended = read().finally(() => {
     hasEnded = true;
-    news.resolve();
+    arrival.resolve();
   });
 
   return {
@@ -85,7 +85,7 @@ function readStream(body: ReadableStream<Uint8Array<ArrayBuffer>>, close: () => 
           return result;
         }
         if (hasEnded) throw new Error('The stream ended.');
-        await news.promise;
+        await arrival.promise;
       }
     },
     ended,
@@ -98,16 +98,16 @@ function readStream(body: ReadableStream<Uint8Array<ArrayBuffer>>, close: () => 
       for await (const text of body.pipeThrough(new TextDecoderStream())) {
         const blocks = (rest + text).split('\n\n');
         rest = blocks.pop() ?? '';
-        for (const block of blocks) if (note(block)) return 'complete';
+        for (const block of blocks) if (handleBlock(block)) return 'complete';
       }
     } catch {
-      // Cut, by us or by the gateway.
+      // The connection was closed by the test or by the gateway.
     }
     return 'cut';
   }
 
-  /** Answers whether the block ends the stream. */
-  function note(block: string): boolean {
+  /** Returns whether the block ends the stream. */
+  function handleBlock(block: string): boolean {
     const lines = block.split('\n').map((line): [string, string] => {
       const colon = line.indexOf(':');
       return [line.slice(0, colon), line.slice(colon + 1).trim()];
@@ -119,8 +119,8 @@ function readStream(body: ReadableStream<Uint8Array<ArrayBuffer>>, close: () => 
       const { data: value, errors = [] } = JSON.parse(data);
       results.push({ data: value, errors });
     }
-    news.resolve();
-    news = Promise.withResolvers();
+    arrival.resolve();
+    arrival = Promise.withResolvers();
     return false;
   }
 }

@@ -4,14 +4,14 @@ import { z } from 'zod';
 import { type GraphQLReply, graphql } from './client.ts';
 import { member } from './tokens.ts';
 
-/** A statement as it went to PostgreSQL. */
+/** A statement sent to PostgreSQL. */
 export type Statement = { text: string; values: readonly unknown[] };
 
-/** As it is given to pg, without or with a name. */
+/** A query config of pg. */
 const Query = z.object({ text: z.string(), values: z.array(z.unknown()).catch([]) });
 
-/** Runs `work` and answers the statements that this process sent meanwhile; they are run as ever. */
-export async function statementsOf(work: () => Promise<unknown>): Promise<Statement[]> {
+/** Runs `work` and returns the statements that this process sent to PostgreSQL during it. */
+export async function recordStatements(work: () => Promise<unknown>): Promise<Statement[]> {
   const sent = vi.spyOn(pg.Client.prototype, 'query');
   try {
     await work();
@@ -27,25 +27,28 @@ export async function statementsOf(work: () => Promise<unknown>): Promise<Statem
   }
 }
 
-/** The statements of `work` that have this text among their values; what a gateway does beside is not counted. */
-export async function statementsAbout(text: string, work: () => Promise<unknown>): Promise<Statement[]> {
-  return (await statementsOf(work)).filter(({ values }) => values.includes(text));
+/**
+ * Returns the statements of `work` that have this text among their values, which excludes the gateway's background
+ * work.
+ */
+export async function recordStatementsWith(text: string, work: () => Promise<unknown>): Promise<Statement[]> {
+  return (await recordStatements(work)).filter(({ values }) => values.includes(text));
 }
 
-/** A reply, the statements that it took, and milliseconds. */
-export type Costed = { reply: GraphQLReply; statements: number; ms: number };
+/** A reply, the number of its statements, and its duration. */
+export type MeasuredReply = { reply: GraphQLReply; statements: number; ms: number };
 
-/** Sends a document of a user, and counts the statements about them. */
-export async function sendCounting(
+/** Sends a user's document and counts the statements whose values contain the user's ID. */
+export async function sendAndMeasure(
   gateway: { address: string },
   userId: string,
   query: string,
   variables: Record<string, unknown> = {},
-): Promise<Costed> {
+): Promise<MeasuredReply> {
   const token = await member(userId);
   const started = performance.now();
   let reply: GraphQLReply | undefined;
-  const statements = await statementsAbout(userId, async () => {
+  const statements = await recordStatementsWith(userId, async () => {
     reply = await graphql(gateway, query, variables, { token });
   });
   if (reply === undefined) throw new Error('There was no reply.');

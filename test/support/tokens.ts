@@ -8,7 +8,7 @@ const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519
 /** The key set that test gateways verify tokens against. */
 export const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'test', alg: 'EdDSA', use: 'sig' }] };
 
-/** Signs a token as the platform's issuer would. `null` leaves a claim out. */
+/** Signs a token like the platform's issuer. A claim that is `null` is omitted. */
 export async function signToken(
   claims: Record<string, unknown> & { sub: string },
   options: { key?: CryptoKey; header?: Record<string, unknown> } = {},
@@ -21,23 +21,23 @@ export async function signToken(
     .sign(options.key ?? privateKey);
 }
 
-/** Signs a text as it is, for claims and headers that no honest issuer writes. */
+/** Signs any payload, for claims and headers that no issuer would create. */
 export async function signText(text: string, header: Record<string, unknown> = {}): Promise<string> {
   return new CompactSign(new TextEncoder().encode(text))
     .setProtectedHeader({ alg: 'EdDSA', kid: 'test', ...header })
     .sign(privateKey, { crit: Object.fromEntries(Object.keys(header).map((name) => [name, true])) });
 }
 
-/** Signs a header and claims that are given as text, for what no library writes. */
+/** Signs a header and claims that are given as JSON text, for JSON that no library would create. */
 export async function signParts(header: string, claims: string): Promise<string> {
   const input = [header, claims].map((part) => Buffer.from(part).toString('base64url')).join('.');
   const signature = await crypto.subtle.sign('Ed25519', privateKey, Buffer.from(input));
   return `${input}.${Buffer.from(signature).toString('base64url')}`;
 }
 
-/** A member of an organization with the full account. */
+/** Signs a token of a member of an organization, without a scope claim: it grants the full account. */
 export const member = (sub: string) => signToken({ sub, org_id: 'acme' });
 
-/** A platform service with all platform scopes. */
+/** Signs a token of a platform service, by default with all platform scopes. */
 export const platform = (scope = 'platform:write platform:read platform:credentials') =>
   signToken({ sub: 'platform-service', scope });

@@ -1,8 +1,8 @@
 import { buildSchema, introspectionFromSchema } from 'graphql';
 
 /**
- * Prints `test/clients/web-schema.ts` from the schema's text, a line a type. gql.tada's own command needs a TypeScript
- * below 7, which still has the compiler's interface for JavaScript.
+ * Prints `test/clients/web-schema.ts` from the SDL, one line per type. gql.tada's own command requires a TypeScript
+ * older than 7, which still has a JavaScript API.
  */
 export function printWebSchema(sdl: string): string {
   const { __schema } = introspectionFromSchema(buildSchema(sdl), {

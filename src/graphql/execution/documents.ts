@@ -11,40 +11,41 @@ import {
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
 import { BadRequestError } from '../../errors/gateway-errors.ts';
-import { documentLimits, type Limited, limitDocument, measureNesting, overLimit } from './document-limits.ts';
+import { limitCost } from './document-cost.ts';
+import { documentLimits, type LimitName, limitMessage, measureNesting } from './document-limits.ts';
 import { createOperations, type FindOperation } from './operation.ts';
 
-/** Valid documents are cached up to this many characters together; a parsed one takes some hundred times its text. */
+/** The maximum size of the cache in characters of text. A parsed document takes about a hundred times its text. */
 const MAX_CACHED_CHARACTERS = 262_144;
 
-/** One more says that validation stopped. */
+/** graphql-js adds one more, which reports that validation stopped. */
 const MAX_VALIDATION_ERRORS = 19;
 
 /**
- * Parses and validates documents, and caches those that are valid. Bounded by size, so that unique documents cannot
- * fill the memory.
+ * Creates a function that parses and validates documents, and caches those that are valid. The cache is limited by size,
+ * so that unique documents cannot exhaust the memory.
  */
-export function createDocuments(schema: GraphQLSchema) {
+export function createDocumentCache(schema: GraphQLSchema) {
   const documents = new LRUCache<string, FindOperation>({
     maxSize: MAX_CACHED_CHARACTERS,
     sizeCalculation: (_document, text) => text.length + 1,
   });
 
-  /** Returns the operations of the document, or what is wrong with it. Throws as {@link parseDocument} does. */
-  return (text: string): { document: FindOperation } | { errors: readonly Error[] } => {
+  /** Returns the operations of a document, or its validation errors. Throws as {@link parseDocument} does. */
+  return (text: string): { findOperation: FindOperation } | { errors: readonly Error[] } => {
     const known = documents.get(text);
-    if (known !== undefined) return { document: known };
+    if (known !== undefined) return { findOperation: known };
     const node = parseDocument(text);
     const errors = validateDocument(schema, node);
     if (errors.length > 0) return { errors };
-    const document = createOperations(schema, node);
-    documents.set(text, document);
-    return { document };
+    const findOperation = createOperations(schema, node);
+    documents.set(text, findOperation);
+    return { findOperation };
   };
 }
 
-/** Opens a document of the gateway's own, without limits. @throws {Error} if it does not fit the schema */
-export function openOwnDocument(schema: GraphQLSchema, text: string): FindOperation {
+/** Parses and validates a document of the gateway itself, without limits. @throws {Error} if it is invalid */
+export function openTrustedDocument(schema: GraphQLSchema, text: string): FindOperation {
   const node = parse(text);
   const [error] = validate(schema, node);
   if (error !== undefined) throw new Error(`${error.message} In: ${text}`);
@@ -52,22 +53,23 @@ export function openOwnDocument(schema: GraphQLSchema, text: string): FindOperat
 }
 
 /**
- * Parses a document within the limits of length, nesting and tokens. Messages say where, never what: a credential may
- * stand in the wrong place.
+ * Parses a document within the limits of length, nesting and tokens. Error messages contain the location but no text,
+ * which may include a misplaced credential.
  *
- * Every `GraphQLError` searches the source for line breaks, once for each of its nodes. The source of a parsed document
- * is therefore emptied; the mask reads line and column from the tokens.
- * @throws {GraphQLError | BadRequestError} if the text is not GraphQL or is over a limit
+ * The source of the parsed document is emptied, because every `GraphQLError` searches it for line breaks, once per node.
+ * Locations are read from the tokens instead.
+ * @throws {GraphQLError} for a syntax error
+ * @throws {BadRequestError} if the document exceeds a limit
  */
 export function parseDocument(text: string): DocumentNode {
-  requireWithin('characters', text.length);
-  requireWithin('nesting', measureNesting(text));
+  requireWithinLimit('characters', text.length);
+  requireWithinLimit('nesting', measureNesting(text));
   const source = new Source(text);
   try {
     return parse(source, { maxTokens: documentLimits.tokens });
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error;
-    requireWithin('tokens', countTokens(text));
+    requireWithinLimit('tokens', countTokens(text));
     const [{ line, column } = { line: 1, column: 1 }] = error.locations ?? [];
     const originalError = new BadRequestError(`Syntax error at line ${line}, column ${column}.`);
     throw new GraphQLError(originalError.message, {
@@ -80,26 +82,26 @@ export function parseDocument(text: string): DocumentNode {
   }
 }
 
-/** @throws {BadRequestError} if a document has more of something than the limit allows */
-function requireWithin(name: Limited, found: number): void {
-  if (found > documentLimits[name]) throw new BadRequestError(overLimit(name, found));
+/** @throws {BadRequestError} if a document exceeds a limit */
+function requireWithinLimit(name: LimitName, found: number): void {
+  if (found > documentLimits[name]) throw new BadRequestError(limitMessage(name, found));
 }
 
-/** Counts the tokens up to the end or to the first that is invalid. */
+/** Counts the tokens up to the end or the first syntax error. */
 function countTokens(text: string): number {
   const lexer = new Lexer(new Source(text));
   let count = 0;
   try {
     while (lexer.advance().kind !== TokenKind.EOF) count += 1;
   } catch {
-    // Reported as a syntax error, unless there were too many before it.
+    // The caller reports the syntax error, unless there were too many tokens before it.
   }
   return count;
 }
 
-/** Validates what a document costs, and then everything else: other rules may be costly themselves. */
+/** Validates the cost of a document first, because other rules take long for a costly document. */
 export function validateDocument(schema: GraphQLSchema, document: DocumentNode): readonly Error[] {
-  const [costly] = validate(schema, document, [limitDocument]);
+  const [costly] = validate(schema, document, [limitCost]);
   if (costly !== undefined) return [new BadRequestError(costly.message)];
   return validate(schema, document, specifiedRules, { maxErrors: MAX_VALIDATION_ERRORS });
 }

@@ -17,12 +17,13 @@ import {
 import { logInternalError } from '../../log.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { asGatewayError, maskResult, type Reply, type Result } from '../mask-errors.ts';
-import { createDocuments, openOwnDocument } from './documents.ts';
+import { createDocumentCache, openTrustedDocument } from './documents.ts';
 import { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';
-import { type VariableValues, variableIssues } from './variables.ts';
+import { findVariableIssues } from './variable-issues.ts';
+import type { VariableValues } from './variables.ts';
 
-/** A request's parameters, as GraphQL over HTTP defines them (section 5.1). */
+/** The parameters of a request (GraphQL over HTTP, section 5.1). */
 export const Parameters = z.strictObject({
   query: z.string(),
   operationName: z.string().nullish(),
@@ -31,53 +32,53 @@ export const Parameters = z.strictObject({
 });
 export type Parameters = z.output<typeof Parameters>;
 
-/** The operations that a request may run: mutations need `POST`, subscriptions a client that accepts event streams. */
-export type Allowed = { readonly mutation: boolean; readonly subscription: boolean };
+/** The operations that a request may run: mutations only with `POST`, subscriptions only if it accepts event streams. */
+export type AllowedOperations = { readonly mutation: boolean; readonly subscription: boolean };
 
-/** A subscription that has started: results, one for each event, and what makes a reply of one. */
+/** A running subscription: one result per event, and the conversion of a result to a reply. */
 export type Subscription = {
   readonly results: AsyncGenerator<ExecutionResult>;
   toReply(result: Result): Reply;
 };
 
-/** An operation of the gateway's own that is run again and again, through the same checks as any other. */
+/** An operation of the gateway itself, such as that of a REST route, with the same checks as any other. */
 export type PreparedOperation = {
   /** @throws {GatewayError} if the viewer may not run it */
   authorize(viewer: Viewer): void;
-  /** @throws {RateLimitedError} if no point is left for it */
+  /** Takes its points from the rate limit. @throws {RateLimitedError} if none is left */
   charge(context: Context): Promise<void>;
-  /** Charges what a list costs beyond its first point, once it is served. */
+  /** Charges for the records of a returned list beyond its first point. */
   chargeRecords(context: Context, records: number): void;
   /** Returns the data. @throws {GatewayError} the first error, if there is one */
   run(variables: VariableValues, context: Context): Promise<Readonly<Record<string, unknown>>>;
 };
 
-/** Runs operations on one schema. */
+/** Runs operations on a schema. */
 export type Engine = {
-  /** Runs the operation of a request. Every error is masked, logged if it is internal, and noted for the metrics. */
-  run(parameters: Parameters, context: Context, allowed: Allowed): Promise<Reply | Subscription>;
-  /** @throws {Error} if the document does not fit the schema */
+  /** Runs the operation of a request. Errors are masked, recorded for the metrics, and logged if they are internal. */
+  run(parameters: Parameters, context: Context, allowed: AllowedOperations): Promise<Reply | Subscription>;
+  /** Prepares the only operation of a document. @throws {Error} if the document is invalid */
   prepare(document: string): PreparedOperation;
 };
 
-/** The order of checks: document, method, permission, rate limit, variables; then each root field its arguments. */
+/** Creates an engine. It checks the document, method, permissions, rate limit, variables, and arguments in this order. */
 export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): Engine {
-  const read = createDocuments(schema);
+  const openDocument = createDocumentCache(schema);
   const execute = createExecutor(schema);
 
   return {
     async run({ query, operationName, variables }, context, allowed) {
       try {
-        const found = read(query);
-        if ('errors' in found) return report(found, context);
-        const operation = found.document(operationName ?? undefined);
+        const opened = openDocument(query);
+        if ('errors' in opened) return report(opened, context);
+        const operation = opened.findOperation(operationName ?? undefined);
         requireAllowed(operation, allowed);
         const { permitted, refusals } = checkPermissions(operation, context.viewer);
         await rateLimiter.charge(context, permitted);
         const given = variables ?? {};
-        const issues = [...variableIssues(operation.variables, given).take(MAX_ERROR_ITEMS)];
+        const issues = [...findVariableIssues(operation.variables, given).take(MAX_ERROR_ITEMS)];
         if (issues.length > 0) {
-          // A caller without permission gets that error first.
+          // Missing permissions are reported first.
           return report({ errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] }, context);
         }
         const result = await start(operation, given, context);
@@ -89,10 +90,10 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
     },
 
     prepare(text) {
-      const operation = openOwnDocument(schema, text)();
+      const operation = openTrustedDocument(schema, text)();
       return {
         authorize(viewer) {
-          // No path of the REST API names another user.
+          // REST routes have no argument that names another user.
           const [refusal] = checkPermissions(operation, viewer, {}).refusals;
           if (refusal !== undefined) throw refusal;
         },
@@ -118,20 +119,28 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
 }
 
 /** @throws {GraphQLError} with the status that GraphQL over HTTP prescribes */
-function requireAllowed({ node }: Operation, allowed: Allowed): void {
+function requireAllowed({ node }: Operation, allowed: AllowedOperations): void {
   if (node.operation === OperationTypeNode.MUTATION && !allowed.mutation) {
-    throw refused('A mutation requires a POST request.', { status: 405, headers: { Allow: 'POST' } });
+    throw createRequestError('A mutation requires a POST request.', {
+      status: 405,
+      headers: { Allow: 'POST' },
+    });
   }
   if (node.operation === OperationTypeNode.SUBSCRIPTION && !allowed.subscription) {
-    throw refused('A subscription requires a request that accepts text/event-stream.', { status: 406 });
+    throw createRequestError('A subscription requires a request that accepts text/event-stream.', {
+      status: 406,
+    });
   }
 }
 
-function refused(message: string, http: { status: number; headers?: Record<string, string> }): GraphQLError {
+function createRequestError(
+  message: string,
+  http: { status: number; headers?: Record<string, string> },
+): GraphQLError {
   return new GraphQLError(message, { originalError: new BadRequestError(message), extensions: { http } });
 }
 
-/** Masks the errors of a result, logs those that are internal, and notes the first for the metrics. */
+/** Masks the errors of a result, logs internal ones, and records the first for the metrics. */
 function report(result: Result, { log, failures }: Context): Reply {
   const reply = maskResult(result);
   for (const { known } of reply.errors ?? []) {

@@ -19,20 +19,20 @@ import type { Operation } from './operation.ts';
 import type { VariableValues } from './variables.ts';
 
 /**
- * How often an operation is interpreted before it is compiled. Compiling takes longer than validating, so unique
- * documents must not trigger it.
+ * The number of times that an operation is interpreted before it is compiled. Compiling takes longer than validating, so
+ * unique documents must not trigger it.
  */
-export const INTERPRETED_FIRST = 10;
+export const RUNS_BEFORE_COMPILATION = 10;
 
-/** Compiled operations in memory; code takes more room than documents, up to some hundred kilobytes each. */
+/** The maximum number of compiled operations in memory, which take up to several hundred kilobytes each. */
 const MAX_COMPILED = 100;
 
-/** Longer documents are interpreted: compiled code grows with the document. */
+/** Longer documents are always interpreted, because compiled code grows with the document. */
 const MAX_COMPILED_CHARACTERS = 8192;
 
 /**
- * Execution by graphql-js, and by a function compiled of the operation once it is seen often and if both are provably
- * equal. Variables are coerced by graphql-js first in any case.
+ * Creates a function that executes operations: by graphql-js, or for frequent operations as a compiled function, if it
+ * provably returns the same result. graphql-js coerces the variables in either case.
  */
 export function createExecutor(schema: GraphQLSchema) {
   const seen = new WeakMap<Operation, number>();
@@ -43,18 +43,18 @@ export function createExecutor(schema: GraphQLSchema) {
     variables: VariableValues,
     context: Context,
   ): Promise<ExecutionResult> => {
-    const run = compiled.get(operation) ?? compileOften(operation);
+    const run = compiled.get(operation) ?? compileIfFrequent(operation);
     if (run === undefined) return interpret(schema, operation, variables, context);
     const { errors } = getVariableValues(schema, operation.node.variableDefinitions ?? [], variables);
     if (errors !== undefined) return { errors };
     return run.query(undefined, context, variables);
   };
 
-  /** Compiles an operation that has been seen often; after its eviction, once it has been seen as often again. */
-  function compileOften(operation: Operation): CompiledQuery | undefined {
+  /** Compiles a frequent operation. After its eviction, the count starts again. */
+  function compileIfFrequent(operation: Operation): CompiledQuery | undefined {
     const times = seen.get(operation) ?? 0;
     seen.set(operation, times + 1);
-    if (times < INTERPRETED_FIRST) return undefined;
+    if (times < RUNS_BEFORE_COMPILATION) return undefined;
     const query = isCompilable(schema, operation) ? compile(schema, operation) : undefined;
     seen.set(operation, query === undefined ? Number.NEGATIVE_INFINITY : 0);
     if (query !== undefined) compiled.set(operation, query);
@@ -62,7 +62,7 @@ export function createExecutor(schema: GraphQLSchema) {
   }
 }
 
-/** Executes by graphql-js. */
+/** Executes an operation by graphql-js. */
 export async function interpret(
   schema: GraphQLSchema,
   { document, node }: Operation,
@@ -72,17 +72,17 @@ export async function interpret(
   return execute({ schema, document, operationName: node.name?.value, variableValues, contextValue });
 }
 
-/** Compiles an operation; undefined if the compiler cannot. */
+/** Compiles an operation. Returns `undefined` if the compiler cannot. */
 export function compile(schema: GraphQLSchema, { document, node }: Operation): CompiledQuery | undefined {
   const query = compileQuery(schema, document, node.name?.value);
   return isCompiledQuery(query) ? query : undefined;
 }
 
 /**
- * Whether the compiler is known to do what graphql-js does: a query alone in its document, without directives and
- * introspection, whose arguments are constants or whole variables of the argument's own type, or of its non-null type.
- * The compiler loses variables inside literals of custom scalars, lets nulls into non-null places, and writes constants
- * into its code.
+ * Whether a compiled operation returns the same as graphql-js: for a query alone in its document, without directives and
+ * introspection, whose arguments are constants or whole variables of the argument's type or its non-null type.
+ * Otherwise, the compiler may drop variables inside literals of custom scalars or accept `null` for a non-null type. It
+ * also copies constants into the code, so an argument must not contain a credential.
  */
 export function isCompilable(schema: GraphQLSchema, { document, node }: Operation): boolean {
   const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
@@ -106,7 +106,7 @@ export function isCompilable(schema: GraphQLSchema, { document, node }: Operatio
         const isMeta = name.value.startsWith('__') && name.value !== '__typename';
         return isMeta || alias?.value.startsWith('__') ? refuse() : undefined;
       },
-      // Each spread is compiled: code that grows faster than its document could not be bounded.
+      // Each spread is compiled separately, so repeated spreads could make the code exponentially large.
       FragmentSpread({ name }) {
         if (spread.has(name.value)) return refuse();
         spread.add(name.value);

@@ -17,17 +17,17 @@ export type Operation = {
   readonly document: DocumentNode;
   readonly node: OperationDefinitionNode;
   readonly variables: readonly Variable[];
-  /** The access that each root field declares, once for each name in the reply. Introspection is left out. */
+  /** The access that the root fields declare, once per response name. Introspection fields are omitted. */
   readonly rootAccess: readonly Access[];
 };
 
 /**
- * A valid document's operation of a name, or its only operation.
- * @throws {BadRequestError} if there is no such operation, or several and none is named
+ * Finds the operation with a name in a valid document, or its only operation.
+ * @throws {BadRequestError} if there is no such operation, or if there are several and no name
  */
 export type FindOperation = (name?: string) => Operation;
 
-/** The operations of a valid document, each made when it is first asked for. */
+/** Creates the operations of a valid document, each on first use. */
 export function createOperations(schema: GraphQLSchema, document: DocumentNode): FindOperation {
   const operations = new Map<OperationDefinitionNode, Operation>();
   return (name) => {
@@ -47,8 +47,8 @@ export function createOperations(schema: GraphQLSchema, document: DocumentNode):
 const NO_OPERATION = 'The document must have exactly one operation, or one with the name in `operationName`.';
 
 /**
- * What a viewer may do with an operation: the access of the root fields that they may ask for, and an error for each of
- * the others. Without `args`, as far as that is known.
+ * Returns the access of the root fields that a viewer may select, and an error for each of the others. Without `args`,
+ * a field is permitted if some arguments would be.
  */
 export function checkPermissions({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
   const checked = rootAccess.map((access) => ({ access, refusal: checkAccess(access, viewer, args) }));
@@ -58,7 +58,7 @@ export function checkPermissions({ rootAccess }: Operation, viewer: Viewer, args
   };
 }
 
-/** Whether every root field of every operation is introspection, which needs no token while GraphiQL is on. */
+/** Whether all root fields of all operations are introspection, which requires no token while GraphiQL is enabled. */
 export function isIntrospection(document: DocumentNode): boolean {
   const fragments = indexFragments(document);
   const entered = new Set<Fragment>();

@@ -8,9 +8,9 @@ import type { Reply } from '../mask-errors.ts';
 export const EVENT_STREAM = 'text/event-stream';
 
 /**
- * Sends a subscription as server-sent events (GraphQL over SSE, distinct connections mode), until it ends or the client
- * leaves. The next result is read once the client has taken the last one. Never rejects: what is thrown is sent as the
- * last result.
+ * Sends a subscription as server-sent events (GraphQL over SSE, distinct connections mode) until it ends or the client
+ * disconnects. Reads the next result only when the client has received the previous one. Never rejects: an error is sent
+ * as the last result.
  */
 export async function sendEvents(
   { results, toReply }: Subscription,
@@ -20,13 +20,13 @@ export async function sendEvents(
   const stop = () => void results.return(undefined).catch(() => undefined);
   if (response.closed) return stop();
   response.once('close', stop);
-  begin(response);
+  writeHead(response);
   heartbeats.add(response);
   try {
     for (;;) {
       const { done, value } = await results.next();
       if (done || response.closed) break;
-      if (!response.write(formatEvent(toReply(value)))) await drained(response);
+      if (!response.write(formatEvent(toReply(value)))) await waitForDrain(response);
     }
   } catch (error) {
     response.write(formatEvent(toReply({ errors: [error] })));
@@ -36,7 +36,7 @@ export async function sendEvents(
   }
 }
 
-function begin(response: ServerResponse): void {
+function writeHead(response: ServerResponse): void {
   response.socket?.setKeepAlive(true);
   response.writeHead(200, {
     'Content-Type': EVENT_STREAM,
@@ -44,7 +44,7 @@ function begin(response: ServerResponse): void {
     'Cache-Control': 'no-cache',
     'Content-Encoding': 'none',
   });
-  // Written alone, the head is kept as one text for as long as the stream lives, not in its many pieces.
+  // Written separately, because Node keeps the head for the lifetime of the stream: as one string instead of many.
   response.flushHeaders();
 }
 
@@ -52,8 +52,8 @@ function formatEvent({ errors, data }: Reply): string {
   return `event: next\ndata: ${JSON.stringify({ errors, data })}\n\n`;
 }
 
-/** Waits until the client has taken what was written, or has left. */
-async function drained(response: ServerResponse): Promise<void> {
+/** Waits until the client has received what was written, or disconnects. */
+async function waitForDrain(response: ServerResponse): Promise<void> {
   const waiting = new AbortController();
   const { signal } = waiting;
   await Promise.race(['drain', 'close'].map((event) => once(response, event, { signal }))).catch(

@@ -1,14 +1,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** A connection whose client sends and does not read. */
+/** A connection whose client sends but does not read. */
 export type UnreadConnection = {
   send(text: string): void;
-  /** Starts reading, and passes on what comes. */
+  /** Starts reading and passes every chunk to the listener. */
   onText(listener: (text: string) => void): void;
-  /** Starts reading, and returns everything when the connection has closed. */
+  /** Starts reading and returns everything after the connection has closed. */
   readAll(): Promise<string>;
-  /** Reads so many bytes at most at a time, with a pause in between, to the end; returns how many came. */
+  /** Reads to the end, pausing after every `bytes` bytes, and returns the number of bytes received. */
   readSlowly(bytes: number, pauseMs: number): Promise<number>;
   close(): void;
 };
@@ -53,7 +53,7 @@ async function readToEnd(socket: Socket): Promise<string> {
   return Buffer.concat(chunks).toString('latin1');
 }
 
-/** Unlike `once`, does not fail if the gateway resets the connection. */
+/** Unlike `once`, does not throw if the gateway resets the connection. */
 async function closed(socket: Socket): Promise<void> {
   if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
 }

@@ -7,7 +7,7 @@ import (
 	"example.test/account/client"
 )
 
-// failure is what every reply may hold in place of the one that was requested.
+// failure is implemented by every reply that can be an error.
 type failure interface {
 	StatusCode() int
 	GetJSON400() *client.BadRequest
@@ -15,7 +15,7 @@ type failure interface {
 	GetJSON429() *client.RateLimited
 }
 
-// explain uses the parsed body of an error.
+// explain formats the parsed body of an error.
 func explain(reply failure) (string, error) {
 	if body := reply.GetJSON400(); body != nil {
 		return explainItems(string(body.Code), body.Errors), nil

@@ -9,7 +9,7 @@ import (
 	"example.test/account/client"
 )
 
-// inbox lists the notifications of some kinds, or reports that they are those of the time before.
+// inbox lists notifications, optionally of some kinds only, or reports that they are unchanged since the last call.
 func (s *session) inbox(ctx context.Context, kinds []string) (string, error) {
 	params := &client.NotificationsParams{IfNoneMatch: s.inboxTag}
 	if len(kinds) > 0 {
@@ -59,7 +59,7 @@ func describeAll(notifications []client.Notification) (string, error) {
 	return strings.Join(lines, "; "), nil
 }
 
-// describe uses the payload of the kind.
+// describe formats a notification using the payload of its kind.
 func describe(notification client.Notification) (string, error) {
 	variant, err := notification.ValueByDiscriminator()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Command account is a customer's command-line client. It reads commands, one on a line, and prints a line for each.
+// Command account is a client of the REST API. It reads one command per line and prints one line for each.
 package main
 
 //go:generate go tool oapi-codegen -generate types,client -package client -o client/client.gen.go ../../../rest/openapi.json

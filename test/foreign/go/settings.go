@@ -20,7 +20,7 @@ func (s *session) dismiss(ctx context.Context, args []string) (string, error) {
 	return string(failed.Status), err
 }
 
-// preferences lists the kinds that are mailed.
+// preferences lists the kinds with email notifications.
 func (s *session) preferences(ctx context.Context, _ []string) (string, error) {
 	reply, err := s.account.NotificationPreferencesWithResponse(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *session) preferences(ctx context.Context, _ []string) (string, error) {
 	return strings.Join(mailed, " "), nil
 }
 
-// mail has these kinds mailed, and no other.
+// mail enables email notifications for these kinds only.
 func (s *session) mail(ctx context.Context, kinds []string) (string, error) {
 	changes := []client.NotificationPreferenceChange{{PushEnabled: true, ChatDmEnabled: true}}
 	for _, word := range kinds {

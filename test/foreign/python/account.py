@@ -1,4 +1,4 @@
-"""A customer's command-line client: reads commands, one on a line, and prints a line for each."""
+"""A client of the REST API: reads one command per line and prints one line for each."""
 
 import os
 import sys
@@ -47,7 +47,7 @@ etags = {}
 
 
 def explain(response):
-    """Uses the parsed body of an error."""
+    """Formats the parsed body of an error."""
     match response.parsed:
         case BadRequest(code=code, errors=items) | ValidationFailed(code=code, errors=items):
             return f"{code}: " + "; ".join(f"{item.location} {item.message}" for item in items)
@@ -65,7 +65,7 @@ def explain(response):
 
 
 def describe(notification):
-    """Uses the payload of the kind."""
+    """Formats a notification using the payload of its kind."""
     match notification:
         case PlanRequestedNotification(payload=payload):
             return f"plan: {payload.summary}"
@@ -79,7 +79,7 @@ def describe(notification):
 
 
 def inbox(*kinds):
-    """Lists the notifications of some kinds, or reports that they are those of the time before."""
+    """Lists notifications, optionally of some kinds only, or reports that they are unchanged since the last call."""
     if kinds:
         response = notifications.sync_detailed(client=client, kind=[NotificationKind(kind) for kind in kinds])
     else:
@@ -132,7 +132,7 @@ def dismiss(id):
 
 
 def preferences():
-    """Lists the kinds that are mailed."""
+    """Lists the kinds with email notifications."""
     response = notification_preferences.sync_detailed(client=client)
     match response.parsed:
         case NotificationPreferencesReply(preferences=found):
@@ -141,7 +141,7 @@ def preferences():
 
 
 def mail(*kinds):
-    """Has these kinds mailed, and no other."""
+    """Enables email notifications for these kinds only."""
     others = {"push_enabled": True, "chat_dm_enabled": True}
     changes = [NotificationPreferenceChange(email_enabled=False, **others)]
     for kind in kinds:

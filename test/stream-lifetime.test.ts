@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { nextEvent, watchEvents } from './support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { scrape } from './support/metrics.ts';
 import { publish } from './support/records.ts';
 import { openStream, type SseStream, subscribe } from './support/sse.ts';
@@ -13,23 +13,23 @@ const PER_USER = 20;
 const query = 'subscription { notificationEvents { cursor } }';
 
 let gateway: TestGateway;
-/** Takes two subscribers in all. */
-let small: TestGateway;
+/** Accepts two subscribers in total. */
+let limited: TestGateway;
 beforeAll(async () => {
   gateway = await startTestGateway();
-  small = await startTestGateway({ MAX_SUBSCRIBERS: '2' }, gateway.database);
+  limited = await startTestGateway({ MAX_SUBSCRIBERS: '2' }, gateway.database);
 });
 afterAll(async () => {
-  await small.close();
+  await limited.close();
   await gateway.close();
 });
 
-/** Waits until a user finds a place. */
-function placeFor(at: TestGateway, user: string): Promise<SseStream> {
-  return vi.waitFor(() => watchEvents(at, user), { timeout: 10_000, interval: 20 });
+/** Subscribes a user as soon as a place is free. */
+function subscribeWhenFree(at: TestGateway, user: string): Promise<SseStream> {
+  return vi.waitFor(() => subscribeToNotifications(at, user), { timeout: 10_000, interval: 20 });
 }
 
-test('a subscription is answered as an event stream, and heartbeats keep it', async () => {
+test('a subscription returns an event stream with heartbeats', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const reply = await subscribe(gateway, query, {}, { token: await member('heart') });
   vi.advanceTimersByTime(45_000);
@@ -42,7 +42,7 @@ test('a subscription is answered as an event stream, and heartbeats keep it', as
   reply.stream?.close();
 });
 
-test('it ends with UNAUTHENTICATED when its token expires, and not before', async () => {
+test('ends with UNAUTHENTICATED when the token expires, and not earlier', async () => {
   const exp = Math.ceil(Date.now() / 1000) + 1;
   const stream = await openStream(gateway, query, {}, { token: await signToken({ sub: 'expiring', exp }) });
 
@@ -54,7 +54,7 @@ test('it ends with UNAUTHENTICATED when its token expires, and not before', asyn
   expect(await stream.ended).toBe('complete');
 });
 
-test('a token that is good for a thousand years keeps its subscription', async () => {
+test('accepts a token that expires in a thousand years', async () => {
   const exp = Math.floor(Date.now() / 1000) + 31_536_000_000;
   const stream = await openStream(
     gateway,
@@ -68,8 +68,10 @@ test('a token that is good for a thousand years keeps its subscription', async (
   stream.close();
 });
 
-test(`a user has at most ${PER_USER} subscriptions; one more is RATE_LIMITED, also another kind, until one is closed`, async () => {
-  const streams = await Promise.all(Array.from({ length: PER_USER }, () => watchEvents(gateway, 'crowd')));
+test(`a user has at most ${PER_USER} subscriptions of any kind; the next one returns RATE_LIMITED until one is closed`, async () => {
+  const streams = await Promise.all(
+    Array.from({ length: PER_USER }, () => subscribeToNotifications(gateway, 'crowd')),
+  );
   const token = await member('crowd');
 
   for (const document of [
@@ -81,14 +83,14 @@ test(`a user has at most ${PER_USER} subscriptions; one more is RATE_LIMITED, al
     expect([status, headers.get('retry-after')]).toEqual([429, '10']);
     expect(errors[0]?.extensions).toEqual({ code: 'RATE_LIMITED', retryAfter: 10 });
   }
-  (await watchEvents(gateway, 'somebody else')).close();
+  (await subscribeToNotifications(gateway, 'another user')).close();
 
   streams[0]?.close();
-  (await placeFor(gateway, 'crowd')).close();
+  (await subscribeWhenFree(gateway, 'crowd')).close();
   for (const stream of streams) stream.close();
 });
 
-test('a dashboard’s streams take its own places, not those of the user whom it watches', async () => {
+test("subscriptions to another user's records count against the subscriber's limit", async () => {
   const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
   const watching = 'subscription { notificationEvents(userId: "watched") { cursor } }';
   const open = () => subscribe(gateway, watching, {}, { token });
@@ -96,34 +98,37 @@ test('a dashboard’s streams take its own places, not those of the user whom it
   expect(replies.map(({ status }) => status)).toEqual(Array(PER_USER).fill(200));
 
   expect((await open()).status).toBe(429);
-  (await watchEvents(gateway, 'watched')).close();
+  (await subscribeToNotifications(gateway, 'watched')).close();
   for (const { stream } of replies) stream?.close();
 });
 
-test('MAX_SUBSCRIBERS bounds all users together, and a place is free again when its client leaves', async () => {
-  const first = await placeFor(small, 'a');
-  const second = await placeFor(small, 'b');
-  await expect(watchEvents(small, 'c')).rejects.toThrow('429');
+test('MAX_SUBSCRIBERS limits subscriptions of all users, and a disconnected client frees its place', async () => {
+  const first = await subscribeWhenFree(limited, 'a');
+  const second = await subscribeWhenFree(limited, 'b');
+  await expect(subscribeToNotifications(limited, 'c')).rejects.toThrow('429');
   first.close();
-  const third = await placeFor(small, 'c');
-  await expect(watchEvents(small, 'a')).rejects.toThrow('429');
+  const third = await subscribeWhenFree(limited, 'c');
+  await expect(subscribeToNotifications(limited, 'a')).rejects.toThrow('429');
   second.close();
   third.close();
 });
 
-test('a subscription that was refused takes no place', async () => {
+test('a rejected subscription takes no place', async () => {
   for (let count = 0; count < 5; count += 1) {
     const after = 'subscription { notificationEvents(after: "x") { cursor } }';
-    expect((await subscribe(small, after, {}, { token: await member('refused') })).status).toBe(400);
-    const unscoped = await signToken({ sub: 'refused', scope: '' });
-    expect((await subscribe(small, query, {}, { token: unscoped })).status).toBe(403);
+    expect((await subscribe(limited, after, {}, { token: await member('rejected') })).status).toBe(400);
+    const unscoped = await signToken({ sub: 'rejected', scope: '' });
+    expect((await subscribe(limited, query, {}, { token: unscoped })).status).toBe(403);
   }
-  const streams = [await placeFor(small, 'refused'), await placeFor(small, 'refused')];
+  const streams = [
+    await subscribeWhenFree(limited, 'rejected'),
+    await subscribeWhenFree(limited, 'rejected'),
+  ];
   for (const stream of streams) stream.close();
 });
 
-test('a client that leaves before its subscription began frees its place too', async () => {
-  const places = async () => (await scrape(small)).sum('gateway_live_subscribers');
+test('a client that disconnects before its subscription starts frees its place', async () => {
+  const places = async () => (await scrape(limited)).sum('gateway_live_subscribers');
   await eventually(async () => expect(await places()).toBe(0));
   const locker = new pg.Client({ connectionString: gateway.database.url });
   await locker.connect();
@@ -131,8 +136,8 @@ test('a client that leaves before its subscription began frees its place too', a
     await locker.query('begin');
     await locker.query('lock table user_revision');
     const leaving = new AbortController();
-    const token = await member('hasty');
-    const opening = [0, 1].map(() => subscribe(small, query, {}, { token, signal: leaving.signal }));
+    const token = await member('disconnecting');
+    const opening = [0, 1].map(() => subscribe(limited, query, {}, { token, signal: leaving.signal }));
     await eventually(async () => {
       expect(await places()).toBe(2);
       expect(await waitingSessions(gateway.database)).toBeGreaterThan(0);
@@ -143,13 +148,13 @@ test('a client that leaves before its subscription began frees its place too', a
   } finally {
     await locker.end();
   }
-  const streams = [await placeFor(small, 'patient'), await placeFor(small, 'patient')];
+  const streams = [await subscribeWhenFree(limited, 'next'), await subscribeWhenFree(limited, 'next')];
   for (const stream of streams) stream.close();
 });
 
-test('a gateway that stops ends its subscriptions at once, with GOING_AWAY as the reason', async () => {
+test('a gateway that shuts down ends its subscriptions immediately with GOING_AWAY', async () => {
   const stopping = await startTestGateway({}, gateway.database);
-  const streams = await Promise.all(['a', 'a', 'b'].map((user) => watchEvents(stopping, user)));
+  const streams = await Promise.all(['a', 'a', 'b'].map((user) => subscribeToNotifications(stopping, user)));
 
   await stopping.close();
 

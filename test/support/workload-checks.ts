@@ -1,19 +1,19 @@
 import { expect } from 'vitest';
-import type { Storm } from './storm.ts';
+import type { Workload } from './workload.ts';
 
-/** Holds what is stored of a user against what was done to them. */
-export async function checkUser(storm: Storm, userId: string): Promise<void> {
-  await checkNotifications(storm, userId);
-  await checkWorkspaces(storm, userId);
-  await checkPreferences(storm, userId);
-  checkCredential(storm, userId);
+/** Checks a user's records against the operations and their results. */
+export async function checkUser(workload: Workload, userId: string): Promise<void> {
+  await checkNotifications(workload, userId);
+  await checkWorkspaces(workload, userId);
+  await checkPreferences(workload, userId);
+  checkCredential(workload, userId);
 }
 
 const time = (column: string) => `to_char(${column} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 const sorted = (texts: readonly unknown[]) => texts.map(String).sort();
 const latest = (times: readonly string[]) => times.toSorted().at(-1) ?? '';
 
-async function checkNotifications({ database, account }: Storm, userId: string): Promise<void> {
+async function checkNotifications({ database, account }: Workload, userId: string): Promise<void> {
   const { published, created, resolutions, resolved, dismissed } = account(userId);
   const rows = await database.sql(
     `select id, title, task_id as task, kind, status, resolved_by as reason, revision::int,
@@ -28,7 +28,7 @@ async function checkNotifications({ database, account }: Storm, userId: string):
   expect(sorted(dismissed)).toEqual(
     sorted(rows.flatMap(({ id, status }) => (status === 'dismissed' ? [id] : []))),
   );
-  // Others were resolved when they came: the resolution that covers them did not report them.
+  // The others were resolved when they were published, by an earlier resolution that covers their time.
   expect(new Set(resolved).size).toBe(resolved.length);
   for (const { id, reason } of rows) if (resolved.includes(String(id))) expect(reason).toBe('answered');
   await checkRevisions({ database }, userId, rows);
@@ -40,7 +40,8 @@ async function checkNotifications({ database, account }: Storm, userId: string):
     const before = latest(ofTask.flatMap(({ before }) => before ?? []));
     for (const row of group) {
       const isCurrent = row.time === newest && newest > before;
-      // Without a time a resolution takes what is active then, which depends on who came first.
+      // A resolution without `before` resolves whatever is active at that moment, which depends on the order of
+      // execution.
       const isOpen = ofTask.every((resolution) => resolution.before !== undefined);
       if (!isCurrent) expect(row.status).not.toBe('active');
       else if (isOpen && !dismissed.includes(String(row.id))) expect(row.status).toBe('active');
@@ -49,7 +50,7 @@ async function checkNotifications({ database, account }: Storm, userId: string):
 }
 
 async function checkRevisions(
-  { database }: Pick<Storm, 'database'>,
+  { database }: Pick<Workload, 'database'>,
   userId: string,
   rows: readonly Record<string, unknown>[],
 ): Promise<void> {
@@ -63,7 +64,7 @@ async function checkRevisions(
   expect(user).toEqual({ reached: Math.max(...revisions) });
 }
 
-async function checkWorkspaces({ database, account }: Storm, userId: string): Promise<void> {
+async function checkWorkspaces({ database, account }: Workload, userId: string): Promise<void> {
   const { puts, deletions } = account(userId);
   const rows = await database.sql(
     `select id, git_ref as state, ${time('updated_at')} as time from workspace where user_id = $1 order by id`,
@@ -77,8 +78,8 @@ async function checkWorkspaces({ database, account }: Storm, userId: string): Pr
   expect(rows).toEqual(expected);
 }
 
-/** The last reply tells what is stored. */
-async function checkPreferences({ database, account }: Storm, userId: string): Promise<void> {
+/** The records must match one of the replies, as the last reply contains what is stored. */
+async function checkPreferences({ database, account }: Workload, userId: string): Promise<void> {
   const { preferences } = account(userId);
   const rows = await database.sql(
     `select user_id, notification_kind, email_enabled, push_enabled, chat_dm_enabled,
@@ -90,7 +91,7 @@ async function checkPreferences({ database, account }: Storm, userId: string): P
   else expect(preferences).toContainEqual(expect.arrayContaining(rows));
 }
 
-function checkCredential({ account }: Storm, userId: string): void {
+function checkCredential({ account }: Workload, userId: string): void {
   const { versions, refreshedFrom } = account(userId);
   expect(new Set(versions).size).toBe(versions.length);
   expect(new Set(refreshedFrom).size).toBe(refreshedFrom.length);

@@ -29,7 +29,7 @@ async function publishAll(notifications: object[]) {
   return data.publishNotifications.results;
 }
 
-async function refused(notifications: object[]) {
+async function expectError(notifications: object[]) {
   const token = await platform();
   const { data, errors } = await graphql(gateway, PUBLISH, { input: { notifications } }, { token });
   expect(data?.publishNotifications ?? null).toBeNull();
@@ -37,14 +37,14 @@ async function refused(notifications: object[]) {
   return errors[0].extensions;
 }
 
-/** The notifications of users whose IDs begin so. */
-const stored = (prefix: string) =>
+/** Returns the notifications of users whose IDs have a prefix. */
+const readRows = (prefix: string) =>
   gateway.database.sql(
     `select user_id, id, status, revision::int from notification where user_id like $1 || '%' order by 1, 4`,
     [prefix],
   );
 
-test('notifications of several users are stored in order, with one result for each', async () => {
+test('stores notifications of several users in order, with one result each', async () => {
   const results = await publishAll([
     draft('order-b', { id: '1', title: 'B' }),
     draft('order-a', { id: '1', title: 'A', payload: payloads.plan_requested }),
@@ -57,14 +57,14 @@ test('notifications of several users are stored in order, with one result for ea
     { created: true, notification: { id: '2', status: 'ACTIVE' } },
   ]);
   expect(results[0].channels).toEqual(['EMAIL', 'PUSH', 'CHAT_DM']);
-  expect(await stored('order-')).toEqual([
+  expect(await readRows('order-')).toEqual([
     { user_id: 'order-a', id: '1', status: 'active', revision: 1 },
     { user_id: 'order-b', id: '1', status: 'active', revision: 1 },
     { user_id: 'order-b', id: '2', status: 'active', revision: 2 },
   ]);
 });
 
-test('one that a later one of the call supersedes is stored as resolved', async () => {
+test('stores a notification as resolved if a later one of the batch supersedes it', async () => {
   const results = await publishAll(['first', 'second', 'third'].map((id) => draft('chain', { id })));
   expect(results.map(({ notification }: { notification: object }) => notification)).toMatchObject([
     { id: 'first', status: 'RESOLVED', resolvedBy: 'SUPERSEDED' },
@@ -73,34 +73,34 @@ test('one that a later one of the call supersedes is stored as resolved', async 
   ]);
 });
 
-test('the same call again changes nothing, and returns what is stored', async () => {
+test('a repeated batch changes nothing and returns the stored notifications', async () => {
   const notifications = [
     draft('again', { id: 'a' }),
     draft('again', { id: 'b' }),
     draft('again-too', { id: 'a' }),
   ];
   const first = await publishAll(notifications);
-  const before = await stored('again');
+  const before = await readRows('again');
 
   const second = await publishAll(notifications);
 
   expect(second).toEqual(first.map((result: object) => ({ ...result, created: false })));
-  expect(await stored('again')).toEqual(before);
+  expect(await readRows('again')).toEqual(before);
 });
 
-test('the same notification twice in a call is created once', async () => {
+test('creates a duplicate within a batch only once', async () => {
   const results = await publishAll([draft('twice', { id: 'a' }), draft('twice', { id: 'a' })]);
   expect(results.map(({ created }: { created: boolean }) => created)).toEqual([true, false]);
-  expect(await stored('twice')).toHaveLength(1);
+  expect(await readRows('twice')).toHaveLength(1);
 });
 
-describe('one conflict fails all, and stores and supersedes nothing', () => {
-  test('with a notification that is stored', async () => {
+describe('rejects the whole batch on a conflict', () => {
+  test('with a stored notification', async () => {
     await publish(gateway, 'all-a', 'task_failed', { id: 'taken', title: 'Other' });
     await publish(gateway, 'all-b', 'task_failed', draft('all-b', { id: 'active' }));
-    const before = await stored('all-');
+    const before = await readRows('all-');
 
-    const extensions = await refused([
+    const extensions = await expectError([
       draft('all-b', { id: 'successor' }),
       draft('all-c'),
       draft('all-a', { id: 'taken' }),
@@ -117,11 +117,11 @@ describe('one conflict fails all, and stores and supersedes nothing', () => {
         },
       ],
     });
-    expect(await stored('all-')).toEqual(before);
+    expect(await readRows('all-')).toEqual(before);
   });
 
-  test('with another one of the call', async () => {
-    const extensions = await refused([
+  test('within the batch', async () => {
+    const extensions = await expectError([
       draft('self', { id: 'a' }),
       draft('self', { id: 'a', title: 'Other' }),
     ]);
@@ -129,40 +129,40 @@ describe('one conflict fails all, and stores and supersedes nothing', () => {
       code: 'CONFLICT',
       errors: [{ location: 'input.notifications[1].id', value: 'a' }],
     });
-    expect(await stored('self')).toEqual([]);
+    expect(await readRows('self')).toEqual([]);
   });
 });
 
-test('a fault is told at its notification', async () => {
+test('reports the location of an invalid notification', async () => {
   const payload = { planRequested: { toolId: 't', input: { summary: 's' } } };
-  expect(await refused([draft('fault'), draft('fault', { payload })])).toMatchObject({
+  expect(await expectError([draft('invalid'), draft('invalid', { payload })])).toMatchObject({
     code: 'VALIDATION_FAILED',
     errors: [{ location: 'input.notifications[1].payload.planRequested.input.plan' }],
   });
-  expect(await stored('fault')).toEqual([]);
+  expect(await readRows('invalid')).toEqual([]);
 });
 
-test('a call has up to 100 notifications; none is no fault', async () => {
+test('accepts 0 to 100 notifications', async () => {
   expect(await publishAll([])).toEqual([]);
   const many = (count: number) =>
     Array.from({ length: count }, (_none, n) => draft('many', { id: `n-${n}` }));
   expect(await publishAll(many(100))).toHaveLength(100);
-  expect(await refused(many(101))).toMatchObject({
+  expect(await expectError(many(101))).toMatchObject({
     code: 'VALIDATION_FAILED',
     errors: [{ location: 'input.notifications', message: 'must have at most 100 items' }],
   });
 });
 
-test('calls for the same users in opposite orders at once all succeed', async () => {
+test('concurrent batches for the same users in opposite orders all succeed', async () => {
   const users = Array.from({ length: 10 }, (_none, n) => `cross-${n}`);
   const calls = Array.from({ length: 20 }, (_none, n) =>
     publishAll((n % 2 === 0 ? users : users.toReversed()).map((user) => draft(user, { id: `n-${n}` }))),
   );
   await Promise.all(calls);
-  expect(await stored('cross-')).toHaveLength(200);
+  expect(await readRows('cross-')).toHaveLength(200);
 });
 
-test('each notification costs a point, and an empty call one', async () => {
+test('each notification costs one point, and an empty batch costs one', async () => {
   const limited = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '6' }, gateway.database);
   const token = await signToken({ sub: 'runner', scope: 'platform:write' });
   const send = async (count: number) => {
@@ -174,5 +174,5 @@ test('each notification costs a point, and an empty call one', async () => {
   expect(await send(0)).toEqual([200, '2']);
   expect(await send(3)).toEqual([429, '0']);
   await limited.close();
-  expect(await stored('points')).toHaveLength(3);
+  expect(await readRows('points')).toHaveLength(3);
 });

@@ -1,25 +1,25 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-/** A connection whose client never closes it. */
-export type StubbornClient = {
-  /** Resolves with all that came over it when the gateway has given it up for good. */
+/** A connection that the client never closes. */
+export type HalfOpenClient = {
+  /** Resolves with everything received when the gateway has closed both directions. */
   closed: Promise<string>;
 };
 
 const DRIP_MS = 20;
 
 /**
- * Opens a connection and sends `first`; then `drip` again and again for as long as the gateway lets it, or without
- * one nothing until the gateway has closed its side.
+ * Opens a connection, sends `first`, and then `drip` repeatedly until the connection is closed. Without `drip` it
+ * writes nothing until the gateway has closed its side.
  */
-export async function openStubborn(
+export async function openHalfOpenClient(
   { address }: { address: string },
   first: string,
   drip?: string,
-): Promise<StubbornClient> {
+): Promise<HalfOpenClient> {
   const { hostname, port } = new URL(address);
-  // The gateway's FIN alone is not the end: a client need not answer it.
+  // The connection stays open after the gateway's FIN, because a client may keep its own side open.
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
   await once(socket, 'connect');
   let text = '';
@@ -28,7 +28,7 @@ export async function openStubborn(
   });
   socket.on('error', () => undefined);
   socket.write(first);
-  // Only a write tells whether the other side is still there.
+  // Only a write reveals whether the other side is still open.
   const dripping = setInterval(() => {
     if (drip !== undefined || socket.readableEnded) socket.write(drip ?? '.');
   }, DRIP_MS);

@@ -8,8 +8,8 @@ import { makeFolder, removeFolder } from './support/folder.ts';
 import { runProcess } from './support/process.ts';
 
 /*
- * What keeps a gateway from starting is told in words, with what to do. A wrong configuration, a taken port, a running
- * gateway, an unusable or unmigrated database are tested where they belong.
+ * Errors that prevent a start are reported with a fix. An invalid configuration, a port in use, a running gateway and an
+ * unusable or unmigrated database are tested elsewhere.
  */
 
 let folder: string;
@@ -18,22 +18,19 @@ beforeAll(async () => {
 });
 afterAll(() => removeFolder(folder));
 
-test.each(['a-file', 'a-file/below'])(
-  'a DATA_DIR that is no folder (%s): told so, status 1',
-  async (name) => {
-    await writeFile(join(folder, 'a-file'), '');
-    const path = join(folder, name);
-    const ended = await runProcess('src/main.ts', { DATA_DIR: path, PORT: '0', GRAPHIQL: 'false' });
-    expect(ended).toEqual({
-      status: 1,
-      stdout: '',
-      stderr: `${path} is not a directory. Set DATA_DIR to a directory.\n`,
-    });
-  },
-);
+test.each(['a-file', 'a-file/below'])('exits with status 1 if DATA_DIR is not a folder: %s', async (name) => {
+  await writeFile(join(folder, 'a-file'), '');
+  const path = join(folder, name);
+  const ended = await runProcess('src/main.ts', { DATA_DIR: path, PORT: '0', GRAPHIQL: 'false' });
+  expect(ended).toEqual({
+    status: 1,
+    stdout: '',
+    stderr: `${path} is not a directory. Set DATA_DIR to a directory.\n`,
+  });
+});
 
 test.each(['', 'nonsense', '{}', '{"kty":"OKP"}'])(
-  'a signing key file that holds "%s" is named, with what its removal means',
+  'reports the path of a signing key file with the content "%s", and the effect of removing it',
   async (content) => {
     const path = join(folder, 'signing-key.json');
     await writeFile(path, content);
@@ -44,7 +41,7 @@ test.each(['', 'nonsense', '{}', '{"kty":"OKP"}'])(
 );
 
 test.each(['', 'nonsense', 'c2hvcnQ='])(
-  'an encryption key file that holds "%s" is named, with what its removal means',
+  'reports the path of an encryption key file with the content "%s", and the effect of removing it',
   async (content) => {
     const path = join(folder, 'encryption-key');
     await writeFile(path, content);

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { assembleSchema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { argumentsWith, type InputPlace, inputPlaces, locationOf } from './support/input-places.ts';
-import { documentOf, isSubscription } from './support/root-fields.ts';
+import { argumentsWith, formatPath, type InputPlace, inputPlaces } from './support/input-places.ts';
+import { buildDocument, isSubscription } from './support/root-fields.ts';
 import { signToken } from './support/tokens.ts';
 
 const schema = assembleSchema();
 
-/** The scalars that take what may be stored as text; every other scalar of the schema has a rule of its own. */
+/** The scalars that accept stored text. Every other scalar has its own rule. */
 const textual = ['ID', 'String', 'Secret', 'JSON'];
 const others = ['Boolean', 'DateTime', 'Int'];
 
@@ -31,58 +31,53 @@ afterAll(() => gateway.close());
 async function send(place: InputPlace, value: unknown) {
   const given = argumentsWith(place, value);
   const headers = isSubscription(place.field) ? { Accept: 'text/event-stream, application/json' } : {};
-  const { data, errors } = await graphql(gateway, documentOf(place.field, given), given, { token, headers });
+  const { data, errors } = await graphql(gateway, buildDocument(place.field, given), given, {
+    token,
+    headers,
+  });
   return {
     data,
     items: errors.flatMap(({ extensions }) => extensions.errors ?? [{ location: extensions.code }]),
   };
 }
 
-test('every scalar that the schema takes is known to this file', () => {
+test("this file covers every scalar of the schema's inputs", () => {
   expect([...new Set(scalars.map(({ type }) => type))].sort()).toEqual([...others, ...textual].sort());
   expect(places.length).toBeGreaterThan(40);
 });
 
 const named = places.map((place): [string, InputPlace] => [
-  `${place.field}(${locationOf(place.path)})`,
+  `${place.field}(${formatPath(place.path)})`,
   place,
 ]);
 
-test.each(named)('%s refuses U+0000', async (_name, place) => {
+test.each(named)('%s rejects U+0000', async (_name, place) => {
   const { items } = await send(place, 'a\0b');
 
-  expect(items).toEqual([expect.objectContaining({ location: locationOf(place.path) })]);
+  expect(items).toEqual([expect.objectContaining({ location: formatPath(place.path) })]);
 });
 
-test.each(named)('%s refuses a lone surrogate', async (_name, place) => {
+test.each(named)('%s rejects a lone surrogate', async (_name, place) => {
   const { items } = await send(place, 'a\ud800b');
 
-  expect(items).toEqual([expect.objectContaining({ location: locationOf(place.path) })]);
+  expect(items).toEqual([expect.objectContaining({ location: formatPath(place.path) })]);
 });
 
 const json = named.filter(([, { type }]) => type === 'JSON');
-/** JSON that fits every place that takes some, with something hostile in it. */
-const holding = (more: object) => ({ summary: '', plan: '', questions: [], ...more });
+/** JSON that is valid for every argument of the type JSON, with additional members. */
+const withMembers = (more: object) => ({ summary: '', plan: '', questions: [], ...more });
 
-test.each(json)(
-  '%s refuses what cannot be stored, however deep it stands, and says where',
-  async (_name, place) => {
-    const at = locationOf(place.path);
-    const hostile = holding({ a: [{ b: 'x\0' }], c: { d: '\udfff' }, e: { '\0': 1 }, f: { '\ud800': 1 } });
+test.each(json)('%s rejects nested invalid characters, with their locations', async (_name, place) => {
+  const at = formatPath(place.path);
+  const hostile = withMembers({ a: [{ b: 'x\0' }], c: { d: '\udfff' }, e: { '\0': 1 }, f: { '\ud800': 1 } });
 
-    const { items } = await send(place, hostile);
+  const { items } = await send(place, hostile);
 
-    expect(items.map(({ location }) => location)).toEqual([
-      `${at}.a[0].b`,
-      `${at}.c.d`,
-      `${at}.e`,
-      `${at}.f`,
-    ]);
-  },
-);
+  expect(items.map(({ location }) => location)).toEqual([`${at}.a[0].b`, `${at}.c.d`, `${at}.e`, `${at}.f`]);
+});
 
-test.each(json)('%s refuses __proto__ keys', async (_name, place) => {
-  const at = locationOf(place.path);
+test.each(json)('%s rejects __proto__ keys', async (_name, place) => {
+  const at = formatPath(place.path);
   const hostile = JSON.parse(
     '{"summary":"","plan":"","questions":[],"deep":{"__proto__":{"polluted":true}}}',
   );
@@ -93,8 +88,8 @@ test.each(json)('%s refuses __proto__ keys', async (_name, place) => {
   expect({}).not.toHaveProperty('polluted');
 });
 
-test('a __proto__ key in a literal is refused like one in a variable', async () => {
-  const literal = documentOf('publishNotification', {}).replace(
+test('rejects a __proto__ key in a literal like one in a variable', async () => {
+  const literal = buildDocument('publishNotification', {}).replace(
     'publishNotification',
     `publishNotification(input: {
       userId: "alice", title: "", task: { id: "t", projectId: "p" },
@@ -109,17 +104,17 @@ test('a __proto__ key in a literal is refused like one in a variable', async () 
   ]);
 });
 
-test.each(json)('%s refuses JSON nested too deeply', async (_name, place) => {
+test.each(json)('%s rejects JSON that is nested too deeply', async (_name, place) => {
   const deep = JSON.parse(`${'['.repeat(100)}${']'.repeat(100)}`);
 
-  const { items } = await send(place, holding({ deep }));
+  const { items } = await send(place, withMembers({ deep }));
 
   expect(items).toEqual([expect.objectContaining({ message: 'must not be nested deeper than 64 levels' })]);
 });
 
-test.each(json)('%s refuses a number that no double holds', async (_name, place) => {
-  const marked = argumentsWith(place, holding({ number: 'HUGE' }));
-  const body = JSON.stringify({ query: documentOf(place.field, marked), variables: marked }).replace(
+test.each(json)('%s rejects a number beyond the range of a double', async (_name, place) => {
+  const marked = argumentsWith(place, withMembers({ number: 'HUGE' }));
+  const body = JSON.stringify({ query: buildDocument(place.field, marked), variables: marked }).replace(
     '"HUGE"',
     '1e400',
   );

@@ -3,10 +3,10 @@ import { graphql, rest } from './client.ts';
 import type { TestGateway } from './gateway.ts';
 import { member, platform } from './tokens.ts';
 
-/** A notification that was sent, whether or not it has arrived. */
+/** A notification whose publication was sent, successfully or not. */
 export type Published = { id: string; task: string; kind: string; time: string };
 
-/** What was done to a user, and what the gateways replied. */
+/** The operations on a user's records, and their results. */
 export type Account = {
   published: Published[];
   created: string[];
@@ -33,8 +33,8 @@ const emptyAccount = (): Account => ({
   deletions: [],
 });
 
-/** Changes of a few users over several gateways at once. */
-export class Storm {
+/** Sends concurrent operations of a few users to several gateways. */
+export class Workload {
   readonly users: readonly string[];
   readonly #gateways: readonly TestGateway[];
   readonly #accounts = new Map<string, Account>();
@@ -54,20 +54,20 @@ export class Storm {
     return account;
   };
 
-  /** The gateway that takes the step of this number. */
+  /** Returns the gateway that runs the operation with this index. */
   at(index: number): TestGateway {
     const gateway = this.#gateways[index % this.#gateways.length];
-    if (gateway === undefined) throw new Error('A storm needs a gateway.');
+    if (gateway === undefined) throw new Error('A workload needs a gateway.');
     return gateway;
   }
 
-  /** Sends a document as the platform; `codes` are those of its errors. */
+  /** Sends a document as the platform; `codes` are its errors' codes. */
   async asPlatform(index: number, query: string, variables: Record<string, unknown>) {
     const { data, errors } = await graphql(this.at(index), query, variables, { token: await platform() });
     return { data, codes: errors.map(({ extensions }) => extensions.code) };
   }
 
-  /** Sends a document that has to succeed, as the platform or as a user. */
+  /** Sends a document as the platform or as a user, and expects it to succeed. */
   async send(index: number, query: string, variables: Record<string, unknown>, user?: string) {
     const token = user === undefined ? await platform() : await member(user);
     const { data, errors } = await graphql(this.at(index), query, variables, { token });
@@ -75,7 +75,7 @@ export class Storm {
     return data;
   }
 
-  /** Sends a REST request of a user that has to succeed. */
+  /** Sends a user's REST request and expects it to succeed. */
   async rest(index: number, method: string, path: string, user: string, body?: object) {
     const token = await member(user);
     const reply = await rest(this.at(index), method, path, { token, ...(body && { body }) });

@@ -1,6 +1,6 @@
 import type { TestDatabase } from './database.ts';
 
-/** Fills tables while they have none but their primary keys: indexes are built faster than they are kept up to date. */
+/** Fills tables without their secondary indexes and then creates those, which is faster than updating them. */
 export async function fillTables(
   { sql }: TestDatabase,
   tables: readonly string[],
@@ -17,8 +17,12 @@ export async function fillTables(
   await sql('vacuum analyze');
 }
 
-/** Stores notifications of one user, all dismissed and of one kind, project and task. */
-export async function hoardNotifications({ sql }: TestDatabase, user: string, number: number): Promise<void> {
+/** Inserts dismissed notifications of one kind for a user. */
+export async function insertNotifications(
+  { sql }: TestDatabase,
+  user: string,
+  number: number,
+): Promise<void> {
   await sql(
     `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
                                occurred_at, created_at, updated_at)
@@ -29,8 +33,8 @@ export async function hoardNotifications({ sql }: TestDatabase, user: string, nu
   );
 }
 
-/** Stores workspaces of one user, all stopped and of one project. */
-export async function hoardWorkspaces({ sql }: TestDatabase, user: string, number: number): Promise<void> {
+/** Inserts stopped workspaces of one project for a user. */
+export async function insertWorkspaces({ sql }: TestDatabase, user: string, number: number): Promise<void> {
   await sql(
     `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
                             keep_active, created_at, updated_at)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { nextEvent, watchEvents } from './support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { asMember, asPlatform, type Kind, payloads, resolve, workspaceInput } from './support/records.ts';
 import { platform } from './support/tokens.ts';
 
@@ -29,8 +29,8 @@ async function publish(userId: string, input: Input, kind: Kind = 'task_failed')
   return publishNotification.notification;
 }
 
-/** The status of every notification of a user by ID, and why it was resolved. */
-async function inbox(userId: string): Promise<Record<string, string>> {
+/** Returns the status and resolution of each of a user's notifications by ID. */
+async function readStates(userId: string): Promise<Record<string, string>> {
   const rows = await gateway.database.sql(
     `select id, concat_ws(' ', status, resolved_by) as state from notification where user_id = $1 order by id`,
     [userId],
@@ -48,25 +48,25 @@ const dismiss = (userId: string, id: string) =>
     },
   );
 
-describe('a publication that occurred before the newest of its task and kind', () => {
-  test.each<[status: string, leave: (user: string) => Promise<unknown>, state: string]>([
+describe('a notification older than the latest of its task and kind', () => {
+  test.each<[status: string, change: (user: string) => Promise<unknown>, state: string]>([
     ['active', async () => undefined, 'active'],
     ['dismissed', (user) => dismiss(user, 'newest'), 'dismissed'],
     ['resolved', (user) => resolve(gateway, user, task.id), 'resolved answered'],
-  ])('is stored as superseded where the newest is %s, which stays as it is', async (status, leave, state) => {
+  ])('is stored as superseded if the latest is %s, which does not change', async (status, change, state) => {
     const user = `late-${status}`;
     await publish(user, { id: 'newest', occurredAt: at(2) });
-    await leave(user);
+    await change(user);
 
     const late = await publish(user, { id: 'late', occurredAt: at(1) });
 
     expect(late).toMatchObject({ status: 'RESOLVED', resolvedBy: 'SUPERSEDED', occurredAt: at(1) });
     expect(late.resolvedAt).toBe(late.createdAt);
-    expect(await inbox(user)).toEqual({ late: 'resolved superseded', newest: state });
+    expect(await readStates(user)).toEqual({ late: 'resolved superseded', newest: state });
   });
 
-  test('is an event of its user like any other', async () => {
-    const stream = await watchEvents(gateway, 'watched');
+  test('is sent as an event', async () => {
+    const stream = await subscribeToNotifications(gateway, 'watched');
     await publish('watched', { id: 'newest', occurredAt: at(2) });
     await publish('watched', { id: 'late', occurredAt: at(1) });
 
@@ -79,13 +79,13 @@ describe('a publication that occurred before the newest of its task and kind', (
   });
 });
 
-test('a publication that occurred at the time of the newest supersedes it', async () => {
+test('a notification with the same timestamp as the latest one supersedes it', async () => {
   await publish('equal', { id: 'first', occurredAt: at(1) });
   await publish('equal', { id: 'second', occurredAt: at(1) });
-  expect(await inbox('equal')).toEqual({ first: 'resolved superseded', second: 'active' });
+  expect(await readStates('equal')).toEqual({ first: 'resolved superseded', second: 'active' });
 });
 
-test('a publication without a time occurred at the later of now and the newest', async () => {
+test('`occurredAt` defaults to now, or to that of the latest notification if that is later', async () => {
   const ahead = fromNow(120);
   await publish('absent', { id: 'ahead', occurredAt: ahead });
   expect(await publish('absent', { id: 'next' })).toMatchObject({ status: 'ACTIVE', occurredAt: ahead });
@@ -93,31 +93,31 @@ test('a publication without a time occurred at the later of now and the newest',
   expect(occurredAt).toBe(createdAt);
 });
 
-test('the newest of another task, kind or user does not count', async () => {
+test('notifications of another task, kind or user are independent', async () => {
   await publish('apart', { id: 'newest', occurredAt: at(9) });
   await publish('apart', { id: 'task', task: { ...task, id: 'other' }, occurredAt: at(1) });
   await publish('apart', { id: 'kind', occurredAt: at(1) }, 'plan_requested');
   await publish('apart-too', { id: 'user', occurredAt: at(1) });
-  expect(await inbox('apart')).toEqual({ newest: 'active', task: 'active', kind: 'active' });
-  expect(await inbox('apart-too')).toEqual({ user: 'active' });
+  expect(await readStates('apart')).toEqual({ newest: 'active', task: 'active', kind: 'active' });
+  expect(await readStates('apart-too')).toEqual({ user: 'active' });
 });
 
 describe('resolving with `before`', () => {
-  test('resolves what occurred up to then, and no more', async () => {
+  test('resolves notifications that occurred until then', async () => {
     for (const [minute, kind] of (
       ['plan_requested', 'task_failed', 'question_requested'] as const
     ).entries()) {
       await publish('upto', { id: `at-${minute}`, occurredAt: at(minute) }, kind);
     }
     await resolve(gateway, 'upto', task.id, 'RESUMED', at(1));
-    expect(await inbox('upto')).toEqual({
+    expect(await readStates('upto')).toEqual({
       'at-0': 'resolved resumed',
       'at-1': 'resolved resumed',
       'at-2': 'active',
     });
   });
 
-  test('holds for what occurred up to then and arrives later, for its task and kinds', async () => {
+  test('also applies to notifications of its task and kinds that are published later', async () => {
     await asPlatform(
       gateway,
       'mutation ($input: ResolveNotificationsInput!) { resolveNotifications(input: $input) { __typename } }',
@@ -138,7 +138,7 @@ describe('resolving with `before`', () => {
     await publish('later', { id: 'after', occurredAt: at(6) });
     await publish('later', { id: 'kind', occurredAt: at(5) }, 'plan_requested');
     await publish('later', { id: 'task', task: { ...task, id: 'other' }, occurredAt: at(5) });
-    expect(await inbox('later')).toEqual({
+    expect(await readStates('later')).toEqual({
       covered: 'resolved task_deleted',
       after: 'active',
       kind: 'active',
@@ -146,57 +146,58 @@ describe('resolving with `before`', () => {
     });
   });
 
-  test('an earlier time than before weakens nothing', async () => {
+  test('an earlier `before` does not replace a later one', async () => {
     await resolve(gateway, 'latest', task.id, 'ANSWERED', at(5));
     await resolve(gateway, 'latest', task.id, 'RESUMED', at(3));
     await publish('latest', { id: 'covered', occurredAt: at(4) });
-    expect(await inbox('latest')).toEqual({ covered: 'resolved answered' });
+    expect(await readStates('latest')).toEqual({ covered: 'resolved answered' });
   });
 
-  test('without it only what is active then is resolved', async () => {
+  test('is optional: without it, only active notifications are resolved', async () => {
     await publish('now', { id: 'first', occurredAt: at(1) });
     await resolve(gateway, 'now', task.id);
     await publish('now', { id: 'second', occurredAt: at(2) });
-    expect(await inbox('now')).toEqual({ first: 'resolved answered', second: 'active' });
+    expect(await readStates('now')).toEqual({ first: 'resolved answered', second: 'active' });
   });
 });
 
 const draft = { userId: 'ahead', task, title: 'T', payload: payloads.task_failed };
-const ahead: [location: string, field: string, inputType: string, input: (time: string) => object][] = [
+const futureInputs: [location: string, field: string, inputType: string, input: (time: string) => object][] =
   [
-    'input.occurredAt',
-    'publishNotification',
-    'PublishNotificationInput',
-    (occurredAt) => ({ ...draft, occurredAt }),
-  ],
-  [
-    'input.notifications[1].occurredAt',
-    'publishNotifications',
-    'PublishNotificationsInput',
-    (occurredAt) => ({ notifications: [draft, { ...draft, occurredAt }] }),
-  ],
-  [
-    'input.before',
-    'resolveNotifications',
-    'ResolveNotificationsInput',
-    (before) => ({ userId: 'ahead', taskId: 'task', reason: 'ANSWERED', before }),
-  ],
-  [
-    'input.workspaces[0].updatedAt',
-    'putWorkspaces',
-    'PutWorkspacesInput',
-    (updatedAt) => ({ userId: 'ahead', workspaces: [workspaceInput({ updatedAt })] }),
-  ],
-  [
-    'input.deletedAt',
-    'deleteWorkspace',
-    'DeleteWorkspaceInput',
-    (deletedAt) => ({ userId: 'ahead', id: '5f0c2f0e-0000-4000-8000-000000000001', deletedAt }),
-  ],
-];
+    [
+      'input.occurredAt',
+      'publishNotification',
+      'PublishNotificationInput',
+      (occurredAt) => ({ ...draft, occurredAt }),
+    ],
+    [
+      'input.notifications[1].occurredAt',
+      'publishNotifications',
+      'PublishNotificationsInput',
+      (occurredAt) => ({ notifications: [draft, { ...draft, occurredAt }] }),
+    ],
+    [
+      'input.before',
+      'resolveNotifications',
+      'ResolveNotificationsInput',
+      (before) => ({ userId: 'ahead', taskId: 'task', reason: 'ANSWERED', before }),
+    ],
+    [
+      'input.workspaces[0].updatedAt',
+      'putWorkspaces',
+      'PutWorkspacesInput',
+      (updatedAt) => ({ userId: 'ahead', workspaces: [workspaceInput({ updatedAt })] }),
+    ],
+    [
+      'input.deletedAt',
+      'deleteWorkspace',
+      'DeleteWorkspaceInput',
+      (deletedAt) => ({ userId: 'ahead', id: '5f0c2f0e-0000-4000-8000-000000000001', deletedAt }),
+    ],
+  ];
 
-test.each(ahead)(
-  '%s is refused more than five minutes in the future',
+test.each(futureInputs)(
+  'rejects %s more than five minutes in the future',
   async (location, field, type, input) => {
     const send = async (seconds: number) => {
       const query = `mutation ($input: ${type}!) { ${field}(input: $input) { __typename } }`;

@@ -13,9 +13,9 @@ import { assembleSchema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { dismiss } from './support/inbox.ts';
 import { asMember, publish, putWorkspaces, resolve, workspaceInput } from './support/records.ts';
-import { statementsAbout } from './support/statements.ts';
+import { recordStatementsWith } from './support/statements.ts';
 
-/* A list reads only the properties that are asked for. Nobody may be able to tell by the answers. */
+/* A list reads only the selected properties from the database. The result must not depend on that. */
 
 const result = {
   taskStatus: 'ERRORED',
@@ -65,18 +65,18 @@ afterAll(() => gateway.close());
 
 const schema = assembleSchema();
 
-/** Selections of a type with one leaf each: `title`, `task { id }`, `... on UserNotification { title }`. */
-function leavesOf(output: GraphQLOutputType): string[] {
+/** Returns one selection for each leaf of a type: `title`, `task { id }`, `... on UserNotification { title }`. */
+function selectLeaves(output: GraphQLOutputType): string[] {
   const type = getNamedType(output);
   if (isUnionType(type)) {
     const members = new Set(type.getTypes().flatMap((member) => [member, ...member.getInterfaces()]));
     return [...members].flatMap((member) =>
-      leavesOf(member).map((leaf) => `... on ${member.name} { ${leaf} }`),
+      selectLeaves(member).map((leaf) => `... on ${member.name} { ${leaf} }`),
     );
   }
   const fields = isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : [];
   return fields.flatMap(({ name, type }) =>
-    isLeafType(getNamedType(type)) ? [name] : leavesOf(type).map((leaf) => `${name} { ${leaf} }`),
+    isLeafType(getNamedType(type)) ? [name] : selectLeaves(type).map((leaf) => `${name} { ${leaf} }`),
   );
 }
 
@@ -86,32 +86,32 @@ const connections = [
 ].map(({ list, connection }) => {
   const type = schema.getType(connection);
   if (!isObjectType(type)) throw new Error(`There is no ${connection}.`);
-  return { list, connection, leaves: leavesOf(type) };
+  return { list, connection, leaves: selectLeaves(type) };
 });
 
 const ask = (list: string, selection: string) =>
   asMember(gateway, 'alice', `{ ${list}(first: 10) { ${selection} } }`);
 
-/** What a list answers to all fields together: then all properties are read. */
+/** Returns the result of selecting all fields, for which all properties are read. */
 async function all(list: string, leaves: readonly string[]) {
   const { [list]: whole } = await ask(list, leaves.join(' '));
   return whole;
 }
 
 describe.each(connections)('$list', ({ list, connection, leaves }) => {
-  test('answers each field alone as it answers all of them together', async () => {
+  test('returns the same value for a field selected alone and together with all others', async () => {
     const whole = await all(list, leaves);
     expect(leaves.length).toBeGreaterThan(35);
     expect(whole.nodes.length).toBeGreaterThan(1);
     for (const leaf of leaves) {
       const { [list]: part } = await ask(list, leaf);
-      // Every field has a value in one of the records.
+      // Every field has a value in at least one record.
       expect(JSON.stringify(part), leaf).toMatch(/:(?!null|[[{])/);
       expect(whole, leaf).toMatchObject(part);
     }
   });
 
-  test('answers a field in a fragment, by name and in the next one, as it answers it by itself', async () => {
+  test('returns the same value for a field in nested fragments and selected directly', async () => {
     const whole = await all(list, leaves);
     for (const leaf of leaves) {
       const { [list]: part } = await asMember(
@@ -125,10 +125,10 @@ describe.each(connections)('$list', ({ list, connection, leaves }) => {
     }
   });
 
-  test('reads only the properties asked for, after more different choices than statements are kept', async () => {
+  test('reads only the selected properties, even after more distinct selections than the statement limit', async () => {
     const nodes = leaves.filter((leaf) => leaf.startsWith('nodes'));
     const whole = await all(list, nodes);
-    const statements = await statementsAbout('alice', async () => {
+    const statements = await recordStatementsWith('alice', async () => {
       for (let choice = 1; choice <= 220; choice += 1) {
         const isChosen = (index: number) => /^[0-3]/.test(hash('md5', `${choice} ${index}`));
         const some = nodes.filter((_leaf, index) => isChosen(index) || index === choice % nodes.length);
@@ -138,7 +138,9 @@ describe.each(connections)('$list', ({ list, connection, leaves }) => {
     });
     expect(new Set(statements.map(({ text }) => text)).size).toBeGreaterThan(200);
 
-    const [{ text } = { text: '' }] = await statementsAbout('alice', () => ask(list, 'nodes { __typename }'));
+    const [{ text } = { text: '' }] = await recordStatementsWith('alice', () =>
+      ask(list, 'nodes { __typename }'),
+    );
     expect(text).toMatch(/^select "id" as "id"(, "kind" as "kind")? from/);
   });
 });

@@ -18,7 +18,7 @@ test.each([
   '{"__proto__":1,"__proto__":2}',
   '{"constructor":{},"constructor":[]}',
   '{"a":{"a":{}},"a":1}',
-])('a member that is named twice is seen: %s', (json) => {
+])('detects a repeated member: %s', (json) => {
   expect(() => JSON.parse(json)).not.toThrow();
   expect(hasRepeatedMembers(json)).toBe(true);
 });
@@ -37,12 +37,12 @@ test.each([
   '{"toString":1,"__proto__":2,"hasOwnProperty":3}',
   '{"a":1,"A":2,"a ":3}',
   '{"\u00e9":1,"e\u0301":2}',
-])('members that are named once are let through: %s', (json) => {
+])('accepts unique members: %s', (json) => {
   expect(() => JSON.parse(json)).not.toThrow();
   expect(hasRepeatedMembers(json)).toBe(false);
 });
 
-/** JSON with the characters that matter to a reader of it. */
+/** Text with the characters that have a meaning in JSON. */
 const text = fc.oneof(
   fc.string(),
   fc.string({ unit: fc.constantFrom('"', '\\', '{', '}', '[', ']', ':', ',', 'a', '\n', '\u2028') }),
@@ -59,7 +59,7 @@ const { value: anyJson } = fc.letrec<{ value: unknown }>((tie) => ({
 }));
 const indent = fc.constantFrom('', '\t', '  ', '\n');
 
-test('no JSON that an honest issuer writes is taken for one that names a member twice', () => {
+test('never reports valid JSON with unique members', () => {
   fc.assert(
     fc.property(anyJson, indent, (value, space) => {
       expect(hasRepeatedMembers(JSON.stringify(value, null, space))).toBe(false);
@@ -68,7 +68,7 @@ test('no JSON that an honest issuer writes is taken for one that names a member 
   );
 });
 
-test('a repetition is seen wherever it stands and however it is spelled', () => {
+test('detects a repeated member at any position and in any spelling', () => {
   const spell = (name: string) =>
     `"${[...Array(name.length).keys()].map((index) => `\\u${name.charCodeAt(index).toString(16).padStart(4, '0')}`).join('')}"`;
   fc.assert(

@@ -15,42 +15,42 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** A user whom no other test knows. */
+/** Returns a user that no other test uses. */
 let users = 0;
 const newUser = () => {
   users += 1;
   return `user-${users}`;
 };
 
-const quotaOf = ({ headers }: { headers: Headers }) =>
+const readQuota = ({ headers }: { headers: Headers }) =>
   ['ratelimit-limit', 'ratelimit-remaining'].map((name) => headers.get(name));
 
 test.each<
-  [what: string, refused: (token: string) => Promise<{ status: number; headers: Headers }>, status: number]
+  [what: string, send: (token: string) => Promise<{ status: number; headers: Headers }>, status: number]
 >([
-  ['a document that does not parse', (token) => graphql(gateway, '{', {}, { token }), 400],
-  ['a document that does not validate', (token) => graphql(gateway, '{ unknown }', {}, { token }), 400],
+  ['a document that cannot be parsed', (token) => graphql(gateway, '{', {}, { token }), 400],
+  ['an invalid document', (token) => graphql(gateway, '{ unknown }', {}, { token }), 400],
   [
     'an unknown operation',
     (token) => graphql(gateway, 'query A { __typename } query B { __typename }', {}, { token }),
     400,
   ],
-])('%s costs a read, and is reported even if none is left', async (_what, refused, status) => {
+])('%s costs a read, and is reported even without remaining points', async (_what, send, status) => {
   const token = await signToken({ sub: newUser(), org_id: 'acme' });
 
-  const first = await refused(token);
-  for (let count = 1; count <= READS; count += 1) await refused(token);
-  const last = await refused(token);
+  const first = await send(token);
+  for (let count = 1; count <= READS; count += 1) await send(token);
+  const last = await send(token);
 
-  expect([first.status, ...quotaOf(first)]).toEqual([status, '3', '2']);
-  expect([last.status, ...quotaOf(last)]).toEqual([status, '3', '0']);
+  expect([first.status, ...readQuota(first)]).toEqual([status, '3', '2']);
+  expect([last.status, ...readQuota(last)]).toEqual([status, '3', '0']);
   expect((await rest(gateway, 'GET', '/user/workspaces', { token })).status).toBe(429);
 });
 
 test.each<
   [
     what: string,
-    refused: (token: string) => Promise<{ status: number; headers: Headers }>,
+    send: (token: string) => Promise<{ status: number; headers: Headers }>,
     status: number,
     limit: number,
   ]
@@ -72,7 +72,12 @@ test.each<
     422,
     WRITES,
   ],
-  ['a bad query', (token) => rest(gateway, 'GET', '/user/workspaces?limit=0', { token }), 400, READS],
+  [
+    'an invalid query string',
+    (token) => rest(gateway, 'GET', '/user/workspaces?limit=0', { token }),
+    400,
+    READS,
+  ],
   [
     'a variable of the wrong type',
     (token) =>
@@ -81,7 +86,7 @@ test.each<
     READS,
   ],
   [
-    'a variable of the wrong type for a change',
+    'a variable of the wrong type in a mutation',
     (token) =>
       graphql(
         gateway,
@@ -93,20 +98,20 @@ test.each<
     WRITES,
   ],
 ])(
-  '%s costs what the operation costs, and a 429 when nothing is left',
-  async (_what, refused, status, limit) => {
+  '%s costs as much as the operation, and returns 429 without remaining points',
+  async (_what, send, status, limit) => {
     const token = await member(newUser());
 
-    const first = await refused(token);
-    for (let count = 1; count < limit; count += 1) expect((await refused(token)).status).toBe(status);
-    const last = await refused(token);
+    const first = await send(token);
+    for (let count = 1; count < limit; count += 1) expect((await send(token)).status).toBe(status);
+    const last = await send(token);
 
-    expect([first.status, ...quotaOf(first)]).toEqual([status, String(limit), String(limit - 1)]);
-    expect([last.status, ...quotaOf(last)]).toEqual([429, String(limit), '0']);
+    expect([first.status, ...readQuota(first)]).toEqual([status, String(limit), String(limit - 1)]);
+    expect([last.status, ...readQuota(last)]).toEqual([429, String(limit), '0']);
   },
 );
 
-test('a missing scope costs a read on both faces', async () => {
+test('a missing scope costs a read over both APIs', async () => {
   const token = await signToken({ sub: newUser(), scope: 'account:read' });
 
   const replies = [
@@ -114,16 +119,16 @@ test('a missing scope costs a read on both faces', async () => {
     await graphql(gateway, '{ statistics { __typename } }', {}, { token }),
   ];
 
-  expect(replies.map(quotaOf)).toEqual([
+  expect(replies.map(readQuota)).toEqual([
     ['3', '2'],
     ['3', '1'],
   ]);
 });
 
-test('an unknown record costs what the operation costs, once', async () => {
+test('an unknown record costs as much as the operation, once', async () => {
   const token = await member(newUser());
 
   const reply = await rest(gateway, 'POST', '/user/notifications/unknown/dismiss', { token });
 
-  expect([reply.status, ...quotaOf(reply)]).toEqual([404, '2', '1']);
+  expect([reply.status, ...readQuota(reply)]).toEqual([404, '2', '1']);
 });

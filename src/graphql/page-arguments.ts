@@ -1,0 +1,58 @@
+import type { InputShapeFromFields } from '@pothos/core';
+import type { Page } from '../database/page.ts';
+import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.ts';
+import { parsePosition } from '../values/cursor.ts';
+import { builder } from './builder.ts';
+import { wholeNumberRule } from './rules.ts';
+
+/** The default page size. */
+export const DEFAULT_PAGE_SIZE = 50;
+/** The maximum page size. */
+export const MAX_PAGE_SIZE = 100;
+
+/** Defines the arguments of a connection. */
+export function definePageArguments() {
+  return builder.args((t) => ({
+    first: t.int({
+      description: `The number of records to return from the start of the list, 1 to ${MAX_PAGE_SIZE}. Defaults to ${DEFAULT_PAGE_SIZE}.`,
+      validate: wholeNumberRule(1, MAX_PAGE_SIZE),
+    }),
+    after: t.string({ description: 'Returns only records after this cursor.' }),
+    last: t.int({
+      description: `The number of records to return from the end of the list, 1 to ${MAX_PAGE_SIZE}. Cannot be combined with \`first\`.`,
+      validate: wholeNumberRule(1, MAX_PAGE_SIZE),
+    }),
+    before: t.string({ description: 'Returns only records before this cursor.' }),
+  }));
+}
+
+export type PageArguments = InputShapeFromFields<ReturnType<typeof definePageArguments>>;
+
+/**
+ * Converts the arguments of a connection to a page.
+ * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
+ */
+export function toPage(
+  { first, after, last, before }: PageArguments,
+  isId: (id: string) => boolean,
+): Page & { limit: number } {
+  const issues: ValidationIssue[] = [];
+  if (first != null && last != null) {
+    issues.push({ path: ['last'], message: 'must not be combined with first', value: last });
+  }
+  const parse = (argument: string, cursor: string | null | undefined) => {
+    const found = cursor == null ? undefined : parsePosition(cursor);
+    if (cursor != null && !(found && isId(found.id))) {
+      issues.push({ path: [argument], message: 'must be a cursor of this list', value: cursor });
+    }
+    return found;
+  };
+  const page = {
+    after: parse('after', after),
+    before: parse('before', before),
+    backwards: last != null,
+    limit: last ?? first ?? DEFAULT_PAGE_SIZE,
+  };
+  if (issues.length > 0) throw new ValidationError(issues);
+  return page;
+}
