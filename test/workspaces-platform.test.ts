@@ -40,7 +40,7 @@ async function readRevision(userId: string): Promise<number> {
     'select workspaces::int as revision from user_revision where user_id = $1',
     [userId],
   );
-  return Number(row?.readRevision);
+  return Number(row?.revision);
 }
 
 test('a newer state replaces the whole workspace', async () => {

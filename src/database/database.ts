@@ -67,7 +67,7 @@ export async function openDatabase(options: PoolOptions) {
 
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
-/** Gives queries and changes access to the database. */
+/** Access to the database, for queries and changes. */
 export type EntityManager = Database['em'];
 
 const naming = {
@@ -76,7 +76,7 @@ const naming = {
   convertValues: true,
 } as const;
 
-/** The tables and columns of queries, named after entities and their properties. */
+/** The tables and columns that queries use, named after entities and properties. */
 export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
 
 /**

@@ -21,8 +21,8 @@ import { SecretType } from './secret-type.ts';
 
 /**
  * Translates entities and properties in queries to tables and columns, and adds the property names as aliases:
- * `select "created_at" as "createdAt"`. Rows need no conversion then. MikroORM's plugin alone would rename and convert
- * every row in JavaScript, which takes longer than the query.
+ * `select "created_at" as "createdAt"`. MikroORM's plugin alone would rename and convert every row in JavaScript, which
+ * takes longer than the query.
  */
 export class NamedColumns implements KyselyPlugin {
   readonly #names: MikroKyselyPlugin;

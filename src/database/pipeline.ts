@@ -105,7 +105,7 @@ type Lease = {
   running: number;
   /** Statements that are not written to the socket yet. */
   unsent: number;
-  /** When the last statement ended; at first, when the lease began. In milliseconds. */
+  /** The time of the last result, or of the start of the lease, by `performance.now()`. */
   progressAt: number;
   hasTimedOut: boolean;
   /** Whether the connection has too many prepared statements to be used again. */

@@ -7,7 +7,7 @@ export class SecretType extends Type<Secret | null, string | null> {
     return value?.reveal() ?? null;
   }
 
-  /** Kysely's results are converted twice. */
+  /** Accepts a `Secret` too, because Kysely's results are converted twice. */
   override convertToJSValue(value: Secret | string | null): Secret | null {
     return typeof value === 'string' ? new Secret(value) : value;
   }

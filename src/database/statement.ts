@@ -12,7 +12,7 @@ export type Slots<Input> = {
 /** A statement with its values, and the conversion of its rows. */
 export type Bound<Row> = { config: QueryConfig; read(rows: Row[]): Row[] };
 
-/** A statement of a change: binds its inputs at every call. */
+/** A statement of a change, which is bound to its inputs at each call. */
 export type Statement<Input, Row> = (em: EntityManager, input: Input) => Bound<Row>;
 
 /** Defines a statement, which is built on first use. */

@@ -1,7 +1,7 @@
 import type { Listing } from '../context.ts';
 import type { Page, Tagged } from '../database/page.ts';
 
-/** The reads of a list. */
+/** The functions that read a list. */
 export type List<Node> = {
   page: (page: Page) => Promise<Tagged<Node>[]>;
   totalCount: () => Promise<number>;

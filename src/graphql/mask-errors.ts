@@ -23,7 +23,7 @@ import { toPublicMessage } from './public-messages.ts';
  * contain values.
  */
 
-/** Converts anything thrown to an error that a caller may see. An unknown error becomes an internal error's cause. */
+/** Converts anything thrown to an error that a caller may see. An unknown error becomes the cause of an internal error. */
 export function asGatewayError(error: unknown, outer?: GraphQLError): GatewayError {
   if (error instanceof GatewayError) return error;
   if (!(error instanceof GraphQLError)) return new InternalError(error);

@@ -42,7 +42,7 @@ const RETRY_MS = 1000;
 /**
  * A stream of events read from the database. It buffers one batch only: announcements just mark the stream as stale, and
  * the next batch is read when the client is ready. A slow client therefore receives the current state instead of every
- * step. The stream throws if it is failed, and ends if the user is deleted.
+ * step. After `fail`, the next read throws. The stream ends if the user is deleted.
  *
  * It implements the iterator itself, because a generator that is waiting cannot be ended when the client disconnects.
  */

@@ -5,7 +5,7 @@ import { type Inputs, readList, readOne } from '../database/read.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
 /**
- * A user's revisions, each incremented by every change of such a record. They start at 0 in each epoch. A new epoch
+ * A user's revisions. Every change of a record increments that of its kind. They start at 0 in each epoch. A new epoch
  * begins when the user is deleted or the database is restored.
  */
 export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;

@@ -79,10 +79,10 @@ export function compile(schema: GraphQLSchema, { document, node }: Operation): C
 }
 
 /**
- * Whether a compiled operation returns the same as graphql-js: for a query alone in its document, without directives and
- * introspection, whose arguments are constants or whole variables of the argument's type or its non-null type.
- * Otherwise, the compiler may drop variables inside literals of custom scalars or accept `null` for a non-null type. It
- * also copies constants into the code, so an argument must not contain a credential.
+ * Whether a compiled operation provably returns the same result as graphql-js. It must be the only operation of its
+ * document, a query without directives and introspection, and each argument a constant or a whole variable of the
+ * argument's type or its non-null type. Otherwise, the compiler may drop variables inside literals of custom scalars or
+ * accept `null` for a non-null type. It also copies constants into the code, so no argument may contain a credential.
  */
 export function isCompilable(schema: GraphQLSchema, { document, node }: Operation): boolean {
   const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);

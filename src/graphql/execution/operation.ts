@@ -48,7 +48,7 @@ const NO_OPERATION = 'The document must have exactly one operation, or one with 
 
 /**
  * Returns the access of the root fields that a viewer may select, and an error for each of the others. Without `args`,
- * a field is permitted if some arguments would be.
+ * a field is permitted if it would be with some arguments.
  */
 export function checkPermissions({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
   const checked = rootAccess.map((access) => ({ access, refusal: checkAccess(access, viewer, args) }));
