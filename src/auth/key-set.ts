@@ -7,7 +7,7 @@ import { fingerprintsIn } from './fingerprint.ts';
 
 /** Finds the public key for a token's header. Rejects with a jose error if none matches. */
 export type KeySet = JWTVerifyGetKey<CryptoKey> & {
-  /** Seconds since the last successful fetch; undefined before it. Only remote key sets have it. */
+  /** Returns the seconds since the last successful fetch, undefined if there was none. Only remote key sets define it. */
   age?(): number | undefined;
   /** Fetches the keys, at most once per {@link COOLDOWN_MS}. Returns the last failure; never rejects. */
   fetch?(): Promise<unknown>;
