@@ -104,6 +104,5 @@ function mountAdminEndpoints(
     serveReadiness(response, readiness, lifecycle.findLog(response)),
   );
   if (config.admin !== null || config.metrics.kind === 'off') return;
-  const token = config.metrics.kind === 'token' ? config.metrics.token : undefined;
-  app.get(/^\/metrics$/, (request, response) => serveMetrics(request, response, metrics, token));
+  app.get(/^\/metrics$/, (request, response) => serveMetrics(request, response, metrics, config.metrics));
 }

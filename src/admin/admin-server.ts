@@ -26,7 +26,7 @@ export async function startAdminServer(
     if (path === '/readyz') return serveReadiness(response, readiness, log);
     if (path !== METRICS_PATH || metrics.kind === 'off')
       return sendText(response, 404, 'text/plain', 'Not found.\n');
-    return serveMetrics(request, response, registry, metrics.kind === 'token' ? metrics.token : undefined);
+    return serveMetrics(request, response, registry, metrics);
   };
   const server = createServer((request, response) => {
     serve(request, response).catch((error: unknown) => {

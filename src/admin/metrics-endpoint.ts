@@ -1,6 +1,7 @@
 import { createHash, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
+import type { MetricsAccess } from '../config.ts';
 import { UnauthenticatedError } from '../errors/gateway-errors.ts';
 
 /** The path of the metrics. */
@@ -14,9 +15,9 @@ export async function serveMetrics(
   request: IncomingMessage,
   response: ServerResponse,
   registry: Registry,
-  token: KeyObject | undefined,
+  access: MetricsAccess,
 ): Promise<void> {
-  if (token !== undefined) checkToken(request, token);
+  if (access.kind === 'token') checkToken(request, access.token);
   const text = await registry.metrics();
   response.writeHead(200, {
     'Content-Type': registry.contentType,
