@@ -1,16 +1,18 @@
 import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import Negotiator from 'negotiator';
 import { requestPath } from '../http/address.ts';
 import type { Step } from '../http/steps.ts';
 import { lazy } from '../values/lazy.ts';
 import type { Prepared } from './graphiql-assets.ts';
 import { renderPage } from './graphiql-page.ts';
 import type { PageToken } from './graphiql-token.ts';
-import { sendAsset, sendPage } from './page.ts';
+import { prefersPage, sendAsset, sendPage } from './page.ts';
 
 const pagePath = '/graphql';
 const assetsPath = '/graphql/assets/';
+
+/** The other media types of `/graphql`. */
+const resultTypes = ['application/json', 'application/graphql-response+json'];
 
 /**
  * Serves the GraphiQL page and its assets, without a CDN. The first request prepares the files in a separate process,
@@ -41,7 +43,7 @@ export function createGraphiql(token?: PageToken): Step {
   return (request, response, next) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return next();
     const path = requestPath(request);
-    if (path === pagePath && prefersPage(request)) {
+    if (path === pagePath && prefersPage(request, resultTypes)) {
       servePage(request, response).catch(next);
     } else if (path.startsWith(assetsPath)) {
       serveAsset(request, response, path.slice(assetsPath.length), next).catch(next);
@@ -62,11 +64,4 @@ function prepare(): Promise<Prepared> {
     // "disconnect" follows all messages; "exit" may precede them.
     child.once('disconnect', () => reject(new Error('The process that prepares GraphiQL sent no files.')));
   });
-}
-
-/** The media types of `/graphql`. The first one is the default for clients without a preference. */
-const mediaTypes = ['application/json', 'application/graphql-response+json', 'text/html'];
-
-function prefersPage(request: IncomingMessage): boolean {
-  return new Negotiator(request).mediaType(mediaTypes) === 'text/html';
 }

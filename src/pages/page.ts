@@ -31,6 +31,11 @@ export function linkStyle(path: string): string {
   return `<link rel="stylesheet" href="${path}">`;
 }
 
+/** Whether a client prefers a page to the other media types of a path. A client without a preference is a program. */
+export function prefersPage(request: IncomingMessage, others: readonly string[]): boolean {
+  return new Negotiator(request).mediaType([...others, 'text/html']) === 'text/html';
+}
+
 /** Renders a page without inline scripts. All paths are relative, so that a proxy can add a prefix. */
 export function renderHtml({ title, icon, style, scripts, body }: Page): string {
   return `<!doctype html>

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import Negotiator from 'negotiator';
-import { renderHtml, sendPage } from './page.ts';
+import { prefersPage, renderHtml, sendPage } from './page.ts';
 
 /** A link of the page, relative to its address. */
 type Link = { address: string; name: string; description: string };
@@ -28,14 +27,9 @@ export function serveStart(hasGraphiql: boolean) {
   const page = renderStart(hasGraphiql ? [graphiql, ...documents] : documents);
   return (request: IncomingMessage, response: ServerResponse, next: () => void): void => {
     response.appendHeader('Vary', 'Accept');
-    if (prefersPage(request)) sendPage(response, page, 'no-cache');
+    if (prefersPage(request, ['application/json'])) sendPage(response, page, 'no-cache');
     else next();
   };
-}
-
-/** A client without a preference is a program. */
-function prefersPage(request: IncomingMessage): boolean {
-  return new Negotiator(request).mediaType(['application/json', 'text/html']) === 'text/html';
 }
 
 function renderStart(links: readonly Link[]): string {
