@@ -1,3 +1,6 @@
+import { ContactSchema } from './delivery/contact.entity.ts';
+import { DeliverySchema } from './delivery/delivery.entity.ts';
+import { PushSubscriptionSchema } from './delivery/push-subscription.entity.ts';
 import { EditorCredentialSchema } from './editor-auth/editor-credential.entity.ts';
 import { NotificationSchema, TaskResolutionSchema } from './notifications/notification.entity.ts';
 import { NotificationPreferenceSchema } from './notifications/preferences/preference.entity.ts';
@@ -14,5 +17,8 @@ export const entities = [
   EditorCredentialSchema,
   WorkspaceSchema,
   WorkspaceDeletionSchema,
+  ContactSchema,
+  PushSubscriptionSchema,
+  DeliverySchema,
   DatabaseEpochSchema,
 ];

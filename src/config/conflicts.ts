@@ -27,7 +27,7 @@ export function findMissing(given: Record<string, string | undefined>): string[]
 
 /** Describes settings that are valid separately but not together. */
 export function findConflicts(given: Record<string, string | undefined>): string[] {
-  return [...findKeySetConflict(given), ...findAdminConflict(given)];
+  return [...findKeySetConflict(given), ...findAdminConflict(given), ...findDeliveryConflicts(given)];
 }
 
 function findKeySetConflict(given: Record<string, string | undefined>): string[] {
@@ -49,6 +49,24 @@ function findAdminConflict(given: Record<string, string | undefined>): string[] 
   }
   const isSame = ADMIN_PORT !== '0' && ADMIN_PORT === PORT && ADMIN_HOST === HOST;
   return isSame ? ['ADMIN_PORT: must differ from PORT'] : [];
+}
+
+function findDeliveryConflicts(given: Record<string, string | undefined>): string[] {
+  const pairs = [
+    ['SMTP_URL', 'SMTP_FROM'],
+    ['VAPID_PRIVATE_KEY', 'VAPID_SUBJECT'],
+  ] as const;
+  const incomplete = pairs.flatMap(([first, second]) => {
+    if ((given[first] === undefined) === (given[second] === undefined)) return [];
+    const [missing, other] = given[first] === undefined ? [first, second] : [second, first];
+    return [`${missing}: is required with ${other}`];
+  });
+  const { CHAT_API_URL } = given;
+  const api = CHAT_API_URL === undefined ? null : URL.parse(CHAT_API_URL);
+  if (api?.protocol === 'http:' && !isLoopback(api.hostname.replace(/^\[(.*)\]$/, '$1'))) {
+    incomplete.push('CHAT_API_URL: must be an https URL, because the token is sent to it');
+  }
+  return incomplete;
 }
 
 /** Whether a host is reachable only from this machine. */

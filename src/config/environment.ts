@@ -1,5 +1,14 @@
 import { z } from 'zod';
 import { LOOPBACK } from './conflicts.ts';
+import {
+  allowedHosts,
+  appUrl,
+  providerToken,
+  sender,
+  smtpUrl,
+  vapidKey,
+  vapidSubject,
+} from './delivery-formats.ts';
 import { address, encryptionKeys, jwks, metricsToken, origins, wholeNumber, yesOrNo } from './formats.ts';
 
 /** The settings by environment variable, with formats and defaults. */
@@ -35,6 +44,18 @@ export const Environment = z.object({
   MAX_SUBSCRIBERS: wholeNumber(1, 1_000_000).default(10_000),
   LIVE_SWEEP_MS: wholeNumber(100, 600_000).default(5000),
   NOTIFICATION_RETENTION_DAYS: wholeNumber(0, 36_500).default(90),
+  SMTP_URL: smtpUrl.optional(),
+  SMTP_FROM: sender.optional(),
+  VAPID_PRIVATE_KEY: vapidKey.optional(),
+  VAPID_SUBJECT: vapidSubject.optional(),
+  PUSH_ALLOWED_HOSTS: allowedHosts.default([]),
+  CHAT_TOKEN: providerToken.optional(),
+  CHAT_API_URL: address('http:', 'https:')
+    .transform((url) => url.replace(/\/+$/, ''))
+    .default('https://slack.com/api'),
+  APP_URL: appUrl.optional(),
+  DELIVERY: yesOrNo('true'),
+  DELIVERY_EMAIL_DELAY_SECONDS: wholeNumber(0, 86_400).default(60),
   GRAPHIQL: yesOrNo('true'),
   METRICS_TOKEN: metricsToken.optional(),
   SHUTDOWN_DELAY_MS: wholeNumber(0, 300_000).default(0),

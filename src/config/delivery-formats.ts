@@ -1,0 +1,84 @@
+import { createECDH, createPrivateKey, createSecretKey, type KeyObject } from 'node:crypto';
+import { z } from 'zod';
+
+/** A mailbox: display name, empty if there is none, and address. */
+export type Sender = { name: string; address: string };
+
+/** A `KeyObject` does not print its bytes. */
+const hide = (text: string): KeyObject => createSecretKey(Buffer.from(text));
+
+export const smtpUrl = z
+  .string()
+  .refine((text) => {
+    const url = URL.parse(text);
+    return /^smtps?:$/.test(url?.protocol ?? '') && url?.hostname !== '';
+  }, 'must be a URL that starts with smtp:// or smtps://')
+  .transform(hide);
+
+const ADDRESS = z.email();
+
+/** `user@example.com` or `Name <user@example.com>`. */
+export const sender = z.string().transform((text, context): Sender => {
+  const [, name = '', address = text] = /^([^<>\p{Cc}]*)<([^<>]+)>$/u.exec(text.trim()) ?? [];
+  if (ADDRESS.safeParse(address.trim()).success) return { name: name.trim(), address: address.trim() };
+  context.addIssue({
+    code: 'custom',
+    message: 'must be an email address: Workspaces <no-reply@example.com>',
+  });
+  return z.NEVER;
+});
+
+const CURVE = 'prime256v1';
+
+/** Reads the 32 bytes of a P-256 private key (RFC 8292, section 2). */
+export const vapidKey = z.string().transform((text, context): KeyObject => {
+  const bytes = Buffer.from(text, 'base64url');
+  try {
+    if (bytes.length !== 32) throw new Error('A P-256 private key has 32 bytes.');
+    const curve = createECDH(CURVE);
+    curve.setPrivateKey(bytes);
+    // The uncompressed form: 0x04, x, y.
+    const point = curve.getPublicKey();
+    const x = point.toString('base64url', 1, 33);
+    const y = point.toString('base64url', 33);
+    const d = bytes.toString('base64url');
+    return createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', x, y, d } });
+  } catch {
+    context.addIssue({
+      code: 'custom',
+      message: 'must be a P-256 private key, 32 bytes in base64url (npm run -s vapid:key)',
+    });
+    return z.NEVER;
+  }
+});
+
+export const vapidSubject = z
+  .string()
+  .refine(
+    (text) => ['mailto:', 'https:'].includes(URL.parse(text)?.protocol ?? ''),
+    'must be a mailto: or https: URL, at which push services reach the operator',
+  );
+
+/** Printable ASCII without spaces: it is sent in a header. */
+export const providerToken = z
+  .string()
+  .regex(/^[!-~]{1,1024}$/, 'must be 1 to 1024 printable characters without spaces')
+  .transform(hide);
+
+/** The ID is encoded before it replaces `{id}`. */
+export const appUrl = z
+  .string()
+  .refine(
+    (text) =>
+      text.split('{id}').length === 2 &&
+      /^https?:$/.test(URL.parse(text.replace('{id}', 'id'))?.protocol ?? ''),
+    'must be an http or https URL with {id} in place of the ID: https://app.example.com/inbox/{id}',
+  );
+
+export const allowedHosts = z
+  .string()
+  .transform((text) => text.split(',').map((part) => part.trim().toLowerCase()))
+  .refine(
+    (parts) => parts.every((part) => URL.parse(`https://${part}`)?.host === part),
+    'must be comma-separated hosts, each with its port unless it is 443: push.example.com',
+  );

@@ -1,0 +1,33 @@
+import type { FailureReason } from './delivery.enums.ts';
+import type { Message } from './message.ts';
+
+/** Why an attempt failed, with the provider's code: `550 5.1.1`, `410`, `channel_not_found`. Never its text, which may contain an address. */
+export type Failure = { reason: FailureReason; providerCode: string | null };
+
+/** The outcome of an attempt. */
+export type Outcome =
+  /** The provider accepted the message. The receipt identifies it in {@link Channel.update}. */
+  | { kind: 'delivered'; receipt?: string }
+  /** The message may be accepted later, not before `retryAfterSeconds`. */
+  | ({ kind: 'retry'; retryAfterSeconds?: number } & Failure)
+  /** The message will never be accepted. If the target itself is refused, nothing more is sent to it. */
+  | ({ kind: 'failed'; suspendTarget: boolean } & Failure)
+  /** The provider accepts no message at present. `needsOperator` if waiting will not help: it refuses the credentials. */
+  | ({ kind: 'unavailable'; needsOperator: boolean; retryAfterSeconds?: number } & Failure);
+
+/** Sends messages over one channel. */
+export type Channel<Target> = {
+  /** The maximum number of messages that are sent at once. */
+  readonly concurrency: number;
+  /** Names the provider of a target: what is paused as a whole while it is unavailable. */
+  nameProvider(target: Target): string;
+  /**
+   * Sends a message and returns the outcome. Does not throw: an error that the channel does not expect is a retry.
+   * `signal` is aborted when the time for the attempt is over.
+   */
+  send(message: Message, target: Target, signal: AbortSignal): Promise<Outcome>;
+  /** Marks a delivered message as settled, if the provider can change messages. */
+  update?(message: Message, target: Target, receipt: string, signal: AbortSignal): Promise<Outcome>;
+  /** Closes idle connections. */
+  close(): Promise<void>;
+};

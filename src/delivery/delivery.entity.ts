@@ -1,0 +1,44 @@
+import { defineEntity, p } from '@mikro-orm/core';
+import { enumColumn, idColumn, textColumn, timeColumn } from '../database/columns.ts';
+import { deliveryChannels } from '../values/delivery-channel.enums.ts';
+import { deliveryReasons, deliveryStates, deliverySteps } from './delivery.enums.ts';
+
+export const DeliverySchema = defineEntity({
+  name: 'Delivery',
+  tableName: 'delivery',
+  properties: {
+    userId: idColumn().primary(),
+    notificationId: idColumn().primary(),
+    channel: enumColumn(deliveryChannels).primary(),
+    /** The ID of the push subscription. Empty for email and chat, where a user has one target. */
+    target: idColumn().primary(),
+    state: enumColumn(deliveryStates),
+    step: enumColumn(deliverySteps).default('message'),
+    /** Whether settling the notification, or disabling the channel, still changes this delivery. */
+    isOpen: p.boolean().default(true),
+    /** When the next attempt is due. In state `sending`, when the sender's lease expires. */
+    dueAt: timeColumn(),
+    /** No attempt begins after this time. */
+    expiresAt: timeColumn(),
+    /** The number of claims, which is the fencing token: only the sender of the latest claim may store a result. */
+    claims: p.integer().default(0),
+    attempts: p.integer().default(0),
+    /** Why it was cancelled, or why the last attempt that failed did. */
+    reason: enumColumn(deliveryReasons).strictNullable(),
+    /** The provider's code for `reason`, such as `550 5.1.1`, `410` or `channel_not_found`. */
+    providerCode: textColumn().strictNullable(),
+    /** The provider's ID of the message, if the message can be changed later. */
+    receipt: textColumn().strictNullable(),
+    createdAt: timeColumn(),
+    updatedAt: timeColumn(),
+    deliveredAt: timeColumn().strictNullable(),
+  },
+  indexes: [
+    { name: 'delivery_due', properties: ['channel', 'dueAt'], where: "state in ('pending', 'sending')" },
+    { name: 'delivery_open', properties: ['userId'], where: 'is_open' },
+    { name: 'delivery_failed', properties: ['channel', 'updatedAt'], where: "state = 'failed'" },
+  ],
+});
+
+export class Delivery extends DeliverySchema.class {}
+DeliverySchema.setClass(Delivery);

@@ -1,0 +1,28 @@
+/** The states of a delivery. `sending` means that a sender has claimed it. */
+export const deliveryStates = ['pending', 'sending', 'delivered', 'failed', 'cancelled'] as const;
+export type DeliveryState = (typeof deliveryStates)[number];
+
+/** What a sender does next: send the message, or mark a delivered message as settled. */
+export const deliverySteps = ['message', 'update'] as const;
+export type DeliveryStep = (typeof deliverySteps)[number];
+
+/** Why a delivery is cancelled. */
+export const cancelReasons = ['settled', 'channel_disabled', 'target_removed'] as const;
+export type CancelReason = (typeof cancelReasons)[number];
+
+/** Why an attempt did not deliver. */
+export const failureReasons = [
+  'recipient_rejected',
+  'message_rejected',
+  'rate_limited',
+  'provider_unavailable',
+  'provider_refused',
+  'reply_lost',
+  'lease_expired',
+  'target_unreadable',
+  'expired',
+] as const;
+export type FailureReason = (typeof failureReasons)[number];
+
+export const deliveryReasons = [...cancelReasons, ...failureReasons] as const;
+export type DeliveryReason = (typeof deliveryReasons)[number];

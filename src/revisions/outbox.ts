@@ -1,0 +1,21 @@
+import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import type { Run } from './change.ts';
+
+/** The statements that the delivery of notifications adds to the changes of other features. */
+export type Outbox = {
+  /** The channels that have a provider. Without any, the outbox sends no statements. */
+  readonly channels: ReadonlySet<DeliveryChannel>;
+  /**
+   * Queues the deliveries of notifications that the change published, by user and ID, and cancels those of the
+   * notifications that they superseded. Resolves to whether any delivery was queued.
+   */
+  queuePublished(run: Run, published: PublishedKeys): Promise<boolean>;
+  /**
+   * Cancels the deliveries of users that are no longer wanted after the change: the notification is settled, the channel
+   * disabled or the target removed.
+   */
+  cancelUnwanted(run: Run, users: readonly string[]): Promise<void>;
+};
+
+/** The keys of published notifications: `users[i]` owns `ids[i]`. */
+export type PublishedKeys = { readonly users: readonly string[]; readonly ids: readonly string[] };
