@@ -99,8 +99,8 @@ builder.mutationField('updateNotificationPreferences', (t) =>
         description: 'The changes to apply.',
       }),
     },
-    resolve: async (_root, { input }, { em, viewer, now }) => ({
-      preferences: await updatePreferences(em, viewer.userId, input.preferences, now),
+    resolve: async (_root, { input }, context) => ({
+      preferences: await updatePreferences(context, context.viewer.userId, input.preferences, context.now),
     }),
   }),
 );
