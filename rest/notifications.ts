@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { dismissNotificationField } from '../src/notifications/dismiss-notifications.graphql.ts';
 import {
   type NotificationKind,
   notificationKinds,
   notificationStatuses,
   taskStatuses,
 } from '../src/notifications/notification.enums.ts';
+import { notificationsField } from '../src/notifications/notifications.graphql.ts';
 import { path, query, route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 import { variant } from './wire.ts';
@@ -165,7 +167,7 @@ export const notifications = [
   route({
     method: 'post',
     path: '/user/notifications/{id}/dismiss',
-    field: 'dismissNotification',
+    field: dismissNotificationField,
     tag: 'Notifications',
     summary: 'Dismiss a notification',
     description:
@@ -183,7 +185,7 @@ export const notifications = [
   route({
     method: 'get',
     path: '/user/notifications',
-    field: 'notifications',
+    field: notificationsField,
     tag: 'Notifications',
     isExtension: true,
     summary: 'List notifications',

@@ -17,7 +17,6 @@ import { matchesEntityTag } from '../src/http/conditional.ts';
 import { type Binding, bindArguments, locateArgument, type Parts } from './binding.ts';
 import { parsePathParameters } from './path.ts';
 import { parseQuery, toPage } from './query.ts';
-import type { RootField } from './root-field.ts';
 import { containsSecret, createWriter, toSelection } from './wire.ts';
 
 export { body, path, query } from './binding.ts';
@@ -27,8 +26,8 @@ export type Route = {
   method: 'get' | 'put' | 'post' | 'delete';
   /** With parameters in braces: `/user/notifications/{id}/dismiss`. */
   path: string;
-  /** The root field that the route runs. */
-  field: RootField;
+  /** The root field that the route runs: the name that its `*.graphql.ts` file exports. */
+  field: string;
   /** The section of the reference that describes it. */
   tag: Tag;
   /** The title of the operation. */

@@ -66,7 +66,9 @@ export const EditorAuthType = builder.objectRef<EditorAuth>('EditorAuth').implem
   }),
 });
 
-builder.queryField('editorAuth', (t) =>
+export const editorAuthField = 'editorAuth';
+
+builder.queryField(editorAuthField, (t) =>
   t.field({
     access: memberRead,
     type: EditorAuthType,
@@ -93,8 +95,10 @@ const EditorAuthPayload = builder.objectRef<{ editorAuth: EditorAuth }>('EditorA
   }),
 });
 
-builder.mutationFields((t) => ({
-  storeEditorSubscription: t.field({
+export const storeEditorSubscriptionField = 'storeEditorSubscription';
+
+builder.mutationField(storeEditorSubscriptionField, (t) =>
+  t.field({
     access: memberWrite,
     type: EditorAuthPayload,
     nullable: true,
@@ -113,7 +117,12 @@ builder.mutationFields((t) => ({
       return { editorAuth };
     },
   }),
-  deleteEditorAuth: t.field({
+);
+
+export const deleteEditorAuthField = 'deleteEditorAuth';
+
+builder.mutationField(deleteEditorAuthField, (t) =>
+  t.field({
     access: memberWrite,
     type: EditorAuthPayload,
     nullable: true,
@@ -125,7 +134,7 @@ builder.mutationFields((t) => ({
       return { editorAuth };
     },
   }),
-}));
+);
 
 const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
   description: 'A change of an editor connection.',

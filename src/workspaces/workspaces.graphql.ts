@@ -116,7 +116,9 @@ const WorkspaceEdge = createRecordRef<Workspace, SelectedWorkspace>('WorkspaceEd
 
 const WorkspaceConnection = defineConnectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
 
-builder.queryField('workspaces', (t) =>
+export const workspacesField = 'workspaces';
+
+builder.queryField(workspacesField, (t) =>
   t.field({
     access: accountRead,
     type: WorkspaceConnection,
