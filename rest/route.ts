@@ -16,7 +16,7 @@ import { readJson } from '../src/http/body.ts';
 import { matchesEntityTag } from '../src/http/conditional.ts';
 import { type Binding, bindArguments, locateArgument, type Parts } from './binding.ts';
 import { parsePathParameters } from './path.ts';
-import { parseQuery, toPage } from './query.ts';
+import { parseQuery, toOffsetPage } from './query.ts';
 import { containsSecret, createWriter, toSelection } from './wire.ts';
 
 export { body, path, query } from './binding.ts';
@@ -85,7 +85,7 @@ export function bindRoute(definition: Route, schema: GraphQLSchema, engine: Pick
     checkShape(definition, parts);
     if (!definition.paged) return writeReply(await runOperation(definition, operation, parts, context));
     const isKnown = readCondition(request);
-    const listing = { page: toPage(parts.query), ...(isKnown && { isKnown }) };
+    const listing = { page: toOffsetPage(parts.query), ...(isKnown && { isKnown }) };
     const data = await runOperation(definition, operation, parts, { ...context, listing });
     operation.chargeRecords(context, countRecords(data, definition));
     const etag = String(valueAt(data, ['etag']));

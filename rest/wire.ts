@@ -48,21 +48,21 @@ function formatField(name: string): string {
 }
 
 /** Converts a selected result to its wire format. Objects are changed in place, because nothing else refers to them. */
-type Writer = (value: unknown) => unknown;
+type ValueWriter = (value: unknown) => unknown;
 
-const identity: Writer = (value) => value;
+const identity: ValueWriter = (value) => value;
 
 /**
  * Creates a writer of results of a shape: enum values in lower case, null for nullable fields, undefined for optional
  * ones. It is created once for thousands of records.
  */
-export function createWriter(shape: z.core.$ZodType): Writer {
+export function createWriter(shape: z.core.$ZodType): ValueWriter {
   const write = createPresentWriter(unwrap(shape));
   if (shape instanceof z.ZodOptional) return (value) => (value === null ? undefined : write(value));
   return write === identity ? identity : (value) => (value === null ? null : write(value));
 }
 
-function createPresentWriter(shape: z.core.$ZodType): Writer {
+function createPresentWriter(shape: z.core.$ZodType): ValueWriter {
   if (shape instanceof z.ZodArray) {
     const write = createWriter(shape.element);
     return write === identity ? identity : (value) => (Array.isArray(value) ? value.map(write) : value);
@@ -72,13 +72,13 @@ function createPresentWriter(shape: z.core.$ZodType): Writer {
   return isStrictObject(shape) ? createObjectWriter(shape, []) : identity;
 }
 
-function createEnumWriter(shape: z.core.$ZodType): Writer {
+function createEnumWriter(shape: z.core.$ZodType): ValueWriter {
   const words = new Map<unknown, string>(listWords(shape).map((word) => [word.toUpperCase(), word]));
   return (value) => words.get(value) ?? String(value).toLowerCase();
 }
 
 /** Writes an object. `others` are fields that were selected for another variant of it. */
-function createObjectWriter({ shape }: z.ZodObject, others: readonly string[]): Writer {
+function createObjectWriter({ shape }: z.ZodObject, others: readonly string[]): ValueWriter {
   const fields = Object.keys(shape)
     .map((name) => ({ name, write: createWriter(shape[name]) }))
     .filter(({ write }) => write !== identity);
@@ -91,7 +91,7 @@ function createObjectWriter({ shape }: z.ZodObject, others: readonly string[]): 
   };
 }
 
-function createUnionWriter({ def: { discriminator }, options }: Union): Writer {
+function createUnionWriter({ def: { discriminator }, options }: Union): ValueWriter {
   // Variants that are GraphQL types have a selection each.
   const common = options
     .filter((option) => !typeNames.has(option))
