@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Combinations, Page } from '../database/page.ts';
+import { type Combinations, equalsIfGiven, type Page } from '../database/page.ts';
 import type { Inputs } from '../database/read.ts';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
@@ -51,8 +51,9 @@ export function toFilterInput(
 }
 
 /** Returns the combinations for an index on (user_id, …, kind, status, created_at, id), with the task or the project. */
-export function toCombinations({ slot, has }: Inputs<FilterInput>): Combinations {
-  const isInProject = has('projectId') ? sql`project_id = ${slot('projectId')}` : sql`true`;
+export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
+  const { slot, has } = inputs;
+  const isInProject = equalsIfGiven(inputs, 'projectId', 'project_id');
   // `is true` keeps PostgreSQL from using the index by project, which would read the whole project to find the task.
   const isChosen = has('taskId')
     ? sql`task_id = ${slot('taskId')} and (${isInProject}) is true`
