@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Path } from '../src/errors/gateway-errors.ts';
 import { valueAt } from '../src/errors/validation-issues.ts';
-import { toArguments, toBodyPath } from './wire.ts';
+import { toArguments, toBodyPath } from './wire-arguments.ts';
 
 /** The parts of a request that arguments come from, checked and decoded. */
 export type Parts = {

@@ -3,7 +3,7 @@ import {
   notificationPreferencesField,
   updateNotificationPreferencesField,
 } from '../src/notifications/preferences/preferences.graphql.ts';
-import { notificationKind } from './notifications.ts';
+import { notificationKind } from './notification.ts';
 import { body, route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 

@@ -2,11 +2,9 @@ import { memberRead, memberWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { toEnumValues } from '../graphql/enum-values.ts';
 import { userArgument } from '../graphql/user-argument.ts';
-import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';
 import { editorAuthTypes, failureReasons, reauthReasons } from './editor-auth.enums.ts';
 import { deleteCredential, type EditorAuth, readEditorAuth, storeSubscription } from './editor-auth.ts';
-import { type EditorAuthEvent, watchEditorAuth } from './editor-auth-events.ts';
 
 const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
   description: 'The type of the method by which an editor is connected.',
@@ -133,27 +131,5 @@ builder.mutationField(deleteEditorAuthField, (t) =>
       audit(log, 'editor_credential.deleted', viewer.userId, viewer.userId);
       return { editorAuth };
     },
-  }),
-);
-
-const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
-  description: 'A change of an editor connection.',
-  fields: (t) => ({
-    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The current status.' }),
-  }),
-});
-
-builder.subscriptionField('editorAuthEvents', (t) =>
-  t.field({
-    access: memberRead,
-    type: EditorAuthEventType,
-    description:
-      "Delivers the current status of a user's editor connection, then each change. The stream ends when the token expires.",
-    args: { userId: t.arg.id(userArgument) },
-    subscribe: (_root, { userId }, context) => {
-      const { em, cipher, viewer } = context;
-      return openStream(context, watchEditorAuth(em, cipher, userId ?? viewer.userId));
-    },
-    resolve: (event) => event,
   }),
 );
