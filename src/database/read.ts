@@ -9,8 +9,8 @@ export type Inputs<Input> = Slots<Input> & {
   /** Whether an input is given. Each combination of given inputs is a separate statement. */
   has(name: string & keyof Input): boolean;
   /**
-   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. Select them
-   * within `$if`, which makes them optional in the type of the row.
+   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. To be
+   * selected by `selectChosen`.
    */
   chosen<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
     entity: Entity,

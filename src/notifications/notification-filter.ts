@@ -22,7 +22,7 @@ export type NotificationFilter = {
   createdBefore?: Time | null | undefined;
 };
 
-/** `kinds` and `statuses` have every matching combination, one per index. All are undefined without a filter. */
+/** `kinds` and `statuses` form the matching pairs, one at each index. Both are undefined if there is no filter. */
 export type FilterInput = {
   userId: string;
   kinds: readonly NotificationKind[] | undefined;
@@ -66,8 +66,8 @@ export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
 }
 
 /**
- * Limits a page to the times of a filter. They become positions, because PostgreSQL starts an index scan at one bound
- * only. No ID is empty, so the empty ID precedes all records of its time.
+ * Limits a page to the times of a filter. The times become positions, because PostgreSQL starts an index scan at one
+ * position only. No ID is empty, so the empty ID precedes all records of its time.
  */
 export function limitToTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
   const ends = [page.after, toPosition(createdBefore)].filter((end) => end !== undefined);
