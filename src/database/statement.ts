@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { QueryConfig, QueryResultRow } from 'pg';
-import { type EntityManager, getColumns, getConnections, query, type Tables } from './database.ts';
+import { type EntityManager, getResources, query, type Tables } from './database.ts';
 
 /** Creates placeholders for the inputs of a statement. */
 export type Slots<Input> = {
@@ -23,7 +23,7 @@ export function statement<Input extends object, Row extends QueryResultRow>(
   return (em, input) => {
     template ??= toTemplate(build(query(em), { slot: (name, type) => slot(name, type) }).compile());
     const read = (rows: Row[]) => {
-      getColumns(em).hideSecrets(rows);
+      getResources(em).columns.hideSecrets(rows);
       return rows;
     };
     return { config: bind(template, input), read };
@@ -37,7 +37,7 @@ export async function runStatement<Input, Row extends QueryResultRow>(
   input: Input,
 ): Promise<Row[]> {
   const { config, read } = statement(em, input);
-  const { rows } = await getConnections(em).changes.query<Row>(config);
+  const { rows } = await getResources(em).changes.query<Row>(config);
   return read(rows);
 }
 

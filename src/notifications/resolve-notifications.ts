@@ -15,7 +15,7 @@ export type TaskFilter = {
   before?: Time | null | undefined;
 };
 
-type Input = {
+type ResolveInput = {
   userId: string;
   taskId: string;
   kinds: readonly NotificationKind[];
@@ -35,14 +35,14 @@ export async function resolveNotifications(
   reason: ResolveReason,
   now: Time,
 ): Promise<Notification[]> {
-  const input: Input = { userId, taskId, kinds: kinds ?? notificationKinds, before, reason, now };
+  const input: ResolveInput = { userId, taskId, kinds: kinds ?? notificationKinds, before, reason, now };
   const [resolved] = await settle(em, outbox, userId, (run) =>
     Promise.all([run(resolveActive, input), before === null ? [] : run(storeResolution, input)]),
   );
   return announceRecords(announce, userId, 'notifications', resolved);
 }
 
-const resolveActive = statement((db, slots: Slots<Input>) => {
+const resolveActive = statement((db, slots: Slots<ResolveInput>) => {
   const { slot } = slots;
   return updateWithRevisions(
     db,
@@ -59,7 +59,7 @@ const resolveActive = statement((db, slots: Slots<Input>) => {
 });
 
 /** Stores `before` and the reason for each kind, unless a later time is stored. */
-const storeResolution = statement((db, { slot }: Slots<Input>) =>
+const storeResolution = statement((db, { slot }: Slots<ResolveInput>) =>
   db
     .insertInto('TaskResolution')
     .columns(['userId', 'taskId', 'kind', 'resolvedBefore', 'resolvedBy', 'updatedAt'])

@@ -57,9 +57,9 @@ export async function deleteBatch({ em, announce }: Writer, before: Time): Promi
   return batch.deleted;
 }
 
-type Batch = { userId: string; revision: number; deleted: number };
+type DeletedBatch = { userId: string; revision: number; deleted: number };
 
-async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<Batch | undefined> {
+async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<DeletedBatch | undefined> {
   const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLocks.retention}) as free`;
   const { rows } = await lock.execute(db);
   if (!rows[0]?.free) return undefined;

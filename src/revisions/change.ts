@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { type EntityManager, getConnections } from '../database/database.ts';
+import { type EntityManager, getResources } from '../database/database.ts';
 import { type Bound, runStatement, type Slots, type Statement, statement } from '../database/statement.ts';
 
 /** Converts the error of a statement into the error of the change. */
@@ -23,7 +23,7 @@ export async function change<Result>(
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
-  const client = await getConnections(em).changes.connect();
+  const client = await getResources(em).changes.connect();
   try {
     return await execute(em, client, [...new Set(users)], work);
   } finally {

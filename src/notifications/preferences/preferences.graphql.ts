@@ -32,7 +32,9 @@ const NotificationPreference = builder.objectRef<EffectivePreference>('Notificat
   }),
 });
 
-builder.queryField('notificationPreferences', (t) =>
+export const notificationPreferencesField = 'notificationPreferences';
+
+builder.queryField(notificationPreferencesField, (t) =>
   t.field({
     access: memberRead,
     type: [NotificationPreference],
@@ -85,7 +87,9 @@ const UpdateNotificationPreferencesPayload = builder
     }),
   });
 
-builder.mutationField('updateNotificationPreferences', (t) =>
+export const updateNotificationPreferencesField = 'updateNotificationPreferences';
+
+builder.mutationField(updateNotificationPreferencesField, (t) =>
   t.field({
     access: memberWrite,
     type: UpdateNotificationPreferencesPayload,
