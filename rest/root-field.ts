@@ -1,6 +1,7 @@
 /** A query or mutation of the schema. Written by `npm run schema`. */
 export type RootField =
   | 'claimEditorCredentialRefresh'
+  | 'contact'
   | 'deleteEditorAuth'
   | 'deleteUser'
   | 'deleteWorkspace'
@@ -14,6 +15,7 @@ export type RootField =
   | 'notifications'
   | 'publishNotification'
   | 'publishNotifications'
+  | 'putContact'
   | 'putWorkspaces'
   | 'refreshEditorCredential'
   | 'reportEditorAuthFailure'

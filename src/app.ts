@@ -27,6 +27,7 @@ import { createStateMetrics } from './metrics/state-metrics.ts';
 import { createCounters } from './rate-limit/counters.ts';
 import { createRateLimiter } from './rate-limit/rate-limiter.ts';
 import { createLifecycle, type RequestLifecycle } from './request-lifecycle.ts';
+import type { Outbox } from './revisions/outbox.ts';
 import { createSchema } from './schema.ts';
 import { countCredentialsByState } from './statistics/statistics.ts';
 
@@ -56,6 +57,13 @@ function createListener(
   return runInOrder(steps, (error, response) => sendError(response, fail(error, response)));
 }
 
+/** An outbox without channels. */
+const noOutbox: Outbox = {
+  channels: new Set(),
+  queuePublished: async () => false,
+  cancelUnwanted: async () => undefined,
+};
+
 /** Creates the listener for all requests and its dependencies. */
 export async function createApp(
   config: Config,
@@ -79,7 +87,7 @@ export async function createApp(
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
-    shared: { em, cipher, hub, announce: live.announce },
+    shared: { em, cipher, hub, announce: live.announce, outbox: noOutbox },
   });
   const endpoints = createEndpoints({
     config,

@@ -2,6 +2,7 @@ import type { GraphQLSchema } from 'graphql';
 import { builder } from './graphql/builder.ts';
 import { guardSchema } from './graphql/guard-schema.ts';
 import { type RateLimiter, rateLimitDirectives } from './rate-limit/rate-limiter.ts';
+import './delivery/contacts.graphql.ts';
 import './editor-auth/editor-auth.graphql.ts';
 import './editor-auth/platform-editor-auth.graphql.ts';
 import './notifications/dismiss-notifications.graphql.ts';

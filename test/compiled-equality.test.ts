@@ -69,6 +69,7 @@ function createFullContext(): Context {
     cipher: createCredentialCipher(keys),
     hub: createHub({ perViewer: 1, total: 1 }),
     announce: () => undefined,
+    outbox: { channels: new Set(), queuePublished: async () => false, cancelUnwanted: async () => undefined },
     readScheduler: new ReadScheduler(),
     onLeave: () => undefined,
     charges: { counted: true, paid: { reads: 100, writes: 100, platform: 100 } },
