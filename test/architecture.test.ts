@@ -142,6 +142,7 @@ test('features depend on each other in one direction only', () => {
   const edges = imports.map(({ from, to }) => [findFeature(from), findFeature(to)]);
   const between = edges.filter(([from, to]) => from && to && from !== to).map((edge) => edge.join(' -> '));
   expect([...new Set(between)].sort()).toEqual([
+    'delivery -> notifications',
     'statistics -> notifications',
     'statistics -> workspaces',
     'users -> notifications',
