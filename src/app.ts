@@ -8,6 +8,8 @@ import type { KeySet } from './auth/key-set.ts';
 import type { TokenCache } from './auth/token-cache.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
+import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
+import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
 import { createEngine } from './graphql/execution/engine.ts';
@@ -73,6 +75,7 @@ export async function createApp(
   const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);
   observeState(database, tokens, shared);
+  const outbox = { cancelUnwanted: async () => {} };
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
 
   const lifecycle = createLifecycle({
@@ -89,6 +92,7 @@ export async function createApp(
     lifecycle,
     readiness: { database, isStopping, live, keySet },
     metrics,
+    unsubscribe: createUnsubscribeEndpoint({ tokens: createUnsubscribeTokens(keys), em, outbox }),
     publicUrl,
   });
   return createListener(lifecycle, config.corsOrigins, endpoints);
