@@ -8,6 +8,8 @@ import type { KeySet } from './auth/key-set.ts';
 import type { TokenCache } from './auth/token-cache.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
+import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
+import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
@@ -67,9 +69,11 @@ export async function createApp(
   const { redis, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
   const { issuer, audience, orgClaim, limits } = config;
   const tokens = createTokenVerifier({ keySet, issuer, audience, orgClaim });
-  const cipher = createCredentialCipher(await readEncryptionKeys(config));
+  const keys = await readEncryptionKeys(config);
+  const cipher = createCredentialCipher(keys);
   // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
   const em = database.em.fork();
+  const outbox = createOutbox(config.delivery);
   const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);
   observeState(database, tokens, shared);
@@ -79,7 +83,7 @@ export async function createApp(
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
-    shared: { em, cipher, hub, announce: live.announce, outbox: createOutbox(config.delivery) },
+    shared: { em, cipher, hub, announce: live.announce, outbox },
   });
   const endpoints = createEndpoints({
     config,
@@ -89,6 +93,7 @@ export async function createApp(
     lifecycle,
     readiness: { database, isStopping, live, keySet },
     metrics,
+    unsubscribe: createUnsubscribeEndpoint({ tokens: createUnsubscribeTokens(keys), em, outbox }),
     publicUrl,
   });
   return createListener(lifecycle, config.corsOrigins, endpoints);
