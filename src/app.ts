@@ -3,11 +3,12 @@ import type { Redis } from 'ioredis';
 import type { Registry } from 'prom-client';
 import { sendError } from '../rest/errors.ts';
 import { createAuthenticate, createTokenVerifier } from './auth/authenticate.ts';
-import { readDevelopmentEncryptionKeys } from './auth/development-key.ts';
+import { readEncryptionKeys } from './auth/development-key.ts';
 import type { KeySet } from './auth/key-set.ts';
 import type { TokenCache } from './auth/token-cache.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
+import { createOutbox } from './delivery/outbox.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
 import { createEngine } from './graphql/execution/engine.ts';
@@ -66,8 +67,7 @@ export async function createApp(
   const { redis, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
   const { issuer, audience, orgClaim, limits } = config;
   const tokens = createTokenVerifier({ keySet, issuer, audience, orgClaim });
-  const keys = config.encryptionKeys ?? (await readDevelopmentEncryptionKeys(config.dataDir));
-  const cipher = createCredentialCipher(keys);
+  const cipher = createCredentialCipher(await readEncryptionKeys(config));
   // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
   const em = database.em.fork();
   const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
@@ -79,7 +79,7 @@ export async function createApp(
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
-    shared: { em, cipher, hub, announce: live.announce },
+    shared: { em, cipher, hub, announce: live.announce, outbox: createOutbox(config.delivery) },
   });
   const endpoints = createEndpoints({
     config,

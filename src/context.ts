@@ -10,6 +10,7 @@ import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { Charges } from './rate-limit/charges.ts';
 import type { ReadScheduler } from './rate-limit/read-scheduler.ts';
+import type { Outbox } from './revisions/outbox.ts';
 import type { Time } from './values/time.ts';
 
 /** The page and the condition of a REST list. GraphQL operations use connection arguments instead. */
@@ -35,6 +36,8 @@ export type Context = {
   readonly readScheduler: ReadScheduler;
   /** Announces a committed change to subscribers. */
   readonly announce: Announce;
+  /** Queues and cancels deliveries within a change. */
+  readonly outbox: Outbox;
   /** Calls `leave` when the caller disconnects, or immediately if it already has. */
   onLeave(leave: () => void): void;
   readonly charges: Charges;

@@ -22,6 +22,7 @@ const reading: Access = { grants: ['the full account', read, write], member: fal
 const writing: Access = { grants: ['the full account', write], member: false };
 
 const access: Readonly<Record<string, Access>> = {
+  contact: reading,
   notification: reading,
   notificationCounts: reading,
   notificationEvents: reading,
@@ -38,6 +39,7 @@ const access: Readonly<Record<string, Access>> = {
   updateNotificationPreferences: { ...writing, member: true },
   deleteUser: { grants: [platformWrite], member: false },
   deleteWorkspace: { grants: [platformWrite], member: false },
+  putContact: { grants: [platformWrite], member: false },
   publishNotification: { grants: [platformWrite], member: false },
   putWorkspaces: { grants: [platformWrite], member: false },
   reportEditorAuthFailure: { grants: [platformWrite], member: false },

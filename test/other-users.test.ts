@@ -17,6 +17,7 @@ afterAll(() => gateway.close());
 
 /** The account queries and subscriptions with a `userId` argument. */
 const fields = [
+  'contact',
   'editorAuth',
   'editorAuthEvents',
   'notification',

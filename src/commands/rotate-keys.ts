@@ -1,4 +1,4 @@
-import { readDevelopmentEncryptionKeys } from '../auth/development-key.ts';
+import { readEncryptionKeys } from '../auth/development-key.ts';
 import { type EncryptionKeys, readConfig } from '../config.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { createCredentialCipher } from '../encryption/credential-cipher.ts';
@@ -22,7 +22,7 @@ const BATCH_SIZE = 100;
  */
 runCommand('npm run -s keys:rotate', async () => {
   const config = readConfig();
-  const keys = config.encryptionKeys ?? (await readDevelopmentEncryptionKeys(config.dataDir));
+  const keys = await readEncryptionKeys(config);
   const server = await startDatabaseServer(config, 'command', printLine);
   const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
   try {

@@ -31,7 +31,7 @@ export function linkStyle(path: string): string {
   return `<link rel="stylesheet" href="${path}">`;
 }
 
-/** Whether a client prefers a page to the other media types of a path. A client without a preference is a program. */
+/** Whether a client prefers a page to the other media types of a path. Without a preference, it gets no page. */
 export function prefersPage(request: IncomingMessage, others: readonly string[]): boolean {
   return new Negotiator(request).mediaType([...others, 'text/html']) === 'text/html';
 }

@@ -22,7 +22,7 @@ const style = `
       dd { margin: 0; }
       a { color: #0b5cad; }`;
 
-/** Serves the page of the root address to browsers. Any other client gets what `next` replies. */
+/** Serves the page of the root address to browsers. Passes requests of other clients to `next`. */
 export function serveStart(hasGraphiql: boolean) {
   const page = renderStart(hasGraphiql ? [graphiql, ...documents] : documents);
   return (request: IncomingMessage, response: ServerResponse, next: () => void): void => {

@@ -24,6 +24,7 @@ export const isSubscription = (name: string) => name in subscriptions;
 /** Valid arguments of every root field. `userId` is used where an argument names a user. */
 export const goodArguments: Readonly<Record<string, (userId: string) => Arguments>> = {
   claimEditorCredentialRefresh: (userId) => ({ input: { userId, version: '1', claimId: randomUUID() } }),
+  contact: () => ({}),
   deleteEditorAuth: () => ({}),
   deleteUser: () => ({ input: { userId: 'nobody' } }),
   deleteWorkspace: (userId) => ({ input: { userId, id: randomUUID(), deletedAt: new Date().toISOString() } }),
@@ -57,6 +58,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
       ],
     },
   }),
+  putContact: (userId) => ({ input: { userId, email: 'a@example.com', chatMemberId: 'U012AB3CD' } }),
   putWorkspaces: (userId) => ({ input: { userId, workspaces: [workspaceInput()] } }),
   refreshEditorCredential: (userId) => ({
     input: { userId, version: '1', accessToken: 'access', refreshToken: 'refresh' },
