@@ -30,14 +30,15 @@ export function post(url: URL, body: Buffer, options: PostOptions): Promise<Post
   sending.once('response', (response) => {
     let length = 0;
     const { statusCode: status = 0, headers } = response;
-    reply = { kind: 'reply', status, retryAfter: headers['retry-after'] };
+    const received: PostResult = { kind: 'reply', status, retryAfter: headers['retry-after'] };
+    reply = received;
     response.on('data', (chunk: Buffer) => {
       length += chunk.length;
       if (length > MAX_REPLY_BYTES) response.destroy();
     });
     // The status is known, even if the rest of the reply is lost.
     response.on('error', () => {});
-    response.once('close', () => resolve(reply));
+    response.once('close', () => resolve(received));
   });
   sending.on('error', (error: NodeJS.ErrnoException) => {
     const code = error.code ?? error.name;
