@@ -1,5 +1,10 @@
 import { z } from 'zod';
 import { editorAuthTypes, reauthReasons } from '../src/editor-auth/editor-auth.enums.ts';
+import {
+  deleteEditorAuthField,
+  editorAuthField,
+  storeEditorSubscriptionField,
+} from '../src/editor-auth/editor-auth.graphql.ts';
 import { body, route } from './route.ts';
 import { secret } from './wire.ts';
 
@@ -39,7 +44,7 @@ export const editorAuth = [
   route({
     method: 'put',
     path: '/editor/auth/subscription',
-    field: 'storeEditorSubscription',
+    field: storeEditorSubscriptionField,
     tag: 'Editor auth',
     summary: 'Store editor subscription auth',
     description:
@@ -62,7 +67,7 @@ export const editorAuth = [
   route({
     method: 'get',
     path: '/editor/auth',
-    field: 'editorAuth',
+    field: editorAuthField,
     tag: 'Editor auth',
     summary: 'Get editor auth status',
     description: "Returns the status of the caller's editor connection.",
@@ -72,7 +77,7 @@ export const editorAuth = [
   route({
     method: 'delete',
     path: '/editor/auth',
-    field: 'deleteEditorAuth',
+    field: deleteEditorAuthField,
     tag: 'Editor auth',
     isExtension: true,
     summary: 'Delete editor auth',

@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import { notificationKind } from './notifications.ts';
+import {
+  notificationPreferencesField,
+  updateNotificationPreferencesField,
+} from '../src/notifications/preferences/preferences.graphql.ts';
+import { notificationKind } from './notification.ts';
 import { body, route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 
@@ -62,7 +66,7 @@ export const preferences = [
   route({
     method: 'put',
     path: '/user/notification-preferences',
-    field: 'updateNotificationPreferences',
+    field: updateNotificationPreferencesField,
     tag: 'Notification preferences',
     summary: 'Update notification preferences',
     description:
@@ -91,7 +95,7 @@ export const preferences = [
   route({
     method: 'get',
     path: '/user/notification-preferences',
-    field: 'notificationPreferences',
+    field: notificationPreferencesField,
     tag: 'Notification preferences',
     isExtension: true,
     summary: 'List notification preferences',

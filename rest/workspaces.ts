@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { idSchema } from '../src/values/constraints.ts';
 import { workspaceStatuses } from '../src/workspaces/workspace.enums.ts';
+import { workspacesField } from '../src/workspaces/workspaces.graphql.ts';
 import { query, route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 
@@ -68,7 +69,7 @@ export const workspaces = [
   route({
     method: 'get',
     path: '/user/workspaces',
-    field: 'workspaces',
+    field: workspacesField,
     tag: 'Workspaces',
     summary: 'List all workspaces',
     description:

@@ -3,11 +3,14 @@ import type { Redis } from 'ioredis';
 import type { Registry } from 'prom-client';
 import { sendError } from '../rest/errors.ts';
 import { createAuthenticate, createTokenVerifier } from './auth/authenticate.ts';
-import { readDevelopmentEncryptionKeys } from './auth/development-key.ts';
+import { readEncryptionKeys } from './auth/development-key.ts';
 import type { KeySet } from './auth/key-set.ts';
 import type { TokenCache } from './auth/token-cache.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
+import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
+import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
+import { createOutbox } from './delivery/outbox.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
 import { createEngine } from './graphql/execution/engine.ts';
@@ -27,7 +30,6 @@ import { createStateMetrics } from './metrics/state-metrics.ts';
 import { createCounters } from './rate-limit/counters.ts';
 import { createRateLimiter } from './rate-limit/rate-limiter.ts';
 import { createLifecycle, type RequestLifecycle } from './request-lifecycle.ts';
-import type { Outbox } from './revisions/outbox.ts';
 import { createSchema } from './schema.ts';
 import { countCredentialsByState } from './statistics/statistics.ts';
 
@@ -57,13 +59,6 @@ function createListener(
   return runInOrder(steps, (error, response) => sendError(response, fail(error, response)));
 }
 
-/** An outbox without channels. */
-const noOutbox: Outbox = {
-  channels: new Set(),
-  queuePublished: async () => false,
-  cancelUnwanted: async () => undefined,
-};
-
 /** Creates the listener for all requests and its dependencies. */
 export async function createApp(
   config: Config,
@@ -74,10 +69,11 @@ export async function createApp(
   const { redis, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
   const { issuer, audience, orgClaim, limits } = config;
   const tokens = createTokenVerifier({ keySet, issuer, audience, orgClaim });
-  const keys = config.encryptionKeys ?? (await readDevelopmentEncryptionKeys(config.dataDir));
+  const keys = await readEncryptionKeys(config);
   const cipher = createCredentialCipher(keys);
   // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
   const em = database.em.fork();
+  const outbox = createOutbox(config.delivery);
   const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);
   observeState(database, tokens, shared);
@@ -87,7 +83,7 @@ export async function createApp(
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
-    shared: { em, cipher, hub, announce: live.announce, outbox: noOutbox },
+    shared: { em, cipher, hub, announce: live.announce, outbox },
   });
   const endpoints = createEndpoints({
     config,
@@ -97,6 +93,7 @@ export async function createApp(
     lifecycle,
     readiness: { database, isStopping, live, keySet },
     metrics,
+    unsubscribe: createUnsubscribeEndpoint({ tokens: createUnsubscribeTokens(keys), em, outbox }),
     publicUrl,
   });
   return createListener(lifecycle, config.corsOrigins, endpoints);

@@ -36,7 +36,7 @@ export type Context = {
   readonly readScheduler: ReadScheduler;
   /** Announces a committed change to subscribers. */
   readonly announce: Announce;
-  /** The statements that the delivery of notifications adds to changes. */
+  /** Queues and cancels deliveries within a change. */
   readonly outbox: Outbox;
   /** Calls `leave` when the caller disconnects, or immediately if it already has. */
   onLeave(leave: () => void): void;
