@@ -6,7 +6,6 @@ import { classify } from '../src/delivery/push/classify.ts';
 import { findEndpointIssue } from '../src/delivery/push/endpoint.ts';
 import type { PostResult } from '../src/delivery/push/post.ts';
 import { createPublicLookup, isPublicAddress } from '../src/delivery/push/public-address.ts';
-import { parseRetryAfter } from '../src/delivery/retry-after.ts';
 
 /** The special-purpose networks of IANA's registries, with the first address outside that is public. */
 const networks: readonly [name: string, network: string, prefix: number, family: 'ipv4' | 'ipv6'][] = [
@@ -291,23 +290,6 @@ describe('classification', () => {
     ],
   ])('%s', (_what, result, outcome) => {
     expect(classify(result, now)).toEqual(outcome);
-  });
-
-  test.each([
-    ['0', 0],
-    ['120', 120],
-    ['Sat, 31 Jan 2026 09:30:00 GMT', 0],
-    ['Sat, 31 Jan 2026 09:29:00 GMT', 0],
-    ['Sat, 31 Jan 2026 10:30:00 GMT', 3600],
-    ['-1', undefined],
-    ['1.5', undefined],
-    ['soon', undefined],
-    ['2026', 2026],
-    ['2026-01-31T10:30:00Z', undefined],
-    ['9'.repeat(30), undefined],
-    [undefined, undefined],
-  ])('reads Retry-After: %s as %s seconds', (header, seconds) => {
-    expect(parseRetryAfter(header, now)).toBe(seconds);
   });
 });
 

@@ -18,7 +18,7 @@ export function classify(result: PostResult, now: Date): Outcome {
 
 function classifyReply({ status, retryAfter }: Extract<PostResult, { kind: 'reply' }>, now: Date): Outcome {
   const providerCode = String(status);
-  const retryAfterSeconds = parseRetryAfter(retryAfter, now);
+  const retryAfterSeconds = parseRetryAfter(retryAfter, now.getTime());
   const later = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
   if (status >= 200 && status < 300) return { kind: 'delivered' };
   if (status >= 500) {
