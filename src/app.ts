@@ -6,10 +6,13 @@ import { createAuthenticate, createTokenVerifier } from './auth/authenticate.ts'
 import { readEncryptionKeys } from './auth/development-key.ts';
 import type { KeySet } from './auth/key-set.ts';
 import type { TokenCache } from './auth/token-cache.ts';
-import type { Config } from './config.ts';
+import type { Config, EncryptionKeys, PushConfig } from './config.ts';
+import type { PushRegistration } from './context.ts';
 import type { Database } from './database/database.ts';
 import { createOutbox } from './delivery/outbox.ts';
+import { formatPublicKey } from './delivery/push/vapid.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
+import { createSubscriptionCipher } from './encryption/subscription-cipher.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
 import { createEngine } from './graphql/execution/engine.ts';
 import { allowOrigins } from './http/cors.ts';
@@ -67,7 +70,8 @@ export async function createApp(
   const { redis, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
   const { issuer, audience, orgClaim, limits } = config;
   const tokens = createTokenVerifier({ keySet, issuer, audience, orgClaim });
-  const cipher = createCredentialCipher(await readEncryptionKeys(config));
+  const keys = await readEncryptionKeys(config);
+  const cipher = createCredentialCipher(keys);
   // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
   const em = database.em.fork();
   const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
@@ -79,7 +83,14 @@ export async function createApp(
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
-    shared: { em, cipher, hub, announce: live.announce, outbox: createOutbox(config.delivery) },
+    shared: {
+      em,
+      cipher,
+      hub,
+      announce: live.announce,
+      outbox: createOutbox(config.delivery),
+      push: createPushRegistration(config.delivery.push, keys),
+    },
   });
   const endpoints = createEndpoints({
     config,
@@ -92,6 +103,12 @@ export async function createApp(
     publicUrl,
   });
   return createListener(lifecycle, config.corsOrigins, endpoints);
+}
+
+function createPushRegistration(config: PushConfig | null, keys: EncryptionKeys): PushRegistration | null {
+  if (config === null) return null;
+  const { privateKey, allowedHosts } = config;
+  return { cipher: createSubscriptionCipher(keys), publicKey: formatPublicKey(privateKey), allowedHosts };
 }
 
 function observeState(
