@@ -6,13 +6,13 @@ import { createAuthenticate, createTokenVerifier } from './auth/authenticate.ts'
 import { readEncryptionKeys } from './auth/development-key.ts';
 import type { KeySet } from './auth/key-set.ts';
 import type { TokenCache } from './auth/token-cache.ts';
-import type { Config, EncryptionKeys, PushConfig } from './config.ts';
-import type { PushRegistration } from './context.ts';
+import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
+import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
+import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
 import { createOutbox } from './delivery/outbox.ts';
-import { formatPublicKey } from './delivery/push/vapid.ts';
+import { createPushRegistration } from './delivery/push/registration.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
-import { createSubscriptionCipher } from './encryption/subscription-cipher.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
 import { createEngine } from './graphql/execution/engine.ts';
 import { allowOrigins } from './http/cors.ts';
@@ -74,6 +74,8 @@ export async function createApp(
   const cipher = createCredentialCipher(keys);
   // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
   const em = database.em.fork();
+  const outbox = createOutbox(config.delivery);
+  const push = createPushRegistration(config.delivery.push, keys);
   const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);
   observeState(database, tokens, shared);
@@ -83,14 +85,7 @@ export async function createApp(
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
-    shared: {
-      em,
-      cipher,
-      hub,
-      announce: live.announce,
-      outbox: createOutbox(config.delivery),
-      push: createPushRegistration(config.delivery.push, keys),
-    },
+    shared: { em, cipher, hub, announce: live.announce, outbox, push },
   });
   const endpoints = createEndpoints({
     config,
@@ -100,15 +95,10 @@ export async function createApp(
     lifecycle,
     readiness: { database, isStopping, live, keySet },
     metrics,
+    unsubscribe: createUnsubscribeEndpoint({ tokens: createUnsubscribeTokens(keys), em, outbox }),
     publicUrl,
   });
   return createListener(lifecycle, config.corsOrigins, endpoints);
-}
-
-function createPushRegistration(config: PushConfig | null, keys: EncryptionKeys): PushRegistration | null {
-  if (config === null) return null;
-  const { privateKey, allowedHosts } = config;
-  return { cipher: createSubscriptionCipher(keys), publicKey: formatPublicKey(privateKey), allowedHosts };
 }
 
 function observeState(

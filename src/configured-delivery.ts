@@ -6,7 +6,6 @@ import { readBacklog } from './delivery/deliveries.ts';
 import { createOutbox } from './delivery/outbox.ts';
 import type { Sender } from './delivery/sender.ts';
 import { startDelivery } from './delivery/start-delivery.ts';
-import { createSubscriptionCipher } from './encryption/subscription-cipher.ts';
 import type { Log } from './log.ts';
 import { createBacklogMetrics, createDeliveryMetrics } from './metrics/delivery-metrics.ts';
 
@@ -21,7 +20,7 @@ export async function startConfiguredDelivery(
   if (channels.size === 0) return undefined;
   createBacklogMetrics(registry, channels, () => readBacklog(em));
   if (!config.delivery.sends) return undefined;
-  const subscriptionCipher = createSubscriptionCipher(await readEncryptionKeys(config));
+  const keys = await readEncryptionKeys(config);
   const metrics = createDeliveryMetrics(registry);
-  return startDelivery(config.delivery, { em, subscriptionCipher, metrics, log });
+  return startDelivery(config.delivery, { em, keys, publicUrl: config.publicUrl, metrics, log });
 }

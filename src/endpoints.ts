@@ -8,11 +8,14 @@ import { createRestRouter, routes } from '../rest/router.ts';
 import { type Readiness, serveHealth, serveReadiness } from './admin/health.ts';
 import { METRICS_PATH, serveMetrics } from './admin/metrics-endpoint.ts';
 import type { Config } from './config.ts';
+import type { UnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
+import { UNSUBSCRIBE_PATH } from './delivery/email/unsubscribe-token.ts';
 import { NotFoundError } from './errors/gateway-errors.ts';
 import type { Engine } from './graphql/execution/engine.ts';
 import { createGraphQLEndpoint } from './graphql/server/endpoint.ts';
 import { GRAPHQL_PATH } from './graphql/server/graphql-path.ts';
 import { requestPath } from './http/address.ts';
+import { toPattern } from './http/route-names.ts';
 import { createGraphiql } from './pages/graphiql.ts';
 import { createPageToken } from './pages/graphiql-token.ts';
 import { REFERENCE_PATHS, serveReference } from './pages/reference.ts';
@@ -32,6 +35,7 @@ export const PATHS = [
   '/openapi.json',
   '/docs',
   '/docs/assets/{file}',
+  UNSUBSCRIBE_PATH,
   METRICS_PATH,
 ];
 
@@ -43,6 +47,7 @@ export type EndpointsOptions = {
   lifecycle: RequestLifecycle;
   readiness: Readiness;
   metrics: Registry;
+  unsubscribe: UnsubscribeEndpoint;
   publicUrl(): string;
 };
 
@@ -61,6 +66,8 @@ export function createEndpoints(options: EndpointsOptions): RequestListener {
   app.get(/^\/openapi\.json$/, serveOpenApi(options.schema, options.publicUrl));
   app.get(REFERENCE_PATHS, serveReference());
   app.get(/^\/$/, serveStart(config.graphiql));
+  app.get(toPattern(UNSUBSCRIBE_PATH), options.unsubscribe.show);
+  app.post(toPattern(UNSUBSCRIBE_PATH), options.unsubscribe.accept);
   app.use((_request, response) => sendError(response, new NotFoundError()));
   app.use((error: unknown, _request: IncomingMessage, response: ServerResponse, _next: NextFunction) => {
     sendError(response, fail(error, response));

@@ -52,5 +52,5 @@ export function cancel(db: Pick<Kysely<Tables & { unwanted: Unwanted }>, 'update
     .where(
       sql<boolean>`(delivery.state = 'pending' and unwanted.reason is not null or unwanted.reason = 'settled')`,
     )
-    .returning('Delivery.userId as userId');
+    .returning('Delivery.userId');
 }

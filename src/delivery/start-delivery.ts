@@ -1,9 +1,11 @@
-import type { DeliveryConfig } from '../config.ts';
+import type { DeliveryConfig, EncryptionKeys } from '../config.ts';
 import type { EntityManager } from '../database/database.ts';
-import type { SubscriptionCipher } from '../encryption/subscription-cipher.ts';
+import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
 import type { Log } from '../log.ts';
 import type { DeliveryMetrics } from '../metrics/delivery-metrics.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import { createUnsubscribeTokens } from './email/unsubscribe-token.ts';
+import type { Loaded } from './load-claimed.ts';
 import { createOutbox } from './outbox.ts';
 import { createProviders } from './providers.ts';
 import { type Sender, startSender } from './sender.ts';
@@ -12,7 +14,10 @@ import { createTransport, type Transport } from './transport.ts';
 /** What the configured channels need. */
 export type DeliveryParts = {
   em: EntityManager;
-  subscriptionCipher: SubscriptionCipher;
+  /** Encrypt push subscriptions and sign unsubscribe links. */
+  keys: EncryptionKeys;
+  /** For unsubscribe links; `null` if it is not configured. */
+  publicUrl: string | null;
   metrics: DeliveryMetrics;
   log: Log;
 };
@@ -30,15 +35,22 @@ export async function startDelivery(config: DeliveryConfig, parts: DeliveryParts
 
 async function openTransports(
   { email, push, chat }: DeliveryConfig,
-  { subscriptionCipher, log }: DeliveryParts,
+  { keys, publicUrl, log }: DeliveryParts,
 ): Promise<ReadonlyMap<DeliveryChannel, Transport>> {
   const transports = new Map<DeliveryChannel, Transport>();
+  if (email !== null) {
+    const { createEmailChannel } = await import('./email/email-channel.ts');
+    const channel = createEmailChannel(email, { publicUrl, tokens: createUnsubscribeTokens(keys) });
+    const findTarget = async ({ email: address }: Loaded) => (address === null ? undefined : { address });
+    transports.set('email', createTransport(channel, findTarget));
+  }
   if (push !== null) {
     const { createPushChannel } = await import('./push/push-channel.ts');
+    const cipher = createSubscriptionCipher(keys);
     const transport = createTransport(createPushChannel(push), async ({ userId, target, ciphertext }) => {
       if (ciphertext === null) return undefined;
       try {
-        return await subscriptionCipher.decrypt(ciphertext, { userId, id: target });
+        return await cipher.decrypt(ciphertext, { userId, id: target });
       } catch (error) {
         log.error({ err: error, user: userId }, 'a push subscription cannot be decrypted');
         return undefined;
@@ -48,11 +60,9 @@ async function openTransports(
   }
   if (chat !== null) {
     const { createChatChannel } = await import('./chat/chat-channel.ts');
-    const findMember = async (memberId: string | null) => (memberId === null ? undefined : { memberId });
-    transports.set(
-      'chat',
-      createTransport(createChatChannel(chat), ({ chatMemberId }) => findMember(chatMemberId)),
-    );
+    const findTarget = async ({ chatMemberId: memberId }: Loaded) =>
+      memberId === null ? undefined : { memberId };
+    transports.set('chat', createTransport(createChatChannel(chat), findTarget));
   }
   return transports;
 }

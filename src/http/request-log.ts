@@ -28,6 +28,9 @@ export type CompletedRequest = Pick<RequestRecord, 'operations' | 'failures'> & 
   seconds: number;
 };
 
+/** The token in such a path is a credential. Misspelled paths may contain it too. */
+const TOKEN_PATH = /^(\/unsubscribe\/).*/i;
+
 /** Opens the record of a request with an ID and a log, and logs one line when the request is complete. */
 export type OpenRecord = (request: IncomingMessage, response: ServerResponse) => RequestRecord;
 
@@ -55,7 +58,7 @@ export function createRequestLog(log: Log, onComplete: (request: CompletedReques
       record.log[isProbe(path) ? 'debug' : 'info'](
         {
           method,
-          path,
+          path: path.replace(TOKEN_PATH, '$1{token}'),
           operation: [...operations].join(',') || undefined,
           user: record.user,
           status,

@@ -78,8 +78,11 @@ export async function addAsset(
   return name;
 }
 
-// Restricts scripts and requests to this origin. Both pages use inline styles, and fonts and images in data URLs.
-const security = {
+/** Where the forms of a page may be submitted to. */
+type FormAction = "'none'" | "'self'";
+
+// Restricts scripts and requests to this origin. Pages use inline styles, and fonts and images in data URLs.
+const security = (formAction: FormAction) => ({
   'Content-Security-Policy': [
     "default-src 'none'",
     "script-src 'self'",
@@ -89,17 +92,22 @@ const security = {
     "img-src 'self' data:",
     'font-src data:',
     "base-uri 'none'",
-    "form-action 'none'",
+    `form-action ${formAction}`,
     "frame-ancestors 'none'",
   ].join('; '),
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
-};
+});
 
-/** Sends an HTML page. */
-export function sendPage(response: ServerResponse, page: string, caching: 'no-cache' | 'no-store'): void {
-  response.writeHead(200, {
-    ...security,
+/** Sends an HTML page. By default, its forms cannot be submitted. */
+export function sendPage(
+  response: ServerResponse,
+  page: string,
+  caching: 'no-cache' | 'no-store',
+  { status = 200, formAction = "'none'" }: { status?: number; formAction?: FormAction } = {},
+): void {
+  response.writeHead(status, {
+    ...security(formAction),
     'Cache-Control': caching,
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Length': Buffer.byteLength(page),
@@ -113,7 +121,7 @@ export function sendAsset(request: IncomingMessage, response: ServerResponse, as
   const content = isCompressed ? asset.gzip : asset.plain;
   response.appendHeader('Vary', 'Accept-Encoding');
   response.writeHead(200, {
-    ...security,
+    ...security("'none'"),
     'Cache-Control': 'public, max-age=31536000, immutable',
     'Content-Type': asset.type,
     ...(isCompressed && { 'Content-Encoding': 'gzip' }),

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { prefersPage, renderHtml, sendPage } from './page.ts';
+import { prefersPage, sendPage } from './page.ts';
+import { renderTextPage } from './text-page.ts';
 
 /** A link of the page, relative to its address. */
 type Link = { address: string; name: string; description: string };
@@ -14,13 +15,6 @@ const documents: readonly Link[] = [
   { address: 'docs', name: 'REST reference', description: 'Every path of the REST API, with examples.' },
   { address: 'openapi.json', name: 'openapi.json', description: 'The REST API as an OpenAPI document.' },
 ];
-
-const style = `
-      body { margin: 10vh auto; max-width: 36rem; padding: 0 1.5rem; font: 1rem/1.5 system-ui, sans-serif; color: #1f2933; }
-      h1 { font-size: 1.5rem; }
-      dt { margin-top: 1rem; font-weight: 600; }
-      dd { margin: 0; }
-      a { color: #0b5cad; }`;
 
 /** Serves the page of the root address to browsers. Passes requests of other clients to `next`. */
 export function serveStart(hasGraphiql: boolean) {
@@ -38,17 +32,11 @@ function renderStart(links: readonly Link[]): string {
       <dt><a href="${address}">${name}</a></dt>
       <dd>${description}</dd>`,
   );
-  return renderHtml({
-    title: 'Start',
-    icon: 'data:,',
-    style: `<style>${style}
-    </style>`,
-    scripts: [],
-    body: `  <body>
-    <h1>Account gateway</h1>
+  return renderTextPage(
+    'Start',
+    `<h1>Account gateway</h1>
     <p>The account and integrations service, over GraphQL and REST.</p>
     <dl>${items.join('')}
-    </dl>
-  </body>`,
-  });
+    </dl>`,
+  );
 }

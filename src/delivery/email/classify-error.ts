@@ -1,0 +1,84 @@
+import { constants } from 'node:os';
+import type { NodemailerError } from 'nodemailer';
+import type { Outcome } from '../channel.ts';
+import type { FailureReason } from '../delivery.enums.ts';
+
+/** The properties of an error of nodemailer that determine the outcome. */
+export type SmtpError = Pick<NodemailerError, 'code' | 'originalCode' | 'command' | 'response'>;
+
+/** The codes of a reply of the server: the status, and the enhanced status (RFC 3463); empty if there is none. */
+type Codes = { status: string; enhanced: string };
+
+/** Statuses that refuse or require credentials, at any command (RFC 4954, section 6). */
+const AUTHENTICATION = ['530', '534', '535', '538'];
+
+/** The sender's mailbox or system is invalid (RFC 3463, section 3.2). */
+const SENDER = ['5.1.7', '5.1.8'];
+
+/** The message is too large, which servers check at `MAIL FROM` (RFC 1870, section 6.1). */
+const TOO_LARGE = ['5.2.3', '5.3.4'];
+
+/** The errors of connections, and the end of the time for the attempt. */
+const CONNECTION = ['ECONNECTION', 'ESOCKET', 'ETIMEDOUT', 'EDNS', 'ETLS', 'EPROTOCOL', 'EABORT'];
+
+/**
+ * Converts an error of nodemailer to the outcome of an attempt. `wasHandedOver` is whether the server may have received
+ * the whole message, and so may have accepted it.
+ */
+export function classifyError(error: SmtpError, wasHandedOver: boolean): Outcome {
+  const codes = readCodes(error);
+  const { status } = codes;
+  const providerCode =
+    status === ''
+      ? (error.originalCode ?? error.code ?? null)
+      : [status, codes.enhanced].filter(Boolean).join(' ');
+  const unavailable = (needsOperator: boolean): Outcome => {
+    const reason = needsOperator ? 'provider_refused' : 'provider_unavailable';
+    return { kind: 'unavailable', needsOperator, reason, providerCode };
+  };
+  const retry = (reason: FailureReason): Outcome => ({ kind: 'retry', reason, providerCode });
+  const fail = (reason: FailureReason, suspendTarget: boolean): Outcome => {
+    return { kind: 'failed', suspendTarget, reason, providerCode };
+  };
+
+  if (status === '421') return unavailable(false);
+  if (error.code === 'EAUTH' || AUTHENTICATION.includes(status)) return unavailable(!status.startsWith('4'));
+  switch (error.command) {
+    case 'MAIL FROM':
+      if (status.startsWith('4')) return retry('message_rejected');
+      // Without a status, nodemailer compared the size with the limit that the server announced.
+      if (status === '' || status === '552' || TOO_LARGE.includes(codes.enhanced))
+        return fail('message_rejected', false);
+      return unavailable(true);
+    case 'RCPT TO':
+    case 'DATA': {
+      const isAddress = codes.enhanced.startsWith('5.1.');
+      if (SENDER.includes(codes.enhanced)) return unavailable(true);
+      if (isAddress) return fail('recipient_rejected', true);
+      const reason = error.command === 'RCPT TO' ? 'recipient_rejected' : 'message_rejected';
+      return isPermanent(codes) ? fail(reason, false) : retry(reason);
+    }
+  }
+  // Nodemailer found the address invalid.
+  if (error.code === 'EENVELOPE') return fail('recipient_rejected', true);
+  if (wasHandedOver) return retry('reply_lost');
+  if (!CONNECTION.includes(error.code ?? '')) return retry('provider_unavailable');
+  return unavailable(status.startsWith('5') || isTlsError(error));
+}
+
+function readCodes({ response = '' }: SmtpError): Codes {
+  const [, status = '', enhanced = ''] =
+    /^(\d{3})(?:[ -]([245]\.\d{1,3}\.\d{1,3})(?!\S))?/.exec(response) ?? [];
+  return { status, enhanced };
+}
+
+/** 503 means that the session is in the wrong state, not that the message is refused. */
+function isPermanent({ status }: Codes): boolean {
+  return status.startsWith('5') && status !== '503';
+}
+
+/** Errors of certificates and of the handshake have their own codes; other errors of sockets have those of the system. */
+function isTlsError({ code, originalCode }: SmtpError): boolean {
+  if (code !== 'ESOCKET' || originalCode === undefined) return false;
+  return originalCode === 'EPROTO' || !(originalCode in constants.errno);
+}

@@ -1,0 +1,92 @@
+import type { ConnectionOptions } from 'node:tls';
+import { createTransport, type NodemailerError, type SMTPPoolOptions } from 'nodemailer';
+import { parseConnectionUrl } from 'nodemailer/lib/shared';
+import { isLoopback } from '../../config/conflicts.ts';
+import type { EmailConfig } from '../../config.ts';
+import type { Channel } from '../channel.ts';
+import { classifyError } from './classify-error.ts';
+import { composeMail, type MailSettings } from './compose-mail.ts';
+
+/** The mailbox of a user. */
+export type EmailTarget = { readonly address: string };
+
+/** Settings of the channel. The optional ones are those of tests. */
+export type EmailOptions = Omit<MailSettings, 'from'> & {
+  timeouts?: EmailTimeouts;
+  /** Certificates to trust instead of those of Node.js, which `NODE_EXTRA_CA_CERTS` extends. */
+  ca?: string;
+};
+
+/** In milliseconds. Each is shorter than the time for an attempt. */
+export type EmailTimeouts = {
+  /** From the DNS query until the session is encrypted. */
+  connectionTimeout: number;
+  /** Of the server's first reply, and of the TLS handshake. */
+  greetingTimeout: number;
+  /** Without any data from the server. */
+  socketTimeout: number;
+};
+
+const defaultTimeouts: EmailTimeouts = {
+  connectionTimeout: 8000,
+  greetingTimeout: 8000,
+  socketTimeout: 12_000,
+};
+
+/** The number of connections. A connection sends one message at a time. */
+const CONNECTIONS = 5;
+
+/** Creates the channel that sends mails to an SMTP server (RFC 5321), which relays them. */
+export function createEmailChannel(config: EmailConfig, options: EmailOptions): Channel<EmailTarget> {
+  const { from } = config;
+  const { publicUrl, tokens } = options;
+  const transport = createTransport(createPoolOptions(config, options));
+
+  // Errors do not contain whether the message was sent. Its stream ends when nodemailer has written all of it.
+  const handedOver = new Set<string>();
+  transport.use('stream', ({ message }, done) => {
+    message.processFunc((stream) => stream.once('end', () => handedOver.add(message.messageId())));
+    done();
+  });
+
+  return {
+    concurrency: CONNECTIONS,
+    nameProvider: () => 'email',
+    async send(message, { address }, signal) {
+      const mail = composeMail(message, address, { from, publicUrl, tokens });
+      const error = await new Promise<NodemailerError | null>((resolve) => {
+        transport.sendMail({ ...mail, signal }, resolve);
+      });
+      const wasHandedOver = handedOver.delete(mail.messageId);
+      return error === null ? { kind: 'delivered' } : classifyError(error, wasHandedOver);
+    },
+    async close() {
+      transport.close();
+    },
+  };
+}
+
+function createPoolOptions(
+  { url }: EmailConfig,
+  { ca, timeouts = defaultTimeouts }: EmailOptions,
+): SMTPPoolOptions & { pool: true } {
+  const { host = '', port, secure, auth } = parseConnectionUrl(url.export().toString());
+  // Servers on this machine often have a self-signed certificate, and nobody else can read the connection.
+  const isLocal = isLoopback(host);
+  const tls: ConnectionOptions = { rejectUnauthorized: !isLocal, ...(ca !== undefined && { ca }) };
+  return {
+    pool: true,
+    maxConnections: CONNECTIONS,
+    // Repeats a message of which nothing was sent, because the server had closed an idle connection.
+    maxRequeues: 1,
+    host,
+    port,
+    secure,
+    auth,
+    tls,
+    requireTLS: !isLocal,
+    ...timeouts,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}

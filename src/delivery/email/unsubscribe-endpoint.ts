@@ -1,0 +1,49 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { requestPath } from '../../http/address.ts';
+import { sendPage } from '../../pages/page.ts';
+import { toTime } from '../../values/time.ts';
+import { isSubscriber, type Unsubscriber, unsubscribe } from './unsubscribe.ts';
+import { invalidLinkPage, renderConfirmation, renderQuestion } from './unsubscribe-pages.ts';
+import type { Subscription, UnsubscribeTokens } from './unsubscribe-token.ts';
+
+/** The handlers of unsubscribe links. The token in the path is the only credential. */
+export type UnsubscribeEndpoint = {
+  /** Shows a page with a button. Changes nothing, because mail programs and filters open links. */
+  show(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Turns the email off (RFC 8058, section 3.2). Ignores the body. */
+  accept(request: IncomingMessage, response: ServerResponse): Promise<void>;
+};
+
+/** Creates the handlers of unsubscribe links. They do not require email to be configured: links do not expire. */
+export function createUnsubscribeEndpoint(
+  options: Unsubscriber & { tokens: UnsubscribeTokens },
+): UnsubscribeEndpoint {
+  const { tokens, em } = options;
+  const parse = (request: IncomingMessage) => tokens.parse(requestPath(request).split('/').at(-1) ?? '');
+  return {
+    async show(request, response) {
+      const subscription = parse(request);
+      const isValid = subscription !== undefined && (await isSubscriber(em, subscription.userId));
+      reply(response, isValid ? subscription : undefined, renderQuestion);
+    },
+    async accept(request, response) {
+      const subscription = parse(request);
+      const now = toTime(new Date());
+      const isValid = subscription !== undefined && (await unsubscribe(options, subscription, now));
+      reply(response, isValid ? subscription : undefined, renderConfirmation);
+    },
+  };
+}
+
+function reply(
+  response: ServerResponse,
+  subscription: Subscription | undefined,
+  render: (subscription: Subscription) => string,
+): void {
+  response.setHeader('X-Robots-Tag', 'noindex');
+  const isValid = subscription !== undefined;
+  sendPage(response, isValid ? render(subscription) : invalidLinkPage, 'no-store', {
+    status: isValid ? 200 : 404,
+    formAction: "'self'",
+  });
+}

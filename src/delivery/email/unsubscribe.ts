@@ -1,0 +1,75 @@
+import { sql } from 'kysely';
+import type { EntityManager } from '../../database/database.ts';
+import { type Slots, statement } from '../../database/statement.ts';
+import type { NotificationKind } from '../../notifications/notification.enums.ts';
+import { change } from '../../revisions/change.ts';
+import type { Outbox } from '../../revisions/outbox.ts';
+import { findRevision } from '../../revisions/revisions.ts';
+import type { Time } from '../../values/time.ts';
+import type { Subscription } from './unsubscribe-token.ts';
+
+/** The dependencies of {@link unsubscribe}. */
+export type Unsubscriber = { readonly em: EntityManager; readonly outbox: Pick<Outbox, 'cancelUnwanted'> };
+
+/** Whether a user ever received a notification and was not deleted since. Links of deleted users are invalid. */
+export async function isSubscriber(em: EntityManager, userId: string): Promise<boolean> {
+  const revisions = await findRevision(em, userId);
+  return revisions !== undefined && revisions.notifications > 0;
+}
+
+/**
+ * Turns off email about one kind of notification, and cancels what is not sent yet. Other channels and kinds keep their
+ * values. Returns `false` if the user was deleted.
+ */
+export async function unsubscribe(
+  { em, outbox }: Unsubscriber,
+  { userId, kind }: Subscription,
+  now: Time,
+): Promise<boolean> {
+  // A change stores a revision for an unknown user.
+  if (!(await isSubscriber(em, userId))) return false;
+  const [owners] = await change(em, [userId], (run) =>
+    Promise.all([run(disableEmail, { userId, kind, now }), outbox.cancelUnwanted(run, [userId])]),
+  );
+  return owners.length > 0;
+}
+
+/** Stores the preference unless the user was deleted, and returns the user. All channels are enabled by default. */
+const disableEmail = statement(
+  (db, { slot }: Slots<{ userId: string; kind: NotificationKind; now: Time }>) => {
+    const now = slot('now', 'timestamptz');
+    return db
+      .with('owner', (db) =>
+        db
+          .selectFrom('UserRevision')
+          .select('userId')
+          .where('userId', '=', slot('userId'))
+          .where('notifications', '>', 0),
+      )
+      .with('stored', (db) =>
+        db
+          .insertInto('NotificationPreference')
+          .columns([
+            'userId',
+            'notificationKind',
+            'emailEnabled',
+            'pushEnabled',
+            'chatDmEnabled',
+            'createdAt',
+            'updatedAt',
+          ])
+          .expression(
+            sql`select user_id, ${slot('kind', 'text')}, false, true, true, ${now}, ${now} from owner`,
+          )
+          .onConflict((conflict) =>
+            conflict
+              .columns(['userId', 'notificationKind'])
+              .doUpdateSet((eb) => ({ emailEnabled: false, updatedAt: eb.ref('excluded.updatedAt') }))
+              .where('NotificationPreference.emailEnabled', '=', true),
+          )
+          .returning('userId'),
+      )
+      .selectFrom('owner')
+      .select('userId');
+  },
+);
