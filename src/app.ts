@@ -11,6 +11,7 @@ import type { Database } from './database/database.ts';
 import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
 import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
 import { createOutbox } from './delivery/outbox.ts';
+import { createPushRegistration } from './delivery/push/registration.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
 import { createEngine } from './graphql/execution/engine.ts';
@@ -74,6 +75,7 @@ export async function createApp(
   // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
   const em = database.em.fork();
   const outbox = createOutbox(config.delivery);
+  const push = createPushRegistration(config.delivery.push, keys);
   const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);
   observeState(database, tokens, shared);
@@ -83,7 +85,7 @@ export async function createApp(
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
-    shared: { em, cipher, hub, announce: live.announce, outbox },
+    shared: { em, cipher, hub, announce: live.announce, outbox, push },
   });
   const endpoints = createEndpoints({
     config,

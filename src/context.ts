@@ -3,6 +3,7 @@ import type { Viewer } from './auth/viewer.ts';
 import type { EntityManager } from './database/database.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './encryption/credential-cipher.ts';
+import type { SubscriptionCipher } from './encryption/subscription-cipher.ts';
 import type { GatewayError } from './errors/gateway-errors.ts';
 import type { Failure } from './http/request-log.ts';
 import type { Announce } from './live/announcer.ts';
@@ -18,6 +19,15 @@ export type Listing = {
   readonly page: Page;
   /** Whether the client already has the version with this entity tag; then no records are read. */
   readonly isKnown?: (etag: string) => boolean;
+};
+
+/** What registering push subscriptions requires. */
+export type PushRegistration = {
+  readonly cipher: SubscriptionCipher;
+  /** The key that browsers subscribe with: an uncompressed point on P-256, base64url. */
+  readonly publicKey: string;
+  /** The hosts that need not be public. */
+  readonly allowedHosts: readonly string[];
 };
 
 /** The context of resolvers, created for each request. */
@@ -38,6 +48,8 @@ export type Context = {
   readonly announce: Announce;
   /** Queues and cancels deliveries within a change. */
   readonly outbox: Outbox;
+  /** Null if push is not configured. */
+  readonly push: PushRegistration | null;
   /** Calls `leave` when the caller disconnects, or immediately if it already has. */
   onLeave(leave: () => void): void;
   readonly charges: Charges;

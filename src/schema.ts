@@ -4,6 +4,7 @@ import { guardSchema } from './graphql/guard-schema.ts';
 import { type RateLimiter, rateLimitDirectives } from './rate-limit/rate-limiter.ts';
 import './delivery/deliveries.graphql.ts';
 import './delivery/contacts.graphql.ts';
+import './delivery/push-subscriptions.graphql.ts';
 import './editor-auth/editor-auth.graphql.ts';
 import './editor-auth/editor-auth-events.graphql.ts';
 import './editor-auth/platform-editor-auth.graphql.ts';

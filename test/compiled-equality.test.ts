@@ -71,6 +71,7 @@ function createFullContext(): Context {
     hub: createHub({ perViewer: 1, total: 1 }),
     announce: () => undefined,
     outbox: createOutbox(readConfig({}).delivery),
+    push: null,
     readScheduler: new ReadScheduler(),
     onLeave: () => undefined,
     charges: { counted: true, paid: { reads: 100, writes: 100, platform: 100 } },

@@ -163,6 +163,7 @@ describe('endpoints', () => {
     ['https://[::ffff:127.0.0.1]/x', 'must have a public address'],
     ['https://[::ffff:8.8.8.8]/x', 'must have a public address'],
     ['https://[fd00::1]/x', 'must have a public address'],
+    [`https://push.internal/${'x'.repeat(2048)}`, 'must have at most 2048 characters'],
   ])('%s is refused: %s', (endpoint, issue) => {
     expect(findEndpointIssue(endpoint, allowed)).toBe(issue);
   });
@@ -225,7 +226,7 @@ describe('lookup', () => {
 });
 
 describe('classification', () => {
-  const now = new Date('2026-01-31T09:30:00.000Z');
+  const now = Date.parse('2026-01-31T09:30:00.000Z');
   const reply = (status: number, retryAfter?: string): PostResult => ({ kind: 'reply', status, retryAfter });
   const error = (code: string, wasSent: boolean, isAborted = false): PostResult => ({
     kind: 'error',

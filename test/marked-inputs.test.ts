@@ -91,7 +91,12 @@ const values: Record<string, unknown> = {
 };
 
 /** Inputs with credentials or personal data, and those next to one. */
-const secretInputs = ['putContact', 'storeEditorSubscription', 'refreshEditorCredential'];
+const secretInputs = [
+  'putContact',
+  'registerPushSubscription',
+  'storeEditorSubscription',
+  'refreshEditorCredential',
+];
 const isSecret = ({ field, path, type }: InputPlace) =>
   type === 'Secret' || secretInputs.includes(field) || (path[1] === 'workspaces' && path.length === 4);
 

@@ -25,6 +25,7 @@ const fields = [
   'notificationEvents',
   'notificationPreferences',
   'notifications',
+  'pushSubscriptions',
   'workspaceEvents',
   'workspaces',
 ];

@@ -11,12 +11,12 @@ export const refusedEndpoint: Outcome = {
   providerCode: ADDRESS_NOT_PUBLIC,
 };
 
-/** Classifies the result of sending a push message (RFC 8030, section 5). */
-export function classify(result: PostResult, now: Date): Outcome {
+/** Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. */
+export function classify(result: PostResult, now: number): Outcome {
   return result.kind === 'reply' ? classifyReply(result, now) : classifyError(result);
 }
 
-function classifyReply({ status, retryAfter }: Extract<PostResult, { kind: 'reply' }>, now: Date): Outcome {
+function classifyReply({ status, retryAfter }: Extract<PostResult, { kind: 'reply' }>, now: number): Outcome {
   const providerCode = String(status);
   const retryAfterSeconds = parseRetryAfter(retryAfter, now.getTime());
   const later = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };

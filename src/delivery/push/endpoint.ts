@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { MAX_LENGTH } from '../../values/text.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /**
@@ -6,6 +7,7 @@ import { isPublicAddress } from './public-address.ts';
  * a socket connects. `allowedHosts` (PUSH_ALLOWED_HOSTS) may have any port and address.
  */
 export function findEndpointIssue(endpoint: string, allowedHosts: readonly string[]): string | undefined {
+  if (endpoint.length > MAX_LENGTH.url) return `must have at most ${MAX_LENGTH.url} characters`;
   const url = URL.parse(endpoint);
   if (url?.protocol !== 'https:') return 'must be an https URL';
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';

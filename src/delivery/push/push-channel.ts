@@ -46,14 +46,14 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
       auth: Buffer.from(target.auth.reveal(), 'base64url'),
     });
     const headers = {
-      ...describeMessage(message, new Date()),
+      ...describeMessage(message, Date.now()),
       Authorization: await authorize(url.origin),
       'Content-Type': 'application/octet-stream',
       'Content-Encoding': 'aes128gcm',
       'Content-Length': body.length,
     };
     const result = await post(url, body, { agent, headers, signal, ...(!isAllowed && { lookup }) });
-    return classify(result, new Date());
+    return classify(result, Date.now());
   }
 
   return {
@@ -77,8 +77,8 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
  * Returns the headers that describe a message to the push service. The topic is the same for all attempts, so that a
  * repeated message replaces the earlier one.
  */
-function describeMessage({ userId, notificationId, kind, expiresAt }: Message, now: Date) {
-  const secondsLeft = Math.floor((toMilliseconds(expiresAt) - now.getTime()) / 1000);
+function describeMessage({ userId, notificationId, kind, expiresAt }: Message, now: number) {
+  const secondsLeft = Math.floor((toMilliseconds(expiresAt) - now) / 1000);
   const name = JSON.stringify([userId, notificationId]);
   return {
     TTL: Math.min(Math.max(secondsLeft, 0), MAX_TTL_SECONDS),
