@@ -1,6 +1,6 @@
 import { listStartLines } from './process/start-lines.ts';
+import { runService } from './run-service.ts';
 import { startServer } from './server.ts';
-import { runService } from './service.ts';
 
 runService({
   role: 'gateway',

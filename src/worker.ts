@@ -4,7 +4,7 @@ import { startConfiguredDelivery } from './configured-delivery.ts';
 import { OperatorError } from './errors/operator-error.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
-import { runService } from './service.ts';
+import { runService } from './run-service.ts';
 
 /* Sends deliveries without serving the APIs. */
 runService({
