@@ -4,6 +4,7 @@ import { startConfiguredDelivery } from './configured-delivery.ts';
 import { OperatorError } from './errors/operator-error.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
+import { listDeliveryLines } from './process/start-lines.ts';
 import { runService } from './run-service.ts';
 
 /* Sends deliveries without serving the APIs. */
@@ -26,7 +27,11 @@ runService({
     const admin = await startAdminServer(config, readiness, metrics, log);
     return {
       metrics,
-      startLines: ['Sending notifications', ...(admin ? [`Admin     ${admin.address}`] : [])],
+      startLines: [
+        'Sending notifications',
+        ...(admin ? [`Admin     ${admin.address}`] : []),
+        ...listDeliveryLines(config),
+      ],
       async close(graceMs) {
         isStopping = true;
         await sender.stop(graceMs);
