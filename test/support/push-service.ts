@@ -100,7 +100,7 @@ function readAddress(address: AddressInfo | string | null): AddressInfo {
 }
 
 /** Creates a self-signed certificate of `localhost`. */
-export function createCertificate(): { key: string; cert: string } {
+function createCertificate(): { key: string; cert: string } {
   const folder = mkdtempSync(join(tmpdir(), 'certificate-'));
   try {
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
