@@ -118,7 +118,32 @@ export async function insertCredentials(client: pg.Client, population: Populatio
   await client.query(CREDENTIALS, [...listValues({ ...population, each: 1 }), keyId]);
 }
 
-const TABLES = ['notification', 'notification_preference', 'user_revision', 'workspace', 'editor_credential'];
+const CONTACTS = `
+  insert into contact (user_id, email, chat_member_id, created_at, updated_at)
+  select id, 'user@example.com', 'U012345', now(), now() from unnest($1::text[]) as users (id)`;
+
+const PUSH_SUBSCRIPTIONS = `
+  insert into push_subscription (user_id, id, host, ciphertext, key_id, created_at, updated_at)
+  select id, md5(id), 'push.example.com', '', $2, now(), now() from unnest($1::text[]) as users (id)`;
+
+/** Inserts a target in each channel for each recipient of single notifications and of batches. */
+export async function insertTargets(client: pg.Client, population: Population, keyId: string) {
+  const users = listNames(population).flatMap((name) => [
+    name,
+    ...Array.from({ length: 100 }, (_, item) => `${name}-${item}`),
+  ]);
+  await client.query(CONTACTS, [users]);
+  await client.query(PUSH_SUBSCRIPTIONS, [users, keyId]);
+}
+
+const TABLES = [
+  'notification',
+  'notification_preference',
+  'user_revision',
+  'workspace',
+  'editor_credential',
+  'delivery',
+];
 
 /** Completes the data set after all inserts. Disables autovacuum: the bench vacuums between runs instead. */
 export async function finishDataSet(client: pg.Client) {

@@ -23,7 +23,7 @@ import { createWriter, toSelection } from './wire-results.ts';
 type RouteReply = { status: 200 | 204 | 304; body: unknown };
 
 /** Handles a request that matches a route. @throws {GatewayError} with locations in the request */
-export type Handle = (
+type HandleRoute = (
   request: IncomingMessage,
   response: ServerResponse,
   context: Context,
@@ -33,7 +33,11 @@ export type Handle = (
  * Binds a route to the schema.
  * @throws {Error} if its document does not fit the schema
  */
-export function bindRoute(definition: Route, schema: GraphQLSchema, engine: Pick<Engine, 'prepare'>): Handle {
+export function bindRoute(
+  definition: Route,
+  schema: GraphQLSchema,
+  engine: Pick<Engine, 'prepare'>,
+): HandleRoute {
   const operation = engine.prepare(writeDocument(definition, schema));
   const writeReply = createReplyWriter(definition);
   return async (request, response, context) => {

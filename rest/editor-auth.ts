@@ -5,7 +5,8 @@ import {
   editorAuthField,
   storeEditorSubscriptionField,
 } from '../src/editor-auth/editor-auth.graphql.ts';
-import { body, route } from './route.ts';
+import { body } from './binding.ts';
+import type { Route } from './route.ts';
 import { secret } from './wire.ts';
 
 /** Editor integration auth status of the specification. */
@@ -40,8 +41,8 @@ const status = z
 const SECRECY = 'It is never returned or logged.';
 
 /** The connection of the coding editor. */
-export const editorAuth = [
-  route({
+export const editorAuth: readonly Route[] = [
+  {
     method: 'put',
     path: '/editor/auth/subscription',
     field: storeEditorSubscriptionField,
@@ -63,8 +64,8 @@ export const editorAuth = [
       shape: status,
       description: 'The new status of the editor connection.',
     },
-  }),
-  route({
+  },
+  {
     method: 'get',
     path: '/editor/auth',
     field: editorAuthField,
@@ -73,8 +74,8 @@ export const editorAuth = [
     description: "Returns the status of the caller's editor connection.",
     bind: {},
     reply: { status: 200, shape: status, description: 'The status of the editor connection.' },
-  }),
-  route({
+  },
+  {
     method: 'delete',
     path: '/editor/auth',
     field: deleteEditorAuthField,
@@ -89,5 +90,5 @@ export const editorAuth = [
       shape: status,
       description: 'The token pair was deleted, or none was stored.',
     },
-  }),
+  },
 ];

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { dismissNotificationField } from '../src/notifications/dismiss-notifications.graphql.ts';
 import { notificationsField } from '../src/notifications/notifications.graphql.ts';
+import { path, query } from './binding.ts';
 import { notification, notificationKind, notificationStatus } from './notification.ts';
-import { path, query, route } from './route.ts';
+import type { Route } from './route.ts';
 
 /** Reading and dismissing notifications. */
-export const notifications = [
-  route({
+export const notifications: readonly Route[] = [
+  {
     method: 'post',
     path: '/user/notifications/{id}/dismiss',
     field: dismissNotificationField,
@@ -23,8 +24,8 @@ export const notifications = [
       shape: notification,
       description: 'The dismissed notification.',
     },
-  }),
-  route({
+  },
+  {
     method: 'get',
     path: '/user/notifications',
     field: notificationsField,
@@ -48,5 +49,5 @@ export const notifications = [
       shape: z.array(notification),
       description: 'The notifications.',
     },
-  }),
+  },
 ];

@@ -3,8 +3,9 @@ import {
   notificationPreferencesField,
   updateNotificationPreferencesField,
 } from '../src/notifications/preferences/preferences.graphql.ts';
+import { body } from './binding.ts';
 import { notificationKind } from './notification.ts';
-import { body, route } from './route.ts';
+import type { Route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 
 const channels = {
@@ -62,8 +63,8 @@ const change = z
   });
 
 /** Reading and updating notification preferences. */
-export const preferences = [
-  route({
+export const preferences: readonly Route[] = [
+  {
     method: 'put',
     path: '/user/notification-preferences',
     field: updateNotificationPreferencesField,
@@ -91,8 +92,8 @@ export const preferences = [
       shape: z.array(preference),
       description: 'The preferences for all kinds.',
     },
-  }),
-  route({
+  },
+  {
     method: 'get',
     path: '/user/notification-preferences',
     field: notificationPreferencesField,
@@ -108,5 +109,5 @@ export const preferences = [
       shape: z.array(effectivePreference),
       description: 'The preferences for all kinds.',
     },
-  }),
+  },
 ];

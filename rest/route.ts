@@ -1,8 +1,6 @@
 import type { z } from 'zod';
 import type { Binding } from './binding.ts';
 
-export { body, path, query } from './binding.ts';
-
 /** A path of the REST API: a GraphQL root field, the sources of its arguments, and the shape of the reply. */
 export type Route = {
   method: 'get' | 'put' | 'post' | 'delete';
@@ -37,8 +35,3 @@ export type Route = {
 
 /** The sections of the reference. */
 export type Tag = 'Notifications' | 'Notification preferences' | 'Editor auth' | 'Workspaces';
-
-/** Checks a route's types; routes are data. */
-export function route(definition: Route): Route {
-  return definition;
-}

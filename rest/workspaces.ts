@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { idSchema } from '../src/values/constraints.ts';
 import { workspaceStatuses } from '../src/workspaces/workspace.enums.ts';
 import { workspacesField } from '../src/workspaces/workspaces.graphql.ts';
-import { query, route } from './route.ts';
+import { query } from './binding.ts';
+import type { Route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 
 const hardware = z
@@ -65,8 +66,8 @@ const workspace = z
   });
 
 /** The list of the caller's workspaces. */
-export const workspaces = [
-  route({
+export const workspaces: readonly Route[] = [
+  {
     method: 'get',
     path: '/user/workspaces',
     field: workspacesField,
@@ -91,5 +92,5 @@ export const workspaces = [
       shape: z.array(workspace),
       description: 'The workspaces.',
     },
-  }),
+  },
 ];

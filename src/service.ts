@@ -62,8 +62,6 @@ async function run({ role, start }: ServiceDefinition): Promise<void> {
       if (config.production) await requireMigrations(database);
       else if ((await findPendingMigrations(database)).length > 0) await migrate(server.url);
       const service = await start(config, database, log);
-      // Frees about 50 MiB that V8 would keep after loading the modules; takes about 100 ms.
-      globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
       collectWhenIdle();
       if (config.metrics.kind !== 'off') {
         registerProcessMetrics(service.metrics);

@@ -242,6 +242,8 @@ describe('the outcome of a reply', () => {
     ['invalid_auth', 500],
   ])('is unavailable for %s with status %i', (error, status) => {
     expect(json({ ok: false, error }, status)).toEqual(unavailable(error));
+    const withTime = { ...unavailable(error), retryAfterSeconds: 30 };
+    expect(json({ ok: false, error }, status, '30')).toEqual(withTime);
   });
 
   test.each([500, 502, 503, 504, 408])('is unavailable for status %i', (status) => {
@@ -396,6 +398,7 @@ describe('the channel', () => {
       { error: 'odd' },
       refused('account_inactive'),
     ],
+    ['is undecided if the reply to the check is lost', 'cut reply', replyLost],
     ['is undecided while the API is unavailable', { status: 503, body: '' }, unavailable('HTTP 503')],
   ])('an inactive account %s', async (_whose, check, outcome) => {
     api.answer({ error: 'account_inactive' }, check);

@@ -46,7 +46,7 @@ builder.queryField('contact', (t) =>
     nullable: true,
     description: "Returns a user's contact. Its members are `null` if the platform has not put any.",
     args: { userId: t.arg.id(userArgument) },
-    resolve: async (_root, { userId = null }, { em, viewer }) => {
+    resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;
       return (await findContact(em, { userId: owner })) ?? createEmptyContact(owner);
     },

@@ -16,7 +16,7 @@ export type Assets = Map<string, Asset>;
 export type PageFiles = { script: string; style: string; icon: string; boot: string };
 
 /** The parts of an HTML page. */
-type Page = {
+type PageParts = {
   title: string;
   icon: string;
   /** The element with the style sheet. */
@@ -37,7 +37,7 @@ export function prefersPage(request: IncomingMessage, others: readonly string[])
 }
 
 /** Renders a page without inline scripts. All paths are relative, so that a proxy can add a prefix. */
-export function renderHtml({ title, icon, style, scripts, body }: Page): string {
+export function renderHtml({ title, icon, style, scripts, body }: PageParts): string {
   return `<!doctype html>
 <html lang="en">
   <head>

@@ -23,7 +23,7 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     if (outcome.kind !== 'unavailable' || outcome.providerCode !== ACCOUNT_INACTIVE) return outcome;
     const check = await call('auth.test', {}, signal);
     if (check.kind === 'delivered') return rejectMember(ACCOUNT_INACTIVE);
-    return check.kind === 'unavailable' ? check : outcome;
+    return check.kind === 'failed' ? outcome : check;
   };
 
   return {

@@ -9,18 +9,18 @@ const MAX_CHARACTERS = { title: 500, request: 500, details: 2000, name: 255, url
 /** Formats a message in Slack's mrkdwn. */
 export function formatMessage(message: Message): string {
   const { title, request, details } = message;
-  return joinParagraphs([
-    joinLines([formatTitle(title), formatLine(request, MAX_CHARACTERS.request)]),
+  return join('\n\n', [
+    join('\n', [formatTitle(title), formatLine(request, MAX_CHARACTERS.request)]),
     escapeText(cut(details?.trim() ?? '', MAX_CHARACTERS.details)),
-    joinLines([formatTask(message), formatLink(message.url, 'Open')]),
+    join('\n', [formatTask(message), formatLink(message.url, 'Open')]),
   ]);
 }
 
 /** Formats a message whose notification is settled. */
 export function formatSettledMessage(message: Message): string {
-  return joinParagraphs([
-    joinLines([formatTitle(message.title), 'Done: this no longer needs your attention.']),
-    joinLines([formatTask(message), formatLink(message.url, 'Open')]),
+  return join('\n\n', [
+    join('\n', [formatTitle(message.title), 'Done: this no longer needs your attention.']),
+    join('\n', [formatTask(message), formatLink(message.url, 'Open')]),
   ]);
 }
 
@@ -30,8 +30,10 @@ function formatTitle(title: string): string {
 }
 
 function formatTask({ taskName, projectName }: Message): string {
-  const names = [taskName, projectName].map((name) => formatLine(name ?? '', MAX_CHARACTERS.name));
-  return names.filter((name) => name !== '').join(' · ');
+  return join(
+    ' · ',
+    [taskName, projectName].map((name) => formatLine(name ?? '', MAX_CHARACTERS.name)),
+  );
 }
 
 /** Slack ends the URL of a link at `|` or `>`. A URL that is too long would be broken if it were cut. */
@@ -64,6 +66,6 @@ function cut(text: string, max: number): string {
   return `${text.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-const joinLines = (lines: readonly string[]) => lines.filter((line) => line !== '').join('\n');
-const joinParagraphs = (paragraphs: readonly string[]) =>
-  paragraphs.filter((paragraph) => paragraph !== '').join('\n\n');
+function join(separator: string, parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join(separator);
+}

@@ -86,12 +86,10 @@ function classifyHttpReply({ status, retryAfter, body }: HttpReply, now: number)
   const result = parseBody(body);
   const error = result?.ok === false ? result.error : null;
   const code = error ?? `HTTP ${status}`;
-  if (status === 429 || (error !== null && limitErrors.has(error))) {
-    const retryAfterSeconds = parseRetryAfter(retryAfter, now);
-    const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
-    return { ...unavailable(code), reason: 'rate_limited', ...wait };
-  }
-  if (status >= 500 || status === 408) return unavailable(code);
+  const retryAfterSeconds = parseRetryAfter(retryAfter, now);
+  const pause = { ...unavailable(code), ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+  if (status === 429 || limitErrors.has(code)) return { ...pause, reason: 'rate_limited' };
+  if (status >= 500 || status === 408 || temporaryErrors.has(code)) return pause;
   if (error !== null) return classifyError(error);
   if (status < 200 || status > 299) return refused(code);
   if (result === undefined) return replyLost;
@@ -110,7 +108,6 @@ function parseBody(body: string): z.output<typeof Body> | undefined {
 function classifyError(error: string): Outcome {
   if (memberErrors.has(error)) return rejectMember(error);
   if (operatorErrors.has(error)) return refused(error);
-  if (temporaryErrors.has(error)) return unavailable(error);
   return { kind: 'failed', suspendTarget: false, reason: 'message_rejected', providerCode: error };
 }
 

@@ -15,9 +15,6 @@ const AUTHENTICATION = ['530', '534', '535', '538'];
 /** The sender's mailbox or system is invalid (RFC 3463, section 3.2). */
 const SENDER = ['5.1.7', '5.1.8'];
 
-/** The message is too large, which servers check at `MAIL FROM` (RFC 1870, section 6.1). */
-const TOO_LARGE = ['5.2.3', '5.3.4'];
-
 /** The errors of connections, and the end of the time for the attempt. */
 const CONNECTION = ['ECONNECTION', 'ESOCKET', 'ETIMEDOUT', 'EDNS', 'ETLS', 'EPROTOCOL', 'EABORT'];
 
@@ -45,11 +42,7 @@ export function classifyError(error: SmtpError, wasHandedOver: boolean): Outcome
   if (error.code === 'EAUTH' || AUTHENTICATION.includes(status)) return unavailable(!status.startsWith('4'));
   switch (error.command) {
     case 'MAIL FROM':
-      if (status.startsWith('4')) return retry('message_rejected');
-      // Without a status, nodemailer compared the size with the limit that the server announced.
-      if (status === '' || status === '552' || TOO_LARGE.includes(codes.enhanced))
-        return fail('message_rejected', false);
-      return unavailable(true);
+      return status.startsWith('4') ? retry('message_rejected') : unavailable(true);
     case 'RCPT TO':
     case 'DATA': {
       const isAddress = codes.enhanced.startsWith('5.1.');

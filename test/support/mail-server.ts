@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { type ParsedMail, simpleParser } from 'mailparser';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+
+/** A mail as received: the addresses of the envelope, the source, and its parts. */
+export type ReceivedMail = {
+  from: string;
+  to: string[];
+  source: string;
+  parsed: ParsedMail;
+  isSecure: boolean;
+};
+
+/** A mail server on all addresses of this machine. */
+export type MailServer = {
+  port: number;
+  mails: readonly ReceivedMail[];
+  /** The number of connections so far. */
+  readonly connections: number;
+  /** Closes open connections too, after a short time. */
+  close(): Promise<void>;
+};
+
+/** A refusal, as callbacks of `smtp-server` return it. */
+export function refusal(status: number, text: string): Error {
+  return Object.assign(new Error(text), { responseCode: status });
+}
+
+/** Starts `smtp-server`, by default without TLS and without users. It replies with exactly the codes that it is given. */
+export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
+  const mails: ReceivedMail[] = [];
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: options.key === undefined ? ['STARTTLS'] : [],
+    hideENHANCEDSTATUSCODES: true,
+    disableReverseLookup: true,
+    closeTimeout: 1,
+    async onData(stream, { envelope, secure }, done) {
+      const source = await buffer(stream);
+      const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+      const to = envelope.rcptTo.map(({ address }) => address);
+      const parsed = await simpleParser(source);
+      mails.push({ from, to, source: source.toString(), parsed, isSecure: secure });
+      done();
+    },
+    ...options,
+  });
+  // Clients that reject the certificate close the connection.
+  server.on('error', () => undefined);
+  let connections = 0;
+  server.server.on('connection', () => {
+    connections += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
+  return {
+    port: readPort(server.server),
+    mails,
+    get connections() {
+      return connections;
+    },
+    async close() {
+      await new Promise<void>((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** A server that breaks the protocol. */
+export type BrokenServer = { port: number; close(): Promise<void> };
+
+/**
+ * Starts a server that sends `greeting` and then passes each line of the client to `respond`. Before the end of the
+ * message, `respond` receives the lines of the message too.
+ */
+export async function startBrokenServer(
+  greeting: string | null,
+  respond: (line: string, socket: Socket) => void = () => undefined,
+): Promise<BrokenServer> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket.once('close', () => sockets.delete(socket)));
+    socket.on('error', () => undefined);
+    if (greeting !== null) socket.write(`${greeting}\r\n`);
+    let rest = '';
+    socket.on('data', (chunk) => {
+      const lines = (rest + chunk.toString()).split('\r\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) respond(line, socket);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    port: readPort(server),
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** Replies as a server does that accepts everything, except to the lines that `exceptions` handle. */
+export function acceptExcept(exceptions: Readonly<Record<string, (socket: Socket) => void>>) {
+  const replies: Readonly<Record<string, string>> = {
+    EHLO: '250 mail.test',
+    MAIL: '250 2.1.0 OK',
+    RCPT: '250 2.1.5 OK',
+    DATA: '354 Go ahead',
+    '.': '250 2.0.0 OK',
+    RSET: '250 2.0.0 OK',
+    QUIT: '221 2.0.0 Bye',
+  };
+  return (line: string, socket: Socket): void => {
+    const [command = ''] = line.split(' ');
+    const exception = exceptions[command];
+    const reply = replies[command];
+    if (exception !== undefined) exception(socket);
+    else if (reply !== undefined) socket.write(`${reply}\r\n`);
+  };
+}
+
+function readPort(server: Server): number {
+  const address: AddressInfo | string | null = server.address();
+  if (address === null || typeof address === 'string')
+    throw new Error('The server does not listen on a port.');
+  return address.port;
+}
