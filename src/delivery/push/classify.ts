@@ -18,7 +18,7 @@ export function classify(result: PostResult, now: number): Outcome {
 
 function classifyReply({ status, retryAfter }: Extract<PostResult, { kind: 'reply' }>, now: number): Outcome {
   const providerCode = String(status);
-  const retryAfterSeconds = parseRetryAfter(retryAfter, now.getTime());
+  const retryAfterSeconds = parseRetryAfter(retryAfter, now);
   const later = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
   if (status >= 200 && status < 300) return { kind: 'delivered' };
   if (status >= 500) {
