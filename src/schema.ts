@@ -2,7 +2,7 @@ import type { GraphQLSchema } from 'graphql';
 import { builder } from './graphql/builder.ts';
 import { guardSchema } from './graphql/guard-schema.ts';
 import { type RateLimiter, rateLimitDirectives } from './rate-limit/rate-limiter.ts';
-import './delivery/deliveries.graphql.ts';
+import './delivery/delivery.graphql.ts';
 import './delivery/contacts.graphql.ts';
 import './delivery/push-subscriptions.graphql.ts';
 import './editor-auth/editor-auth.graphql.ts';
