@@ -21,7 +21,7 @@ export const collectors = { prefix: 'collector', users: 24, each: 10_000 } satis
 /** 32 users who change their preferences and editor credentials. */
 const members = { prefix: 'member', users: 32, each: 0 } satisfies Population;
 /** 16 users who receive notifications from the platform. */
-const recipients = { prefix: 'recipient', users: 16, each: 0 } satisfies Population;
+export const recipients = { prefix: 'recipient', users: 16, each: 0 } satisfies Population;
 /** 4 users whose workspaces the platform stores. */
 const owners = { prefix: 'owner', users: 4, each: 0 } satisfies Population;
 

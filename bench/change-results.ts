@@ -13,6 +13,7 @@ const MEMBERS = "user_id like 'member-%'";
 /** Deletes all published notifications. */
 export async function deletePublished(client: pg.Client): Promise<void> {
   await client.query(`delete from notification where ${PUBLISHED}`);
+  await client.query(`truncate delivery`);
   await vacuum(client, 'notification');
 }
 

@@ -46,6 +46,8 @@ export const changeWorkloads: Readonly<Record<string, Workload>> = {
       gateway: published,
       // Measures the cost of announcements.
       'no-announcements': { ...published, targets: { rate: 0.95 } },
+      // Measures the cost of queueing a delivery in each of the three channels.
+      deliveries: published,
       'node-http': {
         requests: publish.byHttp,
         normalize: normalizePublication,

@@ -8,6 +8,7 @@ import { type ServerProcess, startServerProcess } from './server-process.ts';
 export const contenders = [
   'gateway',
   'no-announcements',
+  'deliveries',
   'mercurius',
   'apollo',
   'fastify',
@@ -19,6 +20,7 @@ export type Contender = (typeof contenders)[number];
 export const contenderTitles: Readonly<Record<Contender, string>> = {
   gateway: 'gateway',
   'no-announcements': 'gateway without announcements',
+  deliveries: 'gateway that queues deliveries',
   mercurius: 'Fastify + mercurius, JIT + pg',
   apollo: 'Apollo Server + Express + pg',
   fastify: 'Fastify + pg, response schema',
@@ -58,6 +60,18 @@ export function createGatewaySettings(backend: Backend): Record<string, string> 
   };
 }
 
+/** Creates settings with a provider of every channel, of a gateway that queues deliveries but does not send them. */
+function createProviderSettings(): Record<string, string> {
+  return {
+    DELIVERY: 'false',
+    SMTP_URL: 'smtp://127.0.0.1',
+    SMTP_FROM: 'gateway@example.com',
+    VAPID_PRIVATE_KEY: randomBytes(32).toString('base64url'),
+    VAPID_SUBJECT: 'mailto:operator@example.com',
+    CHAT_TOKEN: 'bench',
+  };
+}
+
 /** Starts a contender. `nodeOptions` apply to the gateway. */
 export async function startContender(
   name: Contender,
@@ -70,6 +84,9 @@ export async function startContender(
       '--import',
       new URL('peers/disable-announcements.ts', import.meta.url).href,
     ]);
+  }
+  if (name === 'deliveries') {
+    return startGateway({ ...createGatewaySettings(backend), ...createProviderSettings() }, nodeOptions);
   }
   return startServerProcess({
     command: process.execPath,

@@ -36,8 +36,8 @@ const NOTIFICATIONS = `
     user_id, word::uuid::text, position + 1, kind, status, case status when 'resolved' then 'answered' end,
     'task-' || word, 'Move the cart to the database, part ' || position, 'project-' || position % 7,
     'Web shop ' || position % 7, 'https://git.example.com/acme/web-shop-' || position % 7 || '.git',
-    md5(word)::uuid::text, 'Step ' || position || ' needs an answer before the task can go on',
-    'The cart lies in the session today; step ' || position || ' moves it to a table of its own.',
+    md5(word)::uuid::text, 'Step ' || position || ' needs an answer before the task can continue',
+    'The cart is stored in the session; step ' || position || ' moves it to a table of its own.',
     'https://git.example.com/acme/web-shop/pulls/' || position,
     case kind
       when 'plan_requested' then json_build_object(
@@ -46,22 +46,22 @@ const NOTIFICATIONS = `
           'summary', 'Move the cart from the session to the database, part ' || position,
           'plan', E'1. Add a table for carts and a key to its user\\n2. Write through the session to the table\\n'
             || E'3. Read from the table, and from the session where it has no row yet\\n4. Drop the session copy\\n'
-            || '5. Tell the people of the warehouse, who read the old one: ' || word,
+            || '5. Inform the warehouse team, which reads the session copy: ' || word,
           'allowedTools', json_build_array('edit', 'test')))
       when 'question_requested' then json_build_object(
         'toolId', 'toolu_' || word,
         'input', json_build_object('questions', json_build_array(json_build_object(
-          'question', 'How shall half a cent of order ' || word || ' be rounded?',
+          'question', 'How should half a cent of order ' || word || ' be rounded?',
           'options', json_build_array(
-            json_build_object('label', 'Half to even', 'description', 'What the ledger does today',
+            json_build_object('label', 'Half to even', 'description', 'The current rule of the ledger',
               'preview', '0.125 becomes 0.12'),
-            json_build_object('label', 'Half up', 'description', 'What the invoices print',
+            json_build_object('label', 'Half up', 'description', 'The rule of the invoices',
               'preview', '0.125 becomes 0.13')),
           'header', 'Rounding', 'id', 'rounding', 'multiSelect', false))))
       else json_build_object(
         'taskStatus', case kind when 'task_failed' then 'errored' else 'awaiting_input' end,
         'message', 'The tests of the checkout ran out of memory twice, after ' || position
-          || ' of them had passed. The log is kept under ' || word || '.',
+          || ' of them had passed. The log is stored as ' || word || '.',
         'messageLabel', 'Test run', 'messageTimestamp', '2026-01-05T08:00:00.000Z')
     end,
     created_at - interval '2 seconds', created_at, created_at + interval '3 seconds',
@@ -118,7 +118,32 @@ export async function insertCredentials(client: pg.Client, population: Populatio
   await client.query(CREDENTIALS, [...listValues({ ...population, each: 1 }), keyId]);
 }
 
-const TABLES = ['notification', 'notification_preference', 'user_revision', 'workspace', 'editor_credential'];
+const CONTACTS = `
+  insert into contact (user_id, email, chat_member_id, created_at, updated_at)
+  select id, 'user@example.com', 'U012345', now(), now() from unnest($1::text[]) as users (id)`;
+
+const PUSH_SUBSCRIPTIONS = `
+  insert into push_subscription (user_id, id, host, ciphertext, key_id, created_at, updated_at)
+  select id, md5(id), 'push.example.com', '', $2, now(), now() from unnest($1::text[]) as users (id)`;
+
+/** Inserts a target in each channel for each recipient of single notifications and of batches. */
+export async function insertTargets(client: pg.Client, population: Population, keyId: string) {
+  const users = listNames(population).flatMap((name) => [
+    name,
+    ...Array.from({ length: 100 }, (_, item) => `${name}-${item}`),
+  ]);
+  await client.query(CONTACTS, [users]);
+  await client.query(PUSH_SUBSCRIPTIONS, [users, keyId]);
+}
+
+const TABLES = [
+  'notification',
+  'notification_preference',
+  'user_revision',
+  'workspace',
+  'editor_credential',
+  'delivery',
+];
 
 /** Completes the data set after all inserts. Disables autovacuum: the bench vacuums between runs instead. */
 export async function finishDataSet(client: pg.Client) {

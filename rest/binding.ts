@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Path } from '../src/errors/gateway-errors.ts';
 import { valueAt } from '../src/errors/validation-issues.ts';
-import { toArguments, toBodyPath } from './wire.ts';
+import { toArguments, toBodyPath } from './wire-arguments.ts';
 
 /** The parts of a request that arguments come from, checked and decoded. */
 export type Parts = {
@@ -14,31 +14,31 @@ export type Parts = {
 type QueryShape = z.ZodEnum | z.ZodString;
 
 /** Where an argument comes from. */
-export type Source =
+export type ArgumentSource =
   | { from: 'path'; name: string; description: string }
   | { from: 'query'; name: string; shape: QueryShape; description: string }
   | { from: 'body'; name: string };
 
 /** A source for every argument, nested as the arguments are. Read backwards, it locates an error. */
-export type Binding = { readonly [argument: string]: Source | Binding };
+export type Binding = { readonly [argument: string]: ArgumentSource | Binding };
 
 /** A path parameter. */
-export function path(name: string, description: string): Source {
+export function path(name: string, description: string): ArgumentSource {
   return { from: 'path', name, description };
 }
 
 /** A query parameter. One with the values of an enum can be repeated. */
-export function query(name: string, shape: QueryShape, description: string): Source {
+export function query(name: string, shape: QueryShape, description: string): ArgumentSource {
   return { from: 'query', name, shape, description };
 }
 
 /** A property of the body. */
-export function body(name: string): Source {
+export function body(name: string): ArgumentSource {
   return { from: 'body', name };
 }
 
 /** Lists the sources of a binding, including nested ones. */
-export function listSources(binding: Binding): Source[] {
+export function listSources(binding: Binding): ArgumentSource[] {
   return Object.values(binding).flatMap((bound) => (isSource(bound) ? [bound] : listSources(bound)));
 }
 
@@ -51,7 +51,7 @@ export function bindArguments(binding: Binding, parts: Parts, bodyShape: z.ZodOb
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-function bindArgument(source: Source, parts: Parts, bodyShape: z.ZodObject | undefined): unknown {
+function bindArgument(source: ArgumentSource, parts: Parts, bodyShape: z.ZodObject | undefined): unknown {
   switch (source.from) {
     case 'path':
       return parts.path[source.name];
@@ -79,6 +79,6 @@ export function locateArgument(binding: Binding, argument: Path, bodyShape: z.Zo
   return ['body', bound.name, ...toBodyPath(bodyShape?.shape[bound.name], rest)];
 }
 
-function isSource(bound: Source | Binding): bound is Source {
+function isSource(bound: ArgumentSource | Binding): bound is ArgumentSource {
   return typeof bound.from === 'string';
 }

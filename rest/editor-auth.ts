@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { editorAuthTypes, reauthReasons } from '../src/editor-auth/editor-auth.enums.ts';
-import { body, route } from './route.ts';
+import {
+  deleteEditorAuthField,
+  editorAuthField,
+  storeEditorSubscriptionField,
+} from '../src/editor-auth/editor-auth.graphql.ts';
+import { body } from './binding.ts';
+import type { Route } from './route.ts';
 import { secret } from './wire.ts';
 
 /** Editor integration auth status of the specification. */
@@ -35,11 +41,11 @@ const status = z
 const SECRECY = 'It is never returned or logged.';
 
 /** The connection of the coding editor. */
-export const editorAuth = [
-  route({
+export const editorAuth: readonly Route[] = [
+  {
     method: 'put',
     path: '/editor/auth/subscription',
-    field: 'storeEditorSubscription',
+    field: storeEditorSubscriptionField,
     tag: 'Editor auth',
     summary: 'Store editor subscription auth',
     description:
@@ -58,21 +64,21 @@ export const editorAuth = [
       shape: status,
       description: 'The new status of the editor connection.',
     },
-  }),
-  route({
+  },
+  {
     method: 'get',
     path: '/editor/auth',
-    field: 'editorAuth',
+    field: editorAuthField,
     tag: 'Editor auth',
     summary: 'Get editor auth status',
     description: "Returns the status of the caller's editor connection.",
     bind: {},
     reply: { status: 200, shape: status, description: 'The status of the editor connection.' },
-  }),
-  route({
+  },
+  {
     method: 'delete',
     path: '/editor/auth',
-    field: 'deleteEditorAuth',
+    field: deleteEditorAuthField,
     tag: 'Editor auth',
     isExtension: true,
     summary: 'Delete editor auth',
@@ -84,5 +90,5 @@ export const editorAuth = [
       shape: status,
       description: 'The token pair was deleted, or none was stored.',
     },
-  }),
+  },
 ];

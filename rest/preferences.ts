@@ -1,6 +1,11 @@
 import { z } from 'zod';
-import { notificationKind } from './notifications.ts';
-import { body, route } from './route.ts';
+import {
+  notificationPreferencesField,
+  updateNotificationPreferencesField,
+} from '../src/notifications/preferences/preferences.graphql.ts';
+import { body } from './binding.ts';
+import { notificationKind } from './notification.ts';
+import type { Route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 
 const channels = {
@@ -58,11 +63,11 @@ const change = z
   });
 
 /** Reading and updating notification preferences. */
-export const preferences = [
-  route({
+export const preferences: readonly Route[] = [
+  {
     method: 'put',
     path: '/user/notification-preferences',
-    field: 'updateNotificationPreferences',
+    field: updateNotificationPreferencesField,
     tag: 'Notification preferences',
     summary: 'Update notification preferences',
     description:
@@ -87,11 +92,11 @@ export const preferences = [
       shape: z.array(preference),
       description: 'The preferences for all kinds.',
     },
-  }),
-  route({
+  },
+  {
     method: 'get',
     path: '/user/notification-preferences',
-    field: 'notificationPreferences',
+    field: notificationPreferencesField,
     tag: 'Notification preferences',
     isExtension: true,
     summary: 'List notification preferences',
@@ -104,5 +109,5 @@ export const preferences = [
       shape: z.array(effectivePreference),
       description: 'The preferences for all kinds.',
     },
-  }),
+  },
 ];

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { ValidationIssue } from '../src/errors/gateway-errors.ts';
 import { describeRange, wholeNumberSchema } from '../src/values/constraints.ts';
-import { type Binding, listSources, type Source } from './binding.ts';
+import { type ArgumentSource, type Binding, listSources } from './binding.ts';
 
-type QuerySource = Extract<Source, { from: 'query' }>;
+type QuerySource = Extract<ArgumentSource, { from: 'query' }>;
 
 const NOT_REPEATED = 'must not be repeated';
 
@@ -44,7 +44,7 @@ function findIssues({ name, shape }: QuerySource, values: readonly string[]): Va
 }
 
 /** Converts a checked query to a page. Without `limit` it extends to the end of the list. */
-export function toPage({ limit, offset }: Readonly<Record<string, readonly string[]>>) {
+export function toOffsetPage({ limit, offset }: Readonly<Record<string, readonly string[]>>) {
   return { limit: toNumber(limit), offset: toNumber(offset) };
 }
 

@@ -4,11 +4,12 @@ import type { GraphQLSchema } from 'graphql';
 import type { HandleRequest } from '../src/context.ts';
 import type { Engine } from '../src/graphql/execution/engine.ts';
 import { toPattern } from '../src/http/route-names.ts';
+import { bindRoute } from './bind-route.ts';
 import { editorAuth } from './editor-auth.ts';
 import { sendError, sendJson } from './errors.ts';
 import { notifications } from './notifications.ts';
 import { preferences } from './preferences.ts';
-import { bindRoute, type Route } from './route.ts';
+import type { Route } from './route.ts';
 import { workspaces } from './workspaces.ts';
 
 /** Every path of the REST API. */

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { idSchema } from '../src/values/constraints.ts';
 import { workspaceStatuses } from '../src/workspaces/workspace.enums.ts';
-import { query, route } from './route.ts';
+import { workspacesField } from '../src/workspaces/workspaces.graphql.ts';
+import { query } from './binding.ts';
+import type { Route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 
 const hardware = z
@@ -64,11 +66,11 @@ const workspace = z
   });
 
 /** The list of the caller's workspaces. */
-export const workspaces = [
-  route({
+export const workspaces: readonly Route[] = [
+  {
     method: 'get',
     path: '/user/workspaces',
-    field: 'workspaces',
+    field: workspacesField,
     tag: 'Workspaces',
     summary: 'List all workspaces',
     description:
@@ -90,5 +92,5 @@ export const workspaces = [
       shape: z.array(workspace),
       description: 'The workspaces.',
     },
-  }),
+  },
 ];

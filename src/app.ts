@@ -3,13 +3,15 @@ import type { Redis } from 'ioredis';
 import type { Registry } from 'prom-client';
 import { sendError } from '../rest/errors.ts';
 import { createAuthenticate, createTokenVerifier } from './auth/authenticate.ts';
-import { readDevelopmentEncryptionKeys } from './auth/development-key.ts';
+import { readEncryptionKeys } from './auth/development-key.ts';
 import type { KeySet } from './auth/key-set.ts';
 import type { TokenCache } from './auth/token-cache.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
 import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
+import { createOutbox } from './delivery/outbox.ts';
+import { createPushRegistration } from './delivery/push/registration.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
 import { createEngine } from './graphql/execution/engine.ts';
@@ -68,21 +70,22 @@ export async function createApp(
   const { redis, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
   const { issuer, audience, orgClaim, limits } = config;
   const tokens = createTokenVerifier({ keySet, issuer, audience, orgClaim });
-  const keys = config.encryptionKeys ?? (await readDevelopmentEncryptionKeys(config.dataDir));
+  const keys = await readEncryptionKeys(config);
   const cipher = createCredentialCipher(keys);
   // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
   const em = database.em.fork();
+  const outbox = createOutbox(config.delivery);
+  const push = createPushRegistration(config.delivery.push, keys);
   const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);
   observeState(database, tokens, shared);
-  const outbox = { cancelUnwanted: async () => {} };
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
 
   const lifecycle = createLifecycle({
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
-    shared: { em, cipher, hub, announce: live.announce },
+    shared: { em, cipher, hub, announce: live.announce, outbox, push },
   });
   const endpoints = createEndpoints({
     config,

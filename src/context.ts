@@ -3,6 +3,7 @@ import type { Viewer } from './auth/viewer.ts';
 import type { EntityManager } from './database/database.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './encryption/credential-cipher.ts';
+import type { SubscriptionCipher } from './encryption/subscription-cipher.ts';
 import type { GatewayError } from './errors/gateway-errors.ts';
 import type { Failure } from './http/request-log.ts';
 import type { Announce } from './live/announcer.ts';
@@ -10,6 +11,7 @@ import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { Charges } from './rate-limit/charges.ts';
 import type { ReadScheduler } from './rate-limit/read-scheduler.ts';
+import type { Outbox } from './revisions/outbox.ts';
 import type { Time } from './values/time.ts';
 
 /** The page and the condition of a REST list. GraphQL operations use connection arguments instead. */
@@ -17,6 +19,15 @@ export type Listing = {
   readonly page: Page;
   /** Whether the client already has the version with this entity tag; then no records are read. */
   readonly isKnown?: (etag: string) => boolean;
+};
+
+/** What registering push subscriptions requires. */
+export type PushRegistration = {
+  readonly cipher: SubscriptionCipher;
+  /** The key that browsers subscribe with: an uncompressed point on P-256, base64url. */
+  readonly publicKey: string;
+  /** The hosts that need not be public. */
+  readonly allowedHosts: readonly string[];
 };
 
 /** The context of resolvers, created for each request. */
@@ -35,6 +46,10 @@ export type Context = {
   readonly readScheduler: ReadScheduler;
   /** Announces a committed change to subscribers. */
   readonly announce: Announce;
+  /** Queues and cancels deliveries within a change. */
+  readonly outbox: Outbox;
+  /** Null if push is not configured. */
+  readonly push: PushRegistration | null;
   /** Calls `leave` when the caller disconnects, or immediately if it already has. */
   onLeave(leave: () => void): void;
   readonly charges: Charges;

@@ -12,7 +12,7 @@ import { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import { toTime } from './values/time.ts';
 
 /** The part of the context that all requests share. */
-export type SharedContext = Pick<Context, 'em' | 'cipher' | 'hub' | 'announce'>;
+export type SharedContext = Pick<Context, 'em' | 'cipher' | 'hub' | 'announce' | 'outbox' | 'push'>;
 
 export type LifecycleOptions = {
   openRecord: OpenRecord;

@@ -2,8 +2,13 @@ import type { GraphQLSchema } from 'graphql';
 import { builder } from './graphql/builder.ts';
 import { guardSchema } from './graphql/guard-schema.ts';
 import { type RateLimiter, rateLimitDirectives } from './rate-limit/rate-limiter.ts';
+import './delivery/delivery.graphql.ts';
+import './delivery/contacts.graphql.ts';
+import './delivery/push-subscriptions.graphql.ts';
 import './editor-auth/editor-auth.graphql.ts';
+import './editor-auth/editor-auth-events.graphql.ts';
 import './editor-auth/platform-editor-auth.graphql.ts';
+import './editor-auth/refresh-credential.graphql.ts';
 import './notifications/dismiss-notifications.graphql.ts';
 import './notifications/notification-counts.graphql.ts';
 import './notifications/notification-events.graphql.ts';
@@ -14,7 +19,9 @@ import './notifications/preferences/preferences.graphql.ts';
 import './statistics/statistics.graphql.ts';
 import './users/list-users.graphql.ts';
 import './users/users.graphql.ts';
-import './workspaces/platform-workspaces.graphql.ts';
+import './workspaces/delete-workspace.graphql.ts';
+import './workspaces/put-workspaces.graphql.ts';
+import './workspaces/workspace-events.graphql.ts';
 import './workspaces/workspaces.graphql.ts';
 
 /** Assembles the schema of all features for printing. Does not enforce access or limits. */

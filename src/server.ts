@@ -8,7 +8,9 @@ import { createApp } from './app.ts';
 import { openKeySet } from './auth/key-set.ts';
 import { prefetchKeySet } from './auth/key-set-prefetch.ts';
 import type { Config } from './config.ts';
+import { startConfiguredDelivery } from './configured-delivery.ts';
 import type { Database } from './database/database.ts';
+import type { Sender } from './delivery/sender.ts';
 import { createDraining } from './http/draining.ts';
 import { listen } from './http/listen.ts';
 import { rejectMalformed } from './http/malformed.ts';
@@ -51,9 +53,13 @@ export async function startServer(
   const redis = await connectToRedis(config.redisUrl);
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
+  let sender: Sender | undefined;
   const hub = createHub(
     { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, total: config.maxSubscribers },
-    events.observeDelay,
+    {
+      observeDelay: events.observeDelay,
+      onChange: ({ topic }) => void (topic === 'notifications' && sender?.wake()),
+    },
   );
   const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...parsing } = limits;
@@ -83,6 +89,7 @@ export async function startServer(
     throw error;
   }
   if (redis) logConnection(redis, log);
+  sender = await startConfiguredDelivery(config, database.em.fork(), metrics, log);
   const fetching = prefetchKeySet(keySet, log);
   const tokens = watchTokens(keySet, hub);
   const writer = { em: database.em.fork(), announce: live.announce };
@@ -104,7 +111,7 @@ export async function startServer(
       admin?.close();
       fetching.stop();
       tokens.stop();
-      await retention.stop();
+      await Promise.all([retention.stop(), sender?.stop(graceMs)]);
       await live.close();
       redis?.disconnect();
     },

@@ -22,14 +22,19 @@ const reading: Access = { grants: ['the full account', read, write], member: fal
 const writing: Access = { grants: ['the full account', write], member: false };
 
 const access: Readonly<Record<string, Access>> = {
+  contact: reading,
   notification: reading,
   notificationCounts: reading,
   notificationEvents: reading,
   notifications: reading,
   workspaceEvents: reading,
+  pushPublicKey: reading,
+  pushSubscriptions: reading,
   workspaces: reading,
   dismissNotification: writing,
   dismissNotifications: writing,
+  registerPushSubscription: writing,
+  removePushSubscription: writing,
   editorAuth: { ...reading, member: true },
   editorAuthEvents: { ...reading, member: true },
   notificationPreferences: { ...reading, member: true },
@@ -38,6 +43,7 @@ const access: Readonly<Record<string, Access>> = {
   updateNotificationPreferences: { ...writing, member: true },
   deleteUser: { grants: [platformWrite], member: false },
   deleteWorkspace: { grants: [platformWrite], member: false },
+  putContact: { grants: [platformWrite], member: false },
   publishNotification: { grants: [platformWrite], member: false },
   putWorkspaces: { grants: [platformWrite], member: false },
   reportEditorAuthFailure: { grants: [platformWrite], member: false },

@@ -31,21 +31,23 @@ test('finds static, type-only and dynamic imports', () => {
   expect(parseImports('src/main.ts')).toContainEqual({
     from: 'src/main.ts',
     to: 'src/server.ts',
+    names: ['startServer'],
     typeOnly: false,
   });
   expect(parseImports('src/schema.ts').filter(({ to }) => isGraphQL(to)).length).toBeGreaterThan(5);
   expect(parseImports('src/notifications/notification.entity.ts')).toContainEqual({
     from: 'src/notifications/notification.entity.ts',
     to: 'src/notifications/payload.ts',
+    names: ['NotificationPayload'],
     typeOnly: true,
   });
 });
 
 describe('rest/', () => {
-  test('imports only packages and modules of the HTTP layer, and otherwise only types of src/', () => {
+  test('imports only packages, modules of the HTTP layer and names of root fields, and otherwise only types of src/', () => {
     const packages = /^(express|graphql|zod|node:.*)$/;
     const files =
-      /^(rest\/.*|src\/(errors|http)\/.*|src\/auth\/access\.ts|src\/values\/constraints\.ts|.*\.enums\.ts)$/;
+      /^(rest\/.*|src\/(errors|http)\/.*|src\/auth\/access\.ts|src\/values\/constraints\.ts|.*\.(enums|graphql)\.ts)$/;
     expect(
       forbidden(isIn('rest/'), ({ to, typeOnly }) =>
         to.startsWith('src/') || to.startsWith('rest/') ? typeOnly || files.test(to) : packages.test(to),
@@ -53,10 +55,16 @@ describe('rest/', () => {
     ).toEqual([]);
   });
 
-  test('imports no entity or domain function, not even as a type', () => {
-    expect(forbidden(isIn('rest/'), ({ to }) => isEnums(to) || (!isEntity(to) && !isFeature(to)))).toEqual(
-      [],
-    );
+  test('imports nothing but enums and names of root fields from a feature, not even a type', () => {
+    expect(
+      forbidden(
+        isIn('rest/'),
+        ({ to, names }) =>
+          !isFeature(to) ||
+          isEnums(to) ||
+          (isGraphQL(to) && names.length > 0 && names.every((name) => name.endsWith('Field'))),
+      ),
+    ).toEqual([]);
   });
 
   test('is imported only by the composition root and the command that writes the OpenAPI document', () => {
@@ -134,6 +142,7 @@ test('features depend on each other in one direction only', () => {
   const edges = imports.map(({ from, to }) => [findFeature(from), findFeature(to)]);
   const between = edges.filter(([from, to]) => from && to && from !== to).map((edge) => edge.join(' -> '));
   expect([...new Set(between)].sort()).toEqual([
+    'delivery -> notifications',
     'statistics -> notifications',
     'statistics -> workspaces',
     'users -> notifications',

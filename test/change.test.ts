@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, getConnections, openDatabase } from '../src/database/database.ts';
+import { type Database, getResources, openDatabase } from '../src/database/database.ts';
 import { type Slots, statement } from '../src/database/statement.ts';
 import { change } from '../src/revisions/change.ts';
 import { graphql } from './support/client.ts';
@@ -108,7 +108,7 @@ test('a statement that cannot be built rolls the change back and releases the co
   });
   await expect(failing).rejects.toThrow('unbuilt');
   expect(await readCount('unbuilt')).toBeUndefined();
-  const { totalCount, idleCount } = getConnections(em()).changes;
+  const { totalCount, idleCount } = getResources(em()).changes;
   expect(idleCount).toBe(totalCount);
 });
 

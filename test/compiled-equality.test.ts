@@ -6,6 +6,7 @@ import { scopes } from '../src/auth/viewer.ts';
 import { readConfig } from '../src/config.ts';
 import type { Context } from '../src/context.ts';
 import { type Database, openDatabase } from '../src/database/database.ts';
+import { createOutbox } from '../src/delivery/outbox.ts';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
 import { validateDocument } from '../src/graphql/execution/documents.ts';
 import { compile, interpret, isCompilable } from '../src/graphql/execution/executor.ts';
@@ -69,6 +70,8 @@ function createFullContext(): Context {
     cipher: createCredentialCipher(keys),
     hub: createHub({ perViewer: 1, total: 1 }),
     announce: () => undefined,
+    outbox: createOutbox(readConfig({}).delivery),
+    push: null,
     readScheduler: new ReadScheduler(),
     onLeave: () => undefined,
     charges: { counted: true, paid: { reads: 100, writes: 100, platform: 100 } },

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { CompactEncrypt, decodeProtectedHeader } from 'jose';
 import { expect, test } from 'vitest';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
+import { createSubscriptionCipher } from '../src/encryption/subscription-cipher.ts';
 import { Secret } from '../src/values/secret.ts';
 
 const newKey = () => createSecretKey(randomBytes(32));
@@ -58,6 +59,24 @@ test.each([
 ])('rejects a ciphertext for %s', async (_what, other) => {
   const ciphertext = await cipher.encrypt(pair, owner);
   await expect(decrypt(ciphertext, other)).rejects.toThrow('another user or version');
+});
+
+test('binds a push subscription to its user and ID, and neither kind is read as the other', async () => {
+  const subscriptions = createSubscriptionCipher(new Map([['first', first]]));
+  const target = { endpoint: new Secret('https://a'), p256dh: new Secret('b'), auth: new Secret('c') };
+  const subscription = { userId: 'alice', id: owner.version };
+  const ciphertext = await subscriptions.encrypt(target, subscription);
+
+  const { endpoint, p256dh, auth } = await subscriptions.decrypt(ciphertext, subscription);
+  expect([endpoint, p256dh, auth].map((secret) => secret.reveal())).toEqual(['https://a', 'b', 'c']);
+  expect(decodeProtectedHeader(ciphertext)).toMatchObject({ user: 'alice', subscription: owner.version });
+  for (const other of [{ userId: 'bob' }, { id: 'other' }]) {
+    const decrypting = subscriptions.decrypt(ciphertext, { ...subscription, ...other });
+    await expect(decrypting).rejects.toThrow('another user or subscription');
+  }
+  await expect(decrypt(ciphertext)).rejects.toThrow('another user or version');
+  const encrypted = await cipher.encrypt(pair, owner);
+  await expect(subscriptions.decrypt(encrypted, subscription)).rejects.toThrow('user or subscription');
 });
 
 test('accepts a numeric version in the header for the same version as a string only', async () => {

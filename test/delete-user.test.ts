@@ -37,6 +37,20 @@ async function fill(user: string): Promise<void> {
   const store =
     'mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) { __typename } }';
   expect((await graphql(gateway, store, {}, { token })).errors).toEqual([]);
+  await asPlatform(
+    gateway,
+    'mutation ($input: PutContactInput!) { putContact(input: $input) { __typename } }',
+    { input: { userId: user, email: 'a@example.com' } },
+  );
+  await gateway.database.sql(
+    `insert into push_subscription values ($1, $1, 'push.example.com', '', 'k1', now(), now())`,
+    [user],
+  );
+  await gateway.database.sql(
+    `insert into delivery (user_id, notification_id, channel, target, state, due_at, expires_at, created_at, updated_at)
+     values ($1, 'n', 'email', '', 'pending', now(), now(), now(), now())`,
+    [user],
+  );
 }
 
 /** Tables with rows of users. */

@@ -90,8 +90,13 @@ const values: Record<string, unknown> = {
   'an object': { [MARK]: MARK },
 };
 
-/** Inputs with credentials, and those next to one. */
-const secretInputs = ['storeEditorSubscription', 'refreshEditorCredential'];
+/** Inputs with credentials or personal data, and those next to one. */
+const secretInputs = [
+  'putContact',
+  'registerPushSubscription',
+  'storeEditorSubscription',
+  'refreshEditorCredential',
+];
 const isSecret = ({ field, path, type }: InputPlace) =>
   type === 'Secret' || secretInputs.includes(field) || (path[1] === 'workspaces' && path.length === 4);
 

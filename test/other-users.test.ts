@@ -17,6 +17,7 @@ afterAll(() => gateway.close());
 
 /** The account queries and subscriptions with a `userId` argument. */
 const fields = [
+  'contact',
   'editorAuth',
   'editorAuthEvents',
   'notification',
@@ -24,6 +25,7 @@ const fields = [
   'notificationEvents',
   'notificationPreferences',
   'notifications',
+  'pushSubscriptions',
   'workspaceEvents',
   'workspaces',
 ];

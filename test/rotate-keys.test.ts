@@ -2,6 +2,7 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
+import { createSubscriptionCipher } from '../src/encryption/subscription-cipher.ts';
 import { Secret } from '../src/values/secret.ts';
 import { rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
@@ -56,9 +57,32 @@ async function fill(count: number, keyId = 'old', key = old, first = 0): Promise
   );
 }
 
-async function countByKey(): Promise<Record<string, number>> {
+const createCipher = (keys: Record<string, string>) =>
+  createSubscriptionCipher(
+    new Map(Object.entries(keys).map(([id, key]) => [id, createSecretKey(Buffer.from(key, 'base64'))])),
+  );
+
+/** Inserts two push subscriptions for each of a number of users, encrypted with a key. */
+async function fillSubscriptions(count: number, keyId = 'old', key = old, first = 0): Promise<void> {
+  const cipher = createCipher({ [keyId]: key });
+  const owners = Array.from({ length: 2 * count }, (_none, index) => ({
+    userId: formatUser(first + Math.floor(index / 2)),
+    id: `${keyId}-${first}-${index}`,
+  }));
+  const ciphertexts = owners.map((owner) => {
+    const endpoint = new Secret(`https://push.example.com/${owner.id}`);
+    return cipher.encrypt({ endpoint, p256dh: new Secret('public'), auth: new Secret('secret') }, owner);
+  });
+  await database.sql(
+    `insert into push_subscription (user_id, id, host, ciphertext, key_id, created_at, updated_at)
+     select u, i, 'push.example.com', c, $4, now(), now() from unnest($1::text[], $2::text[], $3::text[]) as t (u, i, c)`,
+    [owners.map(({ userId }) => userId), owners.map(({ id }) => id), await Promise.all(ciphertexts), keyId],
+  );
+}
+
+async function countByKey(table = 'editor_credential'): Promise<Record<string, number>> {
   const rows = await database.sql(
-    'select key_id, count(*)::int as count from editor_credential group by 1 order by 1',
+    `select key_id, count(*)::int as count from ${table} group by 1 order by 1`,
   );
   return Object.fromEntries(rows.map(({ key_id, count }) => [String(key_id), Number(count)]));
 }
@@ -87,6 +111,8 @@ test('re-encrypts credentials of older keys and reports its progress, so that th
     'Re-encrypted 100, 55 left.',
     'Re-encrypted 55, 0 left.',
     'All credentials are encrypted with "new".',
+    'Push subscriptions encrypted with keys other than "new": 0',
+    'All push subscriptions are encrypted with "new".',
   ]);
   expect(await countByKey()).toEqual({ new: 260 });
   expect(
@@ -100,6 +126,44 @@ test('re-encrypts credentials of older keys and reports its progress, so that th
     expect(await read(withoutOld, user)).toEqual({ version: '3', ...createPair(user) });
   }
   expect((await rotate(`new:${fresh}`)).status).toBe(0);
+});
+
+test('re-encrypts push subscriptions even if a credential cannot be, and reports both', async () => {
+  await fill(1, 'lost', lost);
+  await fillSubscriptions(120);
+  await fillSubscriptions(1, 'older', lost, 120);
+  const broken = formatUser(3);
+  await database.sql(`update push_subscription set ciphertext = ciphertext || 'A' where user_id = $1`, [
+    broken,
+  ]);
+
+  const { status: exit, stdout, stderr } = await rotate();
+
+  expect(exit).toBe(1);
+  expect(stdout.trim().split('\n')).toEqual([
+    'Credentials encrypted with keys other than "new": 1',
+    'Push subscriptions encrypted with keys other than "new": 242',
+    'Re-encrypted 198, 44 left.',
+    `Skipped, because decryption failed: users ["${broken}"].`,
+    'Re-encrypted 40, 4 left.',
+  ]);
+  expect(stderr).toBe(
+    'Credentials not re-encrypted: 1\n' +
+      '  1 encrypted with "lost", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n' +
+      'Push subscriptions not re-encrypted: 4\n' +
+      '  2 encrypted with "old". Those of the users named above are damaged or were encrypted with another key of this ID: set the right key, or have these users register their browsers again. The others were stored meanwhile by a gateway with the old settings: configure the new first key on every gateway. Then run this command again.\n' +
+      '  2 encrypted with "older", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n',
+  );
+  expect(await countByKey('push_subscription')).toEqual({ new: 238, old: 2, older: 2 });
+  const withoutOld = createCipher({ new: fresh });
+  const rows = await database.sql(
+    `select user_id, id, ciphertext from push_subscription where key_id = 'new'`,
+  );
+  for (const { user_id, id, ciphertext } of rows) {
+    const owner = { userId: String(user_id), id: String(id) };
+    const { endpoint } = await withoutOld.decrypt(String(ciphertext), owner);
+    expect(endpoint.reveal()).toBe(`https://push.example.com/${id}`);
+  }
 });
 
 test('concurrent reads, stores, refreshes and deletions lose nothing', async () => {

@@ -1,15 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import {
-  containsSecret,
-  createWriter,
-  secret,
-  toArguments,
-  toBodyPath,
-  toSelection,
-  variant,
-} from '../rest/wire.ts';
+import { containsSecret, secret, variant } from '../rest/wire.ts';
+import { toArguments, toBodyPath } from '../rest/wire-arguments.ts';
+import { createWriter, toSelection } from '../rest/wire-results.ts';
 
 /** Writes a result and parses it. */
 const write = (of: z.core.$ZodType, result: unknown): unknown =>

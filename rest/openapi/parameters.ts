@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../../src/values/constraints.ts';
-import { listSources, type Source } from '../binding.ts';
+import { type ArgumentSource, listSources } from '../binding.ts';
 import { pageShapes } from '../query.ts';
 import type { Route } from '../route.ts';
 import { type Json, reference, referenceComponent, toSchema } from './schemas.ts';
@@ -36,7 +36,7 @@ export function describeParameters({ bind, paged }: Route): readonly Json[] {
   ];
 }
 
-function describeParameter(source: Exclude<Source, { from: 'body' }>): Json {
+function describeParameter(source: Exclude<ArgumentSource, { from: 'body' }>): Json {
   const { name, description } = source;
   switch (source.from) {
     case 'path':

@@ -20,6 +20,7 @@ type ReadAll<Item, Result> = (
 export function batchReads<Item, Result>(
   readAll: ReadAll<Item, Result>,
 ): (em: EntityManager, item: Item, selected?: ReadonlySet<string>) => Promise<Result> {
+  // By entity manager, because calls on different databases cannot share a statement.
   const batches = new WeakMap<EntityManager, Map<string, Batch<Item, Result>>>();
 
   return (em, item, selected) => {

@@ -48,7 +48,7 @@ export async function openDatabase(options: PoolOptions) {
   monitor.add('short_reads', short.pool);
   monitor.add('long_reads', long.pool);
   monitor.add('changes', changes);
-  connections.set(orm.getMetadata(), { short, long, changes });
+  resources.set(orm.getMetadata(), { short, long, changes, columns: new NamedColumns(orm.em, naming) });
   return {
     orm,
     em: orm.em,
@@ -84,30 +84,22 @@ export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
  * release a connection that breaks before they can begin or be rolled back.
  */
 export function query(em: EntityManager): Kysely<Tables> {
-  return em.getKysely<Tables>().withPlugin(getColumns(em));
+  return em.getKysely<Tables>().withPlugin(getResources(em).columns);
 }
 
 /**
- * The connections of a database. Short reads wait neither for changes nor for long reads. The number of connections for
- * long reads limits how many long lists are in memory at once.
+ * What all entity managers of a database share: the names of its columns, and its connections. Short reads wait neither
+ * for changes nor for long reads. The number of connections for long reads limits how many long lists are in memory at
+ * once.
  */
-type Connections = { short: Pipeline; long: Pipeline; changes: Pool };
+type Resources = { columns: NamedColumns; short: Pipeline; long: Pipeline; changes: Pool };
 
-const connections = new WeakMap<object, Connections>();
+/** By metadata, which is all that a fork of an entity manager shares with the original. */
+const resources = new WeakMap<object, Resources>();
 
-/** Returns the connections that all entity managers of a database share. */
-export function getConnections(em: EntityManager): Connections {
-  const found = connections.get(em.getMetadata());
+/** Returns the resources of an entity manager's database. */
+export function getResources(em: EntityManager): Resources {
+  const found = resources.get(em.getMetadata());
   if (found === undefined) throw new Error('The database was not opened by `openDatabase`.');
   return found;
 }
-
-/** Returns the column names that all entity managers of a database share. */
-export function getColumns(em: EntityManager): NamedColumns {
-  const metadata = em.getMetadata();
-  const columns = namedColumns.get(metadata) ?? new NamedColumns(em, naming);
-  namedColumns.set(metadata, columns);
-  return columns;
-}
-
-const namedColumns = new WeakMap<object, NamedColumns>();

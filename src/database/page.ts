@@ -49,27 +49,6 @@ export function toPageInput({ after, before, limit, offset, backwards, tagged }:
   };
 }
 
-/** Sorts records and limits them to a page, by an index on (…, created_at, id). */
-export function selectPage<Tables, Table extends keyof Tables, Row>(
-  query: SelectQueryBuilder<Tables, Table, Row>,
-  inputs: Inputs<PageInput>,
-): SelectQueryBuilder<Tables, Table, Row> {
-  const { slot, has } = inputs;
-  return sortRecords(query, has('backwards'))
-    .$if(has('afterId') || has('beforeId'), (all) => all.where(isBetween(inputs)))
-    .$if(has('limit'), (all) => all.limit(slot('limit')))
-    .$if(has('offset'), (all) => all.offset(slot('offset')));
-}
-
-/** Sorts records newest first, or oldest first if `isBackwards`. */
-export function sortRecords<Tables, Table extends keyof Tables, Row>(
-  query: SelectQueryBuilder<Tables, Table, Row>,
-  isBackwards: boolean,
-): SelectQueryBuilder<Tables, Table, Row> {
-  const direction = isBackwards ? 'asc' : 'desc';
-  return query.orderBy(sql`created_at`, direction).orderBy(sql`id`, direction);
-}
-
 /** The combinations of column values that match a filter. */
 export type Combinations = {
   /** A row per combination: `unnest(...) as wanted (kind, status)`. */
@@ -79,17 +58,43 @@ export type Combinations = {
   matches: RawBuilder<unknown>;
 };
 
+/** Whether a column equals an input. Always true if the input is not given. */
+export function equalsIfGiven<Input>(
+  { slot, has }: Inputs<Input>,
+  name: string & keyof Input,
+  column: string,
+): RawBuilder<boolean> {
+  return has(name) ? sql`${sql.ref(column)} = ${slot(name)}` : sql`true`;
+}
+
+/** Selects a page of records, by an index on (…, created_at, id). With `combinations`, only those that match one. */
+export function selectPage<Tables, Table extends keyof Tables, Row>(
+  records: SelectQueryBuilder<Tables, Table, Row>,
+  inputs: Inputs<PageInput>,
+  combinations?: Combinations,
+): SelectQueryBuilder<Tables, Table, Row> {
+  const { slot, has } = inputs;
+  const direction = has('backwards') ? 'asc' : 'desc';
+  const sorted = records.orderBy(sql`created_at`, direction).orderBy(sql`id`, direction);
+  if (combinations) return sorted.where(sql`id`, '=', sql`any(${selectPageIds(combinations, inputs)})`);
+  return sorted
+    .$if(has('afterId') || has('beforeId'), (all) => all.where(isBetween(inputs)))
+    .$if(has('limit'), (all) => all.limit(slot('limit')))
+    .$if(has('offset'), (all) => all.offset(slot('offset')));
+}
+
 /**
  * Selects the IDs of a filtered page as an array. An index is sorted only within one combination, so each combination is
  * read separately, up to the end of the page. `limit` and `offset 0` keep PostgreSQL from joining in the other
  * direction, which would read all records of the user.
  */
-export function selectPageIds(
+function selectPageIds(
   { from, table, matches }: Combinations,
   inputs: Inputs<PageInput>,
 ): RawBuilder<string[]> {
   const { slot, has } = inputs;
-  const order = sql`order by created_at ${sortDirection(has)}, id ${sortDirection(has)}`;
+  const direction = has('backwards') ? sql`asc` : sql`desc`;
+  const order = sql`order by created_at ${direction}, id ${direction}`;
   const limit = has('limit') ? sql`limit ${slot('limit')}` : sql``;
   const offset = has('offset') ? sql`offset ${slot('offset')}` : sql``;
   const end = has('offset') ? sql`${slot('limit')}::bigint + ${slot('offset')}` : slot('limit');
@@ -107,10 +112,6 @@ export function countMatching(
 ): RawBuilder<number> {
   return sql`(select count(*) from ${from} cross join lateral (
     select from ${sql.table(table)} where ${matches} and ${isCounted} offset 0) matching)`;
-}
-
-function sortDirection(has: Inputs<PageInput>['has']): RawBuilder<unknown> {
-  return has('backwards') ? sql`asc` : sql`desc`;
 }
 
 /** Whether a record is between two positions, both exclusive. */

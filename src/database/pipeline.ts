@@ -99,7 +99,7 @@ export class Pipeline {
   }
 }
 
-/** A connection, from the first statement on it until none runs. */
+/** The use of a connection, which begins with a statement and ends when no statement is running. */
 type Lease = {
   client: Promise<PoolClient>;
   running: number;

@@ -1,7 +1,7 @@
 import type { Compilable, Kysely } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { QueryResultRow } from 'pg';
-import { type EntityManager, getColumns, getConnections, query, type Tables } from './database.ts';
+import { type EntityManager, getResources, query, type Tables } from './database.ts';
 import { bind, type Slots, slot, type Template, toTemplate } from './statement.ts';
 
 /** The inputs of a read while it is built. */
@@ -9,8 +9,8 @@ export type Inputs<Input> = Slots<Input> & {
   /** Whether an input is given. Each combination of given inputs is a separate statement. */
   has(name: string & keyof Input): boolean;
   /**
-   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. Select them
-   * within `$if`, which makes them optional in the type of the row.
+   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. To be
+   * selected by `selectChosen`.
    */
   chosen<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
     entity: Entity,
@@ -40,7 +40,7 @@ export function readList<Input extends object, Row extends QueryResultRow>(build
  * Defines a read of a list or a page of it. Without a limit, or with an offset, it may read any number of rows and runs on
  * the connections for long reads.
  */
-export function readPage<Input extends Limits, Row extends QueryResultRow>(build: Build<Input, Row>) {
+export function readPage<Input extends PageLimits, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
   return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
     const isShort = input.limit !== undefined && input.offset === undefined;
@@ -48,7 +48,7 @@ export function readPage<Input extends Limits, Row extends QueryResultRow>(build
   };
 }
 
-type Limits = object & { limit?: number | undefined; offset?: number | undefined };
+type PageLimits = object & { limit?: number | undefined; offset?: number | undefined };
 
 /** Defines a count. Runs on the connections for long reads, because it reads every row that it counts. */
 export function readCount<Input extends object>(build: Build<Input, { count: number }>) {
@@ -101,8 +101,9 @@ function prepare<Input extends object, Row extends QueryResultRow>(build: Build<
   ): Promise<Row[]> => {
     const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
     const statement = statementFor(em, given, selected);
-    const rows = await getConnections(em)[connection].query<Row>(bind(statement, input));
-    getColumns(em).hideSecrets(rows);
+    const { columns, [connection]: pipeline } = getResources(em);
+    const rows = await pipeline.query<Row>(bind(statement, input));
+    columns.hideSecrets(rows);
     return rows;
   };
 }

@@ -1,2 +1,15 @@
+import type { SelectExpression, SelectQueryBuilder } from 'kysely';
+
 /** A row with the `Always` properties, and those of the others that were selected. */
 export type Selected<Row, Always extends keyof Row> = Pick<Row, Always> & Partial<Omit<Row, Always>>;
+
+/** Selects the properties in `always`, and those in `chosen`, which are optional in the type of the row. */
+export function selectChosen<
+  Tables,
+  Table extends keyof Tables,
+  Row,
+  Always extends SelectExpression<Tables, Table>,
+  Chosen extends SelectExpression<Tables, Table>,
+>(query: SelectQueryBuilder<Tables, Table, Row>, always: readonly Always[], chosen: readonly Chosen[]) {
+  return query.select(always).$if(true, (selected) => selected.select(chosen));
+}

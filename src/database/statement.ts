@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { QueryConfig, QueryResultRow } from 'pg';
-import { type EntityManager, getColumns, query, type Tables } from './database.ts';
+import { type EntityManager, getResources, query, type Tables } from './database.ts';
 
 /** Creates placeholders for the inputs of a statement. */
 export type Slots<Input> = {
@@ -23,11 +23,22 @@ export function statement<Input extends object, Row extends QueryResultRow>(
   return (em, input) => {
     template ??= toTemplate(build(query(em), { slot: (name, type) => slot(name, type) }).compile());
     const read = (rows: Row[]) => {
-      getColumns(em).hideSecrets(rows);
+      getResources(em).columns.hideSecrets(rows);
       return rows;
     };
     return { config: bind(template, input), read };
   };
+}
+
+/** Runs a statement on its own, on the connections for changes. */
+export async function runStatement<Input, Row extends QueryResultRow>(
+  em: EntityManager,
+  statement: Statement<Input, Row>,
+  input: Input,
+): Promise<Row[]> {
+  const { config, read } = statement(em, input);
+  const { rows } = await getResources(em).changes.query<Row>(config);
+  return read(rows);
 }
 
 /** A compiled statement. Its name is a hash of its text, so PostgreSQL prepares it once per connection. */

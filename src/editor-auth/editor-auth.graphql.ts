@@ -2,11 +2,9 @@ import { memberRead, memberWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { toEnumValues } from '../graphql/enum-values.ts';
 import { userArgument } from '../graphql/user-argument.ts';
-import { openStream } from '../live/stream.ts';
 import { audit } from '../log.ts';
 import { editorAuthTypes, failureReasons, reauthReasons } from './editor-auth.enums.ts';
 import { deleteCredential, type EditorAuth, readEditorAuth, storeSubscription } from './editor-auth.ts';
-import { type EditorAuthEvent, watchEditorAuth } from './editor-auth-events.ts';
 
 const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
   description: 'The type of the method by which an editor is connected.',
@@ -66,7 +64,9 @@ export const EditorAuthType = builder.objectRef<EditorAuth>('EditorAuth').implem
   }),
 });
 
-builder.queryField('editorAuth', (t) =>
+export const editorAuthField = 'editorAuth';
+
+builder.queryField(editorAuthField, (t) =>
   t.field({
     access: memberRead,
     type: EditorAuthType,
@@ -93,8 +93,10 @@ const EditorAuthPayload = builder.objectRef<{ editorAuth: EditorAuth }>('EditorA
   }),
 });
 
-builder.mutationFields((t) => ({
-  storeEditorSubscription: t.field({
+export const storeEditorSubscriptionField = 'storeEditorSubscription';
+
+builder.mutationField(storeEditorSubscriptionField, (t) =>
+  t.field({
     access: memberWrite,
     type: EditorAuthPayload,
     nullable: true,
@@ -113,7 +115,12 @@ builder.mutationFields((t) => ({
       return { editorAuth };
     },
   }),
-  deleteEditorAuth: t.field({
+);
+
+export const deleteEditorAuthField = 'deleteEditorAuth';
+
+builder.mutationField(deleteEditorAuthField, (t) =>
+  t.field({
     access: memberWrite,
     type: EditorAuthPayload,
     nullable: true,
@@ -124,27 +131,5 @@ builder.mutationFields((t) => ({
       audit(log, 'editor_credential.deleted', viewer.userId, viewer.userId);
       return { editorAuth };
     },
-  }),
-}));
-
-const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
-  description: 'A change of an editor connection.',
-  fields: (t) => ({
-    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The current status.' }),
-  }),
-});
-
-builder.subscriptionField('editorAuthEvents', (t) =>
-  t.field({
-    access: memberRead,
-    type: EditorAuthEventType,
-    description:
-      "Delivers the current status of a user's editor connection, then each change. The stream ends when the token expires.",
-    args: { userId: t.arg.id(userArgument) },
-    subscribe: (_root, { userId }, context) => {
-      const { em, cipher, viewer } = context;
-      return openStream(context, watchEditorAuth(em, cipher, userId ?? viewer.userId));
-    },
-    resolve: (event) => event,
   }),
 );

@@ -7,7 +7,10 @@ import { asGatewayError } from './mask-errors.ts';
 
 type Resolver = GraphQLFieldResolver<unknown, Context>;
 
-/** Adds checks to every root field: access first, then the rate limit, then the arguments. */
+/**
+ * Adds checks to every root field. They run in this order: access (`guard`), the rate limit (`rateLimiter`), and the rules
+ * of arguments, which the plugins of `builder.ts` have added before the resolver.
+ */
 export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): GraphQLSchema {
   const streams = schema.getSubscriptionType()?.getFields() ?? {};
   return mapSchema(rateLimiter.apply(schema), {

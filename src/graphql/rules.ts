@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { MAX_ERROR_ITEMS } from '../errors/gateway-errors.ts';
 import { toIssues } from '../errors/validation-issues.ts';
-import { credentialSchema, idSchema, wholeNumberSchema } from '../values/constraints.ts';
+import {
+  credentialSchema,
+  EMAIL_RULE,
+  emailSchema,
+  idSchema,
+  memberIdSchema,
+  wholeNumberSchema,
+} from '../values/constraints.ts';
 import { findUnstorableParts } from '../values/json.ts';
 import { Secret } from '../values/secret.ts';
 import {
@@ -10,6 +17,7 @@ import {
   isStorableText,
   isWithinLength,
   MAX_LENGTH,
+  MEMBER_ID_RULE,
   TEXT_RULE,
 } from '../values/text.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
@@ -44,12 +52,20 @@ export function linkUrl(description: string) {
   return { ...field, validate: { schema } };
 }
 
+function secretRuleFor(schema: z.ZodType, message: string) {
+  return {
+    schema: z.instanceof(Secret).refine((secret) => schema.safeParse(secret.reveal()).success, { message }),
+  };
+}
+
 /** A credential. The default of every `Secret` argument. */
-export const secretRule = {
-  schema: z.instanceof(Secret).refine((secret) => credentialSchema.safeParse(secret.reveal()).success, {
-    message: CREDENTIAL_RULE.message,
-  }),
-};
+export const secretRule = secretRuleFor(credentialSchema, CREDENTIAL_RULE.message);
+
+/** An email address. */
+export const emailRule = secretRuleFor(emailSchema, EMAIL_RULE);
+
+/** A member ID of a chat. */
+export const memberIdRule = secretRuleFor(memberIdSchema, MEMBER_ID_RULE.message);
 
 /** A whole number in a range. */
 export function wholeNumberRule(minimum: number, maximum?: number) {

@@ -31,11 +31,11 @@ export const JSONValue = new GraphQLScalarType<unknown, unknown>({
   serialize: (value) => value,
 });
 
-/** A credential. Input is wrapped in a type that cannot be printed; only serializing reveals it. */
+/** A credential or personal data. Input is wrapped in a type that cannot be printed; only serializing reveals it. */
 export const SecretText = new GraphQLScalarType<Secret, string>({
   name: 'Secret',
   description:
-    'A credential or a preview token: 1 to 16,384 printable ASCII characters without spaces. It is never logged or included in an error. Only `editorCredential` and `Workspace.previewToken` return one.',
+    'A credential, a preview token, or the address of a user: 1 to 16,384 printable ASCII characters without spaces. It is never logged or included in an error. Only `editorCredential` and `Workspace.previewToken` return one.',
   parseValue: parseSecret,
   // An enum value is not a string either.
   parseLiteral: (node) => parseSecret(node.kind === Kind.STRING ? node.value : undefined),

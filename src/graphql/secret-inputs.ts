@@ -20,8 +20,8 @@ export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<strin
 }
 
 /**
- * Inspects the input at a path below an input type. Its value is secret if it may contain a credential, or if a field
- * beside it does: the caller may have misspelled that field's name or used the wrong field.
+ * Inspects the input at a path below an input type. Its value is secret if it or a field of the same object may contain
+ * a credential: the caller may have misspelled the name of that field or used the wrong one.
  */
 export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, declaredSteps = 0): PathInfo {
   const inner = getNullableType(type);

@@ -5,8 +5,6 @@ import { createAnnouncingSession } from './announcing-session.ts';
 import type { Change, Hub } from './hub.ts';
 import { formatPayloads, type Message } from './message.ts';
 
-export type { Change } from './hub.ts';
-
 /** Announces committed changes to the subscribers of all gateways. Returns immediately and never throws. */
 export type Announce = (changes: Change | readonly Change[]) => void;
 

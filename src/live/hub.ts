@@ -48,8 +48,14 @@ export type Hub = {
 /** How long a client over the limit waits before it tries again. */
 const RETRY_SECONDS = 10;
 
+/** Called by a hub. */
+export type HubObservers = Partial<Pick<Hub, 'observeDelay'>> & {
+  /** Called with every announced change, whether or not its user has subscribers. */
+  onChange?(change: Change): void;
+};
+
 /** Creates a hub without subscribers. */
-export function createHub(limits: HubLimits, observeDelay: Hub['observeDelay'] = () => undefined): Hub {
+export function createHub(limits: HubLimits, { observeDelay, onChange }: HubObservers = {}): Hub {
   const users = new Map<string, Set<Subscriber>>();
   const openedBy = new Map<string, number>();
   let size = 0;
@@ -76,6 +82,7 @@ export function createHub(limits: HubLimits, observeDelay: Hub['observeDelay'] =
       size -= 1;
     },
     announce(change) {
+      onChange?.(change);
       for (const subscriber of users.get(change.user) ?? []) subscriber.wake(change);
     },
     users: () => [...users.keys()],
@@ -88,7 +95,7 @@ export function createHub(limits: HubLimits, observeDelay: Hub['observeDelay'] =
         if (error !== undefined) subscriber.fail(error);
       }
     },
-    observeDelay,
+    observeDelay: (seconds) => observeDelay?.(seconds),
     close() {
       isClosed = true;
       hub.failWhere(() => new GoingAwayError());

@@ -16,7 +16,7 @@ export function registerLogMetrics(registry: Registry, output: LogOutput): void 
 
   counter(
     'gateway_log_write_failures_total',
-    'Failed writes of the log. Their lines are kept and written again.',
+    'Failed writes of the log. Their lines are kept, and the write is retried.',
     () => output.failedWrites,
   );
   counter(

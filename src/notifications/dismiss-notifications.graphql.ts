@@ -24,7 +24,9 @@ const DismissNotificationPayload = builder
     }),
   });
 
-builder.mutationField('dismissNotification', (t) =>
+export const dismissNotificationField = 'dismissNotification';
+
+builder.mutationField(dismissNotificationField, (t) =>
   t.field({
     access: accountWrite,
     type: DismissNotificationPayload,

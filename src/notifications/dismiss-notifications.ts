@@ -1,14 +1,15 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
-import type { Writer } from '../live/announcer.ts';
-import { change, changeInOneStatement } from '../revisions/change.ts';
+import { changeInOneStatement } from '../revisions/change.ts';
 import type { ChangeCursor } from '../revisions/change-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 import { findNotification } from './notifications.ts';
+import type { Publisher } from './publish-notifications.ts';
+import { settle } from './settle.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /**
@@ -16,12 +17,16 @@ import { updateWithRevisions } from './update-with-revisions.ts';
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function dismissNotification(
-  { em, announce }: Writer,
+  { em, announce, outbox }: Publisher,
   userId: string,
   id: string,
   now: Time,
 ): Promise<Notification> {
-  const [dismissed] = await changeInOneStatement(em, dismiss, { userId, id, now });
+  const input = { userId, id, now };
+  const [dismissed] =
+    outbox.channels.size === 0
+      ? await changeInOneStatement(em, dismiss, input)
+      : await settle(em, outbox, userId, (run) => run(dismiss, input));
   if (dismissed === undefined) return findNotification(em, userId, id);
   announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
   return dismissed;
@@ -81,12 +86,12 @@ export type DismissFilter =
  * another user's notifications.
  */
 export async function dismissNotifications(
-  { em, announce }: Writer,
+  { em, announce, outbox }: Publisher,
   userId: string,
   filter: DismissFilter,
   now: Time,
 ): Promise<Notification[]> {
-  const dismissed = await change(em, [userId], (run) => {
+  const dismissed = await settle(em, outbox, userId, (run) => {
     if ('ids' in filter) return run(dismissByIds, { userId, ids: filter.ids, now });
     const { kinds, projectId, upTo } = filter;
     return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectId, ...upTo, now });

@@ -15,8 +15,13 @@ const active = sql.lit<'active'>('active');
 
 /**
  * Stores a draft and returns the user's new revision, or no row if the same notification is stored already. Each step
- * reads from the previous one, which fixes their order: the superseded notification must be resolved before its successor
- * is inserted.
+ * reads from the previous one, which fixes their order.
+ *
+ * - `known` reads what the result depends on. It is empty if the same notification is stored.
+ * - `timed` adds the default of `occurredAt`: now, but not before the newest notification.
+ * - `decided` resolves a draft that is older than the newest notification, or than a resolution of its task.
+ * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
+ * - `inserted` counts `superseded`, whose notification gets the revision before that of the draft.
  */
 export const insertPublication = statement((db, { slot }: Slots<Insertion>) => {
   const now = slot('now', 'timestamptz');

@@ -27,6 +27,15 @@ export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
   }),
 });
 
+export const NotificationChannelEnum = builder.enumType('NotificationChannel', {
+  description: 'A channel that delivers notifications to a user.',
+  values: {
+    EMAIL: { value: 'email', description: 'Email.' },
+    PUSH: { value: 'push', description: 'Push message.' },
+    CHAT_DM: { value: 'chat', description: 'Direct message in the chat.' },
+  } as const,
+});
+
 const reasons = {
   answered: 'The notification was answered.',
   resumed: 'The task resumed without an answer.',

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Combinations, Page } from '../database/page.ts';
+import { type Combinations, equalsIfGiven, type Page } from '../database/page.ts';
 import type { Inputs } from '../database/read.ts';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
@@ -22,7 +22,7 @@ export type NotificationFilter = {
   createdBefore?: Time | null | undefined;
 };
 
-/** `kinds` and `statuses` have every matching combination, one per index. All are undefined without a filter. */
+/** `kinds` and `statuses` form the matching pairs, one at each index. Both are undefined if there is no filter. */
 export type FilterInput = {
   userId: string;
   kinds: readonly NotificationKind[] | undefined;
@@ -51,8 +51,9 @@ export function toFilterInput(
 }
 
 /** Returns the combinations for an index on (user_id, …, kind, status, created_at, id), with the task or the project. */
-export function toCombinations({ slot, has }: Inputs<FilterInput>): Combinations {
-  const isInProject = has('projectId') ? sql`project_id = ${slot('projectId')}` : sql`true`;
+export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
+  const { slot, has } = inputs;
+  const isInProject = equalsIfGiven(inputs, 'projectId', 'project_id');
   // `is true` keeps PostgreSQL from using the index by project, which would read the whole project to find the task.
   const isChosen = has('taskId')
     ? sql`task_id = ${slot('taskId')} and (${isInProject}) is true`
@@ -65,8 +66,8 @@ export function toCombinations({ slot, has }: Inputs<FilterInput>): Combinations
 }
 
 /**
- * Limits a page to the times of a filter. They become positions, because PostgreSQL starts an index scan at one bound
- * only. No ID is empty, so the empty ID precedes all records of its time.
+ * Limits a page to the times of a filter. The times become positions, because PostgreSQL starts an index scan at one
+ * position only. No ID is empty, so the empty ID precedes all records of its time.
  */
 export function limitToTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
   const ends = [page.after, toPosition(createdBefore)].filter((end) => end !== undefined);

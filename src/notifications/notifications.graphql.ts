@@ -35,8 +35,10 @@ const NotificationConnection = defineConnectionType('Notification', {
   edge: NotificationEdge,
 });
 
-builder.queryFields((t) => ({
-  notifications: t.field({
+export const notificationsField = 'notifications';
+
+builder.queryField(notificationsField, (t) =>
+  t.field({
     access: accountRead,
     type: NotificationConnection,
     nullable: true,
@@ -77,7 +79,10 @@ builder.queryFields((t) => ({
       });
     },
   }),
-  notification: t.field({
+);
+
+builder.queryField('notification', (t) =>
+  t.field({
     access: accountRead,
     type: NotificationUnion,
     nullable: true,
@@ -88,4 +93,4 @@ builder.queryFields((t) => ({
     },
     resolve: (_root, { id, userId }, { em, viewer }) => findNotification(em, userId ?? viewer.userId, id),
   }),
-}));
+);

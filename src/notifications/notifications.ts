@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
 import {
   type Bounds,
@@ -7,13 +6,11 @@ import {
   type Page,
   type PageInput,
   selectPage,
-  selectPageIds,
-  sortRecords,
   type Tagged,
   toPageInput,
 } from '../database/page.ts';
 import { type Inputs, readCount, readOne, readPage } from '../database/read.ts';
-import type { Selected } from '../database/selected.ts';
+import { type Selected, selectChosen } from '../database/selected.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Notification } from './notification.entity.ts';
@@ -34,13 +31,10 @@ const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
   const { slot, has, chosen } = inputs;
   const all = db
     .selectFrom('Notification')
-    .select(always)
-    .$if(true, (all) => all.select(chosen('Notification', always)))
+    .$call((all) => selectChosen(all, always, chosen('Notification', always)))
     .where('userId', '=', slot('userId'))
     .$if(has('tagged'), (all) => all.select(selectTag(db, 'notifications', slot('userId')).as('tag')));
-  if (!has('kinds')) return selectPage(all, inputs);
-  const ids = selectPageIds(toCombinations(inputs), inputs);
-  return sortRecords(all.where('id', '=', sql<string>`any(${ids})`), has('backwards'));
+  return selectPage(all, inputs, has('kinds') ? toCombinations(inputs) : undefined);
 });
 
 /** Lists a user's notifications, newest first, with the selected properties. */

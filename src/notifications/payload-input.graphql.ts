@@ -8,7 +8,7 @@ import type { NotificationContent, TaskResultPayload } from './payload.ts';
 
 const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });
 
-/** More than any agent asks at once. Without a limit, a list would be validated to its end before its errors are cut. */
+/** Far above real requests. Without a limit, every item of a list is validated before the number of errors is limited. */
 const MAX_QUESTIONS = 50;
 const MAX_OPTIONS = 50;
 

@@ -5,8 +5,8 @@ import { boundedText, linkUrl, maxItems, notAheadRule } from '../graphql/rules.t
 import { MAX_LENGTH } from '../values/text.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import type { NotificationDraft } from './notification-draft.ts';
+import { NotificationChannelEnum } from './notification-enums.graphql.ts';
 import { NotificationPayloadInput, toContent } from './payload-input.graphql.ts';
-import { channels } from './preferences/preferences.ts';
 import { type Publication, publishNotifications } from './publish-notifications.ts';
 
 const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
@@ -50,15 +50,6 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
   }),
 });
 
-const ChannelEnum = builder.enumType('NotificationChannel', {
-  description: 'A channel that delivers notifications to a user.',
-  values: {
-    EMAIL: { value: 'emailEnabled', description: 'Email.' },
-    PUSH: { value: 'pushEnabled', description: 'Push message.' },
-    CHAT_DM: { value: 'chatDmEnabled', description: 'Direct message in the chat.' },
-  } as const,
-});
-
 const PublishNotificationPayload = builder.objectRef<Publication>('PublishNotificationPayload').implement({
   description: 'Result of publishing a notification.',
   fields: (t) => ({
@@ -70,9 +61,16 @@ const PublishNotificationPayload = builder.objectRef<Publication>('PublishNotifi
       description: '`false` if the same notification was published before.',
     }),
     channels: t.field({
-      type: [ChannelEnum],
+      type: [NotificationChannelEnum],
       description: "The channels that the user's preferences enable for this kind.",
-      resolve: (publication) => channels.filter((channel) => publication.channels[channel]),
+      resolve: ({ channels }) => channels,
+    }),
+    deliveredByGateway: t.field({
+      type: [NotificationChannelEnum],
+      description:
+        'Those of `channels` that have a provider in the gateway. The caller must not send over them itself.',
+      resolve: ({ channels }, _args, { outbox }) =>
+        channels.filter((channel) => outbox.channels.has(channel)),
     }),
   }),
 });

@@ -3,18 +3,26 @@ import { DatabaseError } from 'pg';
 import { ConflictError } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
+import type { Outbox } from '../revisions/outbox.ts';
+import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import { insertPublication } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
-import type { Channels } from './preferences/preferences.ts';
+import { listEnabled } from './preferences/preferences.ts';
 import { readPublications } from './read-publications.ts';
 
 /** A draft, the user to publish it to, and its path in the arguments. */
 export type PublishRequest = { userId: string; draft: NotificationDraft; path: readonly (string | number)[] };
 
-/** A published notification. `created` is `false` if the same notification was stored already. */
-export type Publication = { notification: Notification; created: boolean; channels: Channels };
+/**
+ * A published notification. `created` is `false` if the same notification was stored already. `channels` are those that
+ * the user's preferences enable.
+ */
+export type Publication = { notification: Notification; created: boolean; channels: DeliveryChannel[] };
+
+/** The dependencies of publishing and settling notifications. `Context` has them. */
+export type Publisher = Writer & { readonly outbox: Outbox };
 
 /**
  * Stores notifications in order, all or none, and returns their final states. Each supersedes the active notification of
@@ -22,7 +30,7 @@ export type Publication = { notification: Notification; created: boolean; channe
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(
-  { em, announce }: Writer,
+  { em, announce, outbox }: Publisher,
   requests: readonly PublishRequest[],
   now: Time,
 ): Promise<Publication[]> {
@@ -46,6 +54,7 @@ export async function publishNotifications(
         ),
       ),
       run(readPublications, { users, ids }),
+      outbox.queuePublished(run, { users, ids }),
     ]),
   );
   const revisions = new Map<string, number>();
@@ -60,11 +69,7 @@ export async function publishNotifications(
     const row = stored.find((row) => row.userId === userId && row.id === id);
     if (row === undefined) throw new Error('A published notification was not found.');
     const { emailEnabled, pushEnabled, chatDmEnabled, ...notification } = row;
-    const channels = {
-      emailEnabled: emailEnabled ?? true,
-      pushEnabled: pushEnabled ?? true,
-      chatDmEnabled: chatDmEnabled ?? true,
-    };
+    const channels = listEnabled({ emailEnabled, pushEnabled, chatDmEnabled });
     return { notification, created: inserted[index]?.length === 1, channels };
   });
 }

@@ -1,14 +1,12 @@
 import { sql } from 'kysely';
 import { batchReads } from '../database/batch-reads.ts';
 import { type Inputs, readList } from '../database/read.ts';
-import type { Selected } from '../database/selected.ts';
+import { type Selected, selectChosen } from '../database/selected.ts';
 import {
-  groupByStream,
-  isInBatch,
+  findBatches,
   type PositionsInput,
-  type StreamPosition,
-  selectBatches,
-  toPositionsInput,
+  readNextBatch,
+  selectInBatches,
 } from '../revisions/change-batches.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
@@ -28,17 +26,10 @@ const texts = {
 const always = ['id', 'kind', 'status', 'revision'] as const;
 
 const findChanged = readList((db, inputs: Inputs<PositionsInput>) => {
-  const properties = inputs.chosen('Notification', always);
-  const batch = selectBatches('notification', inputs, texts, properties);
-  return db
-    .selectFrom('Notification')
-    .innerJoin(batch.as('batch'), (join) => join.onTrue())
-    .select(always)
-    .$if(true, (all) => all.select(properties))
-    .select('batch.stream')
-    .where(isInBatch)
-    .orderBy('batch.stream')
-    .orderBy('revision');
+  const chosen = inputs.chosen('Notification', always);
+  const batches = findBatches('notification', inputs, texts, chosen);
+  const changed = db.selectFrom('Notification').innerJoin(batches.as('batch'), (join) => join.onTrue());
+  return selectInBatches(selectChosen(changed, always, chosen));
 });
 
 /** A notification with the selected properties. */
@@ -48,10 +39,7 @@ export type ChangedNotification = Selected<Notification, (typeof always)[number]
  * Reads the next batch of a user's notifications that changed after a revision, in their current state and in the order
  * of their changes.
  */
-export const readChangedNotifications = batchReads<StreamPosition, ChangedNotification[]>(
-  async (em, positions, selected) =>
-    groupByStream(await findChanged(em, toPositionsInput(positions), selected), positions),
-);
+export const readChangedNotifications = readNextBatch<ChangedNotification>(findChanged);
 
 /** The number of a user's active notifications, in total and by kind. */
 export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; count: number }[] };

@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
-import type { Writer } from '../live/announcer.ts';
-import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
+import type { Publisher } from './publish-notifications.ts';
+import { settle } from './settle.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /** A filter of a task's notifications. `kinds` defaults to all; with `before`, only those that occurred up to it match. */
@@ -15,7 +15,7 @@ export type TaskFilter = {
   before?: Time | null | undefined;
 };
 
-type Input = {
+type ResolveInput = {
   userId: string;
   taskId: string;
   kinds: readonly NotificationKind[];
@@ -29,20 +29,20 @@ type Input = {
  * applies to notifications that occurred up to then and are published later.
  */
 export async function resolveNotifications(
-  { em, announce }: Writer,
+  { em, announce, outbox }: Publisher,
   userId: string,
   { taskId, kinds, before = null }: TaskFilter,
   reason: ResolveReason,
   now: Time,
 ): Promise<Notification[]> {
-  const input: Input = { userId, taskId, kinds: kinds ?? notificationKinds, before, reason, now };
-  const [resolved] = await change(em, [userId], (run) =>
+  const input: ResolveInput = { userId, taskId, kinds: kinds ?? notificationKinds, before, reason, now };
+  const [resolved] = await settle(em, outbox, userId, (run) =>
     Promise.all([run(resolveActive, input), before === null ? [] : run(storeResolution, input)]),
   );
   return announceRecords(announce, userId, 'notifications', resolved);
 }
 
-const resolveActive = statement((db, slots: Slots<Input>) => {
+const resolveActive = statement((db, slots: Slots<ResolveInput>) => {
   const { slot } = slots;
   return updateWithRevisions(
     db,
@@ -59,7 +59,7 @@ const resolveActive = statement((db, slots: Slots<Input>) => {
 });
 
 /** Stores `before` and the reason for each kind, unless a later time is stored. */
-const storeResolution = statement((db, { slot }: Slots<Input>) =>
+const storeResolution = statement((db, { slot }: Slots<ResolveInput>) =>
   db
     .insertInto('TaskResolution')
     .columns(['userId', 'taskId', 'kind', 'resolvedBefore', 'resolvedBy', 'updatedAt'])

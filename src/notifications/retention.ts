@@ -57,9 +57,9 @@ export async function deleteBatch({ em, announce }: Writer, before: Time): Promi
   return batch.deleted;
 }
 
-type Batch = { userId: string; revision: number; deleted: number };
+type DeletedBatch = { userId: string; revision: number; deleted: number };
 
-async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<Batch | undefined> {
+async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<DeletedBatch | undefined> {
   const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLocks.retention}) as free`;
   const { rows } = await lock.execute(db);
   if (!rows[0]?.free) return undefined;
@@ -73,11 +73,18 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<Ba
     .executeTakeFirst();
   if (owner === undefined) return undefined;
   const { userId } = owner;
-  const { numDeletedRows } = await db
+  const deleted = await db
     .deleteFrom('Notification')
     .where('userId', '=', userId)
     .where('id', 'in', selectInactive(db, before).select('id').where('userId', '=', userId).limit(BATCH_SIZE))
-    .executeTakeFirstOrThrow();
+    .returning('id')
+    .execute();
+  const ids = deleted.map(({ id }) => id);
+  await db
+    .deleteFrom('Delivery')
+    .where('userId', '=', userId)
+    .where('notificationId', '=', sql<string>`any(${ids})`)
+    .execute();
   // The list has changed, and so must its entity tag.
   const { notifications } = await db
     .updateTable('UserRevision')
@@ -85,7 +92,7 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<Ba
     .where('userId', '=', userId)
     .returning('notifications')
     .executeTakeFirstOrThrow();
-  return { userId, revision: notifications, deleted: Number(numDeletedRows) };
+  return { userId, revision: notifications, deleted: deleted.length };
 }
 
 /** Deletes the resolutions of tasks that were reported before a time. */

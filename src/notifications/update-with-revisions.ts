@@ -8,7 +8,7 @@ import type { Resolution } from './notification.enums.ts';
 type Condition = (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>;
 
 /** The new status, and the reason of a resolution. */
-type Change = { status: 'dismissed' } | { status: 'resolved'; resolvedBy: Expression<Resolution> };
+type StatusChange = { status: 'dismissed' } | { status: 'resolved'; resolvedBy: Expression<Resolution> };
 
 /**
  * Changes notifications of a user, whose revision must be locked, and returns them. Each gets its own revision, oldest
@@ -18,7 +18,7 @@ export function updateWithRevisions(
   db: Kysely<Tables>,
   { slot }: Slots<{ userId: string; now: Time }>,
   condition: Condition,
-  change: Change,
+  change: StatusChange,
 ) {
   return db
     .with('numbered', (db) =>

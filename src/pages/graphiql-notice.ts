@@ -45,7 +45,7 @@ function describeToken(authorization) {
   return 'The token in the Headers tab expired at ' + new Date(expiry).toLocaleTimeString() + '. ' + advice;
 }
 
-/** When a token expires, in milliseconds since 1970; NaN if it does not say so. */
+/** Returns the expiry of a token, in milliseconds since 1970; NaN if it cannot be read. */
 function readExpiry(authorization) {
   try {
     const [, claims] = authorization.split('.');

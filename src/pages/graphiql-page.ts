@@ -13,7 +13,7 @@ const headersWithoutToken = `{
   // "Authorization": "Bearer <token>"
 }`;
 
-/** Keeps the title whole beside many tabs, which scroll. */
+/** Keeps the title at its full width. If there are many tabs, they scroll instead. */
 export const titleStyle = `
 .graphiql-session-header > .graphiql-logo {
   flex-shrink: 0;

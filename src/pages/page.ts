@@ -16,7 +16,7 @@ export type Assets = Map<string, Asset>;
 export type PageFiles = { script: string; style: string; icon: string; boot: string };
 
 /** The parts of an HTML page. */
-type Page = {
+type PageParts = {
   title: string;
   icon: string;
   /** The element with the style sheet. */
@@ -31,13 +31,13 @@ export function linkStyle(path: string): string {
   return `<link rel="stylesheet" href="${path}">`;
 }
 
-/** Whether a client prefers a page to the other media types of a path. A client without a preference is a program. */
+/** Whether a client prefers a page to the other media types of a path. Without a preference, it gets no page. */
 export function prefersPage(request: IncomingMessage, others: readonly string[]): boolean {
   return new Negotiator(request).mediaType([...others, 'text/html']) === 'text/html';
 }
 
 /** Renders a page without inline scripts. All paths are relative, so that a proxy can add a prefix. */
-export function renderHtml({ title, icon, style, scripts, body }: Page): string {
+export function renderHtml({ title, icon, style, scripts, body }: PageParts): string {
   return `<!doctype html>
 <html lang="en">
   <head>

@@ -16,7 +16,7 @@ const documents: readonly Link[] = [
   { address: 'openapi.json', name: 'openapi.json', description: 'The REST API as an OpenAPI document.' },
 ];
 
-/** Serves the page of the root address to browsers. Any other client gets what `next` replies. */
+/** Serves the page of the root address to browsers. Passes requests of other clients to `next`. */
 export function serveStart(hasGraphiql: boolean) {
   const page = renderStart(hasGraphiql ? [graphiql, ...documents] : documents);
   return (request: IncomingMessage, response: ServerResponse, next: () => void): void => {

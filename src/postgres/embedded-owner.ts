@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
-import { isServerRunning, startPostmaster, stopPostmaster } from './embedded-postmaster.ts';
+import { isServerRunning, stopPostmaster } from './embedded-postmaster.ts';
 import { formatConnectionUrl, MAX_WAIT_MS, type Session, tryOpenSession } from './embedded-session.ts';
+import { startPostmaster } from './embedded-start.ts';
 
 /** A running PostgreSQL. */
 export type EmbeddedPostgres = {

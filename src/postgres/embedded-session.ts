@@ -3,7 +3,8 @@ import pg from 'pg';
 import { advisoryLocks } from '../database/advisory-locks.ts';
 import { type Cluster, DATABASE, USER } from './embedded-cluster.ts';
 import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
-import { type Postmaster, readPostmaster, startPostmaster } from './embedded-postmaster.ts';
+import { type Postmaster, readPostmaster } from './embedded-postmaster.ts';
+import { startPostmaster } from './embedded-start.ts';
 
 /** A connection to the server. `owns`: whether it has the lock, and thereby owns the server. */
 export type Session = { client: pg.Client; postmaster: Postmaster; owns: boolean };

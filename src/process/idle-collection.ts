@@ -11,21 +11,22 @@ const MAX_UTILIZATION = 0.1;
 
 /**
  * Collects the old generation while the process is idle. V8 lets the heap grow by half or more before it collects, so an
- * idle process would keep the garbage of its last burst. Requires `--expose-gc`.
+ * idle process would keep the garbage of its start and of its last burst. Requires `--expose-gc`.
  */
 export function collectWhenIdle(): void {
   const { gc } = globalThis;
   if (gc === undefined) return;
-  let collectedAt = process.memoryUsage().heapUsed;
+  /** The size of the heap after the last collection. 0, so that the first check collects the garbage of the start. */
+  let baseline = 0;
   let seen = performance.eventLoopUtilization();
   setInterval(() => {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, seen);
     seen = now;
     const { heapUsed } = process.memoryUsage();
-    collectedAt = Math.min(collectedAt, heapUsed);
-    if (utilization > MAX_UTILIZATION || heapUsed - collectedAt < MIN_GROWTH_BYTES) return;
+    baseline = Math.min(baseline, heapUsed);
+    if (utilization > MAX_UTILIZATION || heapUsed - baseline < MIN_GROWTH_BYTES) return;
     gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-    collectedAt = process.memoryUsage().heapUsed;
+    baseline = process.memoryUsage().heapUsed;
   }, CHECK_MS).unref();
 }

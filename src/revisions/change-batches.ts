@@ -1,4 +1,6 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { batchReads } from '../database/batch-reads.ts';
+import type { EntityManager } from '../database/database.ts';
 import type { Slots } from '../database/statement.ts';
 
 /** The maximum number of records in a batch. */
@@ -13,29 +15,33 @@ export type StreamPosition = { userId: string; after: number };
 /** The positions of several streams, as inputs of a statement. */
 export type PositionsInput = { users: readonly string[]; afters: readonly number[] };
 
-export function toPositionsInput(positions: readonly StreamPosition[]): PositionsInput {
-  return { users: positions.map(({ userId }) => userId), afters: positions.map(({ after }) => after) };
-}
+/** Reads the next batches of several streams, as selected by {@link selectInBatches}. */
+type ReadBatches<Row> = (
+  em: EntityManager,
+  input: PositionsInput,
+  selected: ReadonlySet<string> | undefined,
+) => Promise<readonly Row[]>;
 
-/** Groups records by their stream's number, which counts from 1, and keeps their order. */
-export function groupByStream<Row extends { stream: number }>(
-  rows: readonly Row[],
-  positions: readonly StreamPosition[],
-): Row[][] {
-  const groups: Row[][] = positions.map(() => []);
-  for (const row of rows) groups[row.stream - 1]?.push(row);
-  return groups;
+/** Returns a read of a stream's next batch, in the order of the changes. Concurrent calls become one statement. */
+export function readNextBatch<Row>(readBatches: ReadBatches<Row & { stream: number }>) {
+  return batchReads<StreamPosition, Row[]>(async (em, positions, selected) => {
+    const users = positions.map(({ userId }) => userId);
+    const afters = positions.map(({ after }) => after);
+    const batches: Row[][] = positions.map(() => []);
+    for (const row of await readBatches(em, { users, afters }, selected)) batches[row.stream - 1]?.push(row);
+    return batches;
+  });
 }
 
 /** The columns of unlimited length in a table, by property. */
 export type TextColumns = Readonly<Record<string, string>>;
 
 /**
- * Selects the range of each stream's next batch of changes in a table, with the columns `stream`, `owner`, `after` and
- * `last`, the revision that ends the batch. A stream keeps a batch in memory until its client has read it, so the size
- * of a batch is limited by the bytes of `texts` among the `selected` properties.
+ * Finds the next batch of each stream in a table: the number of the stream, which counts from 1, its owner, the revision
+ * `after` which the batch starts and the `last` one in it. A stream keeps a batch in memory until its client has read
+ * it, so the size of a batch is limited by the bytes of `texts` among the `selected` properties.
  */
-export function selectBatches(
+export function findBatches(
   table: string,
   { slot }: Slots<PositionsInput>,
   texts: TextColumns = {},
@@ -46,6 +52,9 @@ export function selectBatches(
     columns.length === 0
       ? sql`0`
       : sql`octet_length(row(${sql.join(columns.map(([, column]) => sql.id(column)))})::text)`;
+  // `changed` limits the records of a batch before their sizes are computed. `sized` has the size of all records before
+  // each one, so that a batch includes the record that exceeds the limit and is never empty. `offset 0` keeps PostgreSQL
+  // from computing `last` once for every record that is joined.
   return sql`(
     select stream, owner, after, (
       select max(revision) from (
@@ -59,5 +68,13 @@ export function selectBatches(
     offset 0)`;
 }
 
-/** Whether a record belongs to a batch of {@link selectBatches}, joined as `batch`. */
-export const isInBatch = sql<boolean>`user_id = batch.owner and revision > batch.after and revision <= batch.last`;
+/** Limits records to the batches of {@link findBatches}, joined as `batch`, and adds the number of the stream. */
+export function selectInBatches<Tables, Table extends keyof Tables, Row>(
+  records: SelectQueryBuilder<Tables, Table, Row>,
+) {
+  return records
+    .where(sql<boolean>`user_id = batch.owner and revision > batch.after and revision <= batch.last`)
+    .select(sql<number>`batch.stream`.as('stream'))
+    .orderBy(sql`batch.stream`)
+    .orderBy(sql`revision`);
+}

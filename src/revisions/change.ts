@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { type EntityManager, getConnections } from '../database/database.ts';
-import { type Bound, type Slots, type Statement, statement } from '../database/statement.ts';
+import { type EntityManager, getResources } from '../database/database.ts';
+import { type Bound, runStatement, type Slots, type Statement, statement } from '../database/statement.ts';
 
 /** Converts the error of a statement into the error of the change. */
 export type Explain = (error: Error) => Error;
@@ -23,7 +23,7 @@ export async function change<Result>(
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
-  const client = await getConnections(em).changes.connect();
+  const client = await getResources(em).changes.connect();
   try {
     return await execute(em, client, [...new Set(users)], work);
   } finally {
@@ -35,15 +35,7 @@ export async function change<Result>(
  * Changes records of a user in a single statement, which costs less than a transaction. The statement must lock the
  * user's revision itself. Because its snapshot is older than the lock, it may only read rows that it selects by key.
  */
-export async function changeInOneStatement<Input, Row extends QueryResultRow>(
-  em: EntityManager,
-  statement: Statement<Input, Row>,
-  input: Input,
-): Promise<Row[]> {
-  const { config, read } = statement(em, input);
-  const { rows } = await getConnections(em).changes.query<Row>(config);
-  return read(rows);
-}
+export const changeInOneStatement: typeof runStatement = runStatement;
 
 async function execute<Result>(
   em: EntityManager,

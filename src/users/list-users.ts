@@ -6,7 +6,7 @@ export type ListedUser = { id: string };
 
 /** A page of users, in the order of their IDs by code point. */
 export type UserPage = {
-  /** Only users whose ID starts with it. */
+  /** Only users whose ID starts with this string. */
   prefix: string;
   /** Only users whose ID follows this one. */
   after: string | undefined;

@@ -42,6 +42,9 @@ const tables = [
   'NotificationPreference',
   'Workspace',
   'WorkspaceDeletion',
+  'PushSubscription',
+  'Contact',
+  'Delivery',
 ] as const;
 
 /** Each deletes the user's rows of one table, and returns one row if there were any. */

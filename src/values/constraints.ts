@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { type CharacterRule, CREDENTIAL_RULE, createCharacterCheck, ID_RULE } from './text.ts';
+import {
+  type CharacterRule,
+  CREDENTIAL_RULE,
+  createCharacterCheck,
+  ID_RULE,
+  MEMBER_ID_RULE,
+} from './text.ts';
 
 /* Constraints of inputs, for validation and for the OpenAPI document. */
 
@@ -8,6 +14,19 @@ export const idSchema = createCharacterSchema(ID_RULE);
 
 /** A credential as callers send it. */
 export const credentialSchema = createCharacterSchema(CREDENTIAL_RULE);
+
+/** The maximum length of an email address (RFC 5321, section 4.5.3.1.3, without the angle brackets). */
+const MAX_EMAIL_CHARACTERS = 254;
+
+export const EMAIL_RULE = `must be an email address of at most ${MAX_EMAIL_CHARACTERS} ASCII characters`;
+
+/** An email address as browsers accept it: ASCII, without a display name, quotes or comments. */
+export const emailSchema = z
+  .email({ pattern: z.regexes.html5Email, error: EMAIL_RULE })
+  .max(MAX_EMAIL_CHARACTERS, EMAIL_RULE);
+
+/** A member ID of a chat. */
+export const memberIdSchema = createCharacterSchema(MEMBER_ID_RULE);
 
 /** Creates the schema of a rule, with the rule's JSON Schema as metadata. */
 function createCharacterSchema(rule: CharacterRule) {

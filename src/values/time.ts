@@ -37,11 +37,6 @@ export function toMilliseconds(time: Time): number {
   return Date.parse(time);
 }
 
-/** Returns the latest timestamp. */
-export function latest(first: Time, ...others: readonly Time[]): Time {
-  return [first, ...others].toSorted().at(-1) ?? first;
-}
-
 /** The length of `2026-01-31 09:30:00`. */
 const TO_THE_SECOND = 19;
 

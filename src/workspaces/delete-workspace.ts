@@ -52,7 +52,7 @@ const deleteAsOf = statement((db, { slot }: Slots<{ userId: string; id: string; 
             .columns(['userId', 'id'])
             .doUpdateSet((eb) => ({
               deletedAt: eb.ref('excluded.deletedAt'),
-              // A repeated deletion keeps its revision, so that streams that have not reported it yet still do.
+              // A repeated deletion keeps its revision: streams that have not reached it must still report it.
               revision: eb.fn('greatest', ['excluded.revision', 'WorkspaceDeletion.revision']),
             }))
             .whereRef('excluded.deletedAt', '>', 'WorkspaceDeletion.deletedAt'),

@@ -1,16 +1,13 @@
-import { batchReads } from '../database/batch-reads.ts';
 import type { EntityManager } from '../database/database.ts';
 import { type Inputs, readList } from '../database/read.ts';
-import type { Selected } from '../database/selected.ts';
+import { selectChosen } from '../database/selected.ts';
 import type { Source } from '../live/source.ts';
 import {
-  groupByStream,
-  isInBatch,
+  findBatches,
   MAX_BATCH_RECORDS,
   type PositionsInput,
-  type StreamPosition,
-  selectBatches,
-  toPositionsInput,
+  readNextBatch,
+  selectInBatches,
 } from '../revisions/change-batches.ts';
 import type { Workspace } from './workspace.entity.ts';
 import type { SelectedWorkspace } from './workspaces.ts';
@@ -68,37 +65,21 @@ const texts = {
 const always = ['id', 'revision'] as const;
 
 const findChanged = readList((db, inputs: Inputs<PositionsInput>) => {
-  const properties = inputs.chosen('Workspace', always);
-  const batch = selectBatches('workspace', inputs, texts, properties);
-  return db
-    .selectFrom('Workspace')
-    .innerJoin(batch.as('batch'), (join) => join.onTrue())
-    .select(always)
-    .$if(true, (all) => all.select(properties))
-    .select('batch.stream')
-    .where(isInBatch)
-    .orderBy('batch.stream')
-    .orderBy('revision');
+  const chosen = inputs.chosen('Workspace', always);
+  const batches = findBatches('workspace', inputs, texts, chosen);
+  const changed = db.selectFrom('Workspace').innerJoin(batches.as('batch'), (join) => join.onTrue());
+  return selectInBatches(selectChosen(changed, always, chosen));
 });
 
-type ChangedWorkspace = Selected<Workspace, (typeof always)[number]>;
-
-const readChanges = batchReads<StreamPosition, ChangedWorkspace[]>(async (em, positions, selected) =>
-  groupByStream(await findChanged(em, toPositionsInput(positions), selected), positions),
-);
-
-type Deletion = { id: string; revision: number };
+const readChanges = readNextBatch(findChanged);
 
 const findDeleted = readList((db, inputs: Inputs<PositionsInput>) =>
-  db
-    .selectFrom('WorkspaceDeletion')
-    .innerJoin(selectBatches('workspace_deletion', inputs).as('batch'), (join) => join.onTrue())
-    .select(['id', 'revision', 'batch.stream'])
-    .where(isInBatch)
-    .orderBy('batch.stream')
-    .orderBy('revision'),
+  selectInBatches(
+    db
+      .selectFrom('WorkspaceDeletion')
+      .innerJoin(findBatches('workspace_deletion', inputs).as('batch'), (join) => join.onTrue())
+      .select(['id', 'revision']),
+  ),
 );
 
-const readDeletions = batchReads<StreamPosition, Deletion[]>(async (em, positions) =>
-  groupByStream(await findDeleted(em, toPositionsInput(positions)), positions),
-);
+const readDeletions = readNextBatch(findDeleted);

@@ -5,19 +5,12 @@ import { toEnumValues } from '../graphql/enum-values.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { createRecordRef } from '../graphql/record-refs.ts';
 import { maxItems } from '../graphql/rules.ts';
-import {
-  findSelectedProperties,
-  readsBelow,
-  resolveFrom,
-  resolveRecord,
-} from '../graphql/selected-properties.ts';
+import { findSelectedProperties, resolveFrom, resolveRecord } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
-import { openStream } from '../live/stream.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
-import { type WorkspaceEvent, watchWorkspaces } from './workspace-events.ts';
 import { countWorkspaces, listWorkspaces, type SelectedWorkspace } from './workspaces.ts';
 
 /** The statuses of a workspace. */
@@ -116,7 +109,9 @@ const WorkspaceEdge = createRecordRef<Workspace, SelectedWorkspace>('WorkspaceEd
 
 const WorkspaceConnection = defineConnectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
 
-builder.queryField('workspaces', (t) =>
+export const workspacesField = 'workspaces';
+
+builder.queryField(workspacesField, (t) =>
   t.field({
     access: accountRead,
     type: WorkspaceConnection,
@@ -143,33 +138,5 @@ builder.queryField('workspaces', (t) =>
         isId: isUuid,
       });
     },
-  }),
-);
-
-const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
-  description: 'A change of a workspace.',
-  fields: (t) => ({
-    workspaceId: t.exposeID('id', { description: "The workspace's ID." }),
-    workspace: t.expose('workspace', {
-      type: WorkspaceType,
-      nullable: true,
-      description: 'The workspace in its current state. `null` if it was deleted.',
-      extensions: readsBelow,
-    }),
-  }),
-});
-
-builder.subscriptionField('workspaceEvents', (t) =>
-  t.field({
-    access: accountRead,
-    type: WorkspaceEventType,
-    description:
-      "Delivers all of a user's workspaces in their current state, then each change. The stream ends when the token expires.",
-    args: { userId: t.arg.id(userArgument) },
-    subscribe: (_root, { userId }, context, info) => {
-      const { em, viewer } = context;
-      return openStream(context, watchWorkspaces(em, userId ?? viewer.userId, findSelectedProperties(info)));
-    },
-    resolve: (event) => event,
   }),
 );

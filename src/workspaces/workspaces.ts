@@ -4,16 +4,15 @@ import type { EntityManager } from '../database/database.ts';
 import {
   type Combinations,
   countMatching,
+  equalsIfGiven,
   type Page,
   type PageInput,
   selectPage,
-  selectPageIds,
-  sortRecords,
   type Tagged,
   toPageInput,
 } from '../database/page.ts';
 import { type Inputs, readCount, readPage } from '../database/read.ts';
-import type { Selected } from '../database/selected.ts';
+import { type Selected, selectChosen } from '../database/selected.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { type WorkspaceStatus, workspaceStatuses } from './workspace.enums.ts';
@@ -38,8 +37,9 @@ function toFilterInput(userId: string, { projectId, status }: WorkspaceFilter): 
 }
 
 /** Returns the combinations for an index on (user_id, status, created_at, id), with or without the project. */
-function toCombinations({ slot, has }: Inputs<FilterInput>): Combinations {
-  const isInProject = has('projectId') ? sql`project_id = ${slot('projectId')}` : sql`true`;
+function toCombinations(inputs: Inputs<FilterInput>): Combinations {
+  const { slot } = inputs;
+  const isInProject = equalsIfGiven(inputs, 'projectId', 'project_id');
   return {
     from: sql`unnest(${slot('statuses')}::text[]) as wanted (status)`,
     table: 'workspace',
@@ -56,13 +56,10 @@ const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
   const { slot, has, chosen } = inputs;
   const all = db
     .selectFrom('Workspace')
-    .select(always)
-    .$if(true, (all) => all.select(chosen('Workspace', always)))
+    .$call((all) => selectChosen(all, always, chosen('Workspace', always)))
     .where('userId', '=', slot('userId'))
     .$if(has('tagged'), (all) => all.select(selectTag(db, 'workspaces', slot('userId')).as('tag')));
-  if (!has('statuses')) return selectPage(all, inputs);
-  const ids = selectPageIds(toCombinations(inputs), inputs);
-  return sortRecords(all.where('id', '=', sql<string>`any(${ids})`), has('backwards'));
+  return selectPage(all, inputs, has('statuses') ? toCombinations(inputs) : undefined);
 });
 
 /** Lists a user's workspaces, newest first, with the selected properties. */

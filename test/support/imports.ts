@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** One import: the importing file, the imported module, and whether only types are imported. */
-export type Import = { from: string; to: string; typeOnly: boolean };
+/** One import: the importing file, the imported module, the names in braces, and whether only types are imported. */
+export type Import = { from: string; to: string; names: string[]; typeOnly: boolean };
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -28,19 +28,20 @@ export function parseImports(path: string): Import[] {
   return [...text.matchAll(statement), ...text.matchAll(dynamic)].map(({ groups }) => {
     const { what = '', to = '' } = groups ?? {};
     const target = to.startsWith('.') ? join(dirname(path), to) : to;
-    return { from: path, to: target, typeOnly: isTypeOnly(what) };
+    const names = listNames(what);
+    return { from: path, to: target, names, typeOnly: isTypeOnly(what, names) };
   });
 }
 
+function listNames(what: string): string[] {
+  const [, names = ''] = /\{([^}]*)\}/.exec(what) ?? [];
+  return names.split(',').flatMap((name) => name.trim() || []);
+}
+
 /** `import type …`, or braces in which every name is preceded by `type`. */
-function isTypeOnly(what: string): boolean {
+function isTypeOnly(what: string, names: readonly string[]): boolean {
   if (what.startsWith('type ')) return true;
-  const [, before = '', names] = /^([^{]*)\{([^}]*)\}/.exec(what) ?? [];
-  if (names === undefined || before.trim() !== '') return false;
-  return names
-    .split(',')
-    .filter((name) => name.trim() !== '')
-    .every((name) => name.trim().startsWith('type '));
+  return what.startsWith('{') && names.every((name) => name.startsWith('type '));
 }
 
 /** A file's name without folder and extensions: `notifications.graphql.ts` becomes `notifications`. */

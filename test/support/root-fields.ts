@@ -21,9 +21,16 @@ export const rootFields: Readonly<Record<string, GraphQLField<unknown, unknown>>
 /** Whether a root field is a subscription. */
 export const isSubscription = (name: string) => name in subscriptions;
 
+/** The keys of the example of RFC 8291. */
+const browserKeys = {
+  p256dh: 'BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4',
+  auth: 'BTBZMqHH6r4Tts7J_aSIgg',
+};
+
 /** Valid arguments of every root field. `userId` is used where an argument names a user. */
 export const goodArguments: Readonly<Record<string, (userId: string) => Arguments>> = {
   claimEditorCredentialRefresh: (userId) => ({ input: { userId, version: '1', claimId: randomUUID() } }),
+  contact: () => ({}),
   deleteEditorAuth: () => ({}),
   deleteUser: () => ({ input: { userId: 'nobody' } }),
   deleteWorkspace: (userId) => ({ input: { userId, id: randomUUID(), deletedAt: new Date().toISOString() } }),
@@ -57,10 +64,17 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
       ],
     },
   }),
+  putContact: (userId) => ({ input: { userId, email: 'a@example.com', chatMemberId: 'U012AB3CD' } }),
   putWorkspaces: (userId) => ({ input: { userId, workspaces: [workspaceInput()] } }),
+  pushPublicKey: () => ({}),
+  pushSubscriptions: () => ({}),
   refreshEditorCredential: (userId) => ({
     input: { userId, version: '1', accessToken: 'access', refreshToken: 'refresh' },
   }),
+  registerPushSubscription: () => ({
+    input: { endpoint: 'https://push.example.com/1', keys: browserKeys },
+  }),
+  removePushSubscription: () => ({ input: { id: 'unknown' } }),
   reportEditorAuthFailure: (userId) => ({ input: { userId, version: '1', reason: 'TOKEN_REVOKED' } }),
   resolveNotifications: (userId) => ({ input: { userId, taskId: 'task-1', reason: 'ANSWERED' } }),
   statistics: () => ({}),

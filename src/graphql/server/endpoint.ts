@@ -74,7 +74,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
   }
 }
 
-/** With and without the parameter: a media range with a parameter matches only a type with it (RFC 9110, section 12.5.1). */
+/** A media range with a parameter matches only types with the same parameter (RFC 9110, section 12.5.1). */
 const eventStreams = [EVENT_STREAM, `${EVENT_STREAM};charset=utf-8`];
 
 function acceptsEvents(request: IncomingMessage): boolean {

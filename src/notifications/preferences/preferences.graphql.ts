@@ -32,7 +32,9 @@ const NotificationPreference = builder.objectRef<EffectivePreference>('Notificat
   }),
 });
 
-builder.queryField('notificationPreferences', (t) =>
+export const notificationPreferencesField = 'notificationPreferences';
+
+builder.queryField(notificationPreferencesField, (t) =>
   t.field({
     access: memberRead,
     type: [NotificationPreference],
@@ -85,7 +87,9 @@ const UpdateNotificationPreferencesPayload = builder
     }),
   });
 
-builder.mutationField('updateNotificationPreferences', (t) =>
+export const updateNotificationPreferencesField = 'updateNotificationPreferences';
+
+builder.mutationField(updateNotificationPreferencesField, (t) =>
   t.field({
     access: memberWrite,
     type: UpdateNotificationPreferencesPayload,
@@ -99,8 +103,8 @@ builder.mutationField('updateNotificationPreferences', (t) =>
         description: 'The changes to apply.',
       }),
     },
-    resolve: async (_root, { input }, { em, viewer, now }) => ({
-      preferences: await updatePreferences(em, viewer.userId, input.preferences, now),
+    resolve: async (_root, { input }, context) => ({
+      preferences: await updatePreferences(context, context.viewer.userId, input.preferences, context.now),
     }),
   }),
 );

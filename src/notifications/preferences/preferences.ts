@@ -1,7 +1,9 @@
 import type { EntityManager } from '../../database/database.ts';
-import { change } from '../../revisions/change.ts';
+import type { Outbox } from '../../revisions/outbox.ts';
+import { type DeliveryChannel, deliveryChannels } from '../../values/delivery-channel.enums.ts';
 import type { Time } from '../../values/time.ts';
 import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
+import { settle } from '../settle.ts';
 import type { NotificationPreference } from './preference.entity.ts';
 import {
   findPreferences,
@@ -12,10 +14,17 @@ import {
 } from './preference-statements.ts';
 
 /** The properties that enable the channels of notifications. */
-export const channels = ['emailEnabled', 'pushEnabled', 'chatDmEnabled'] as const;
+const properties = { email: 'emailEnabled', push: 'pushEnabled', chat: 'chatDmEnabled' } as const;
 
 /** Which channels are enabled for a kind of notification. */
-export type Channels = Pick<NotificationPreference, (typeof channels)[number]>;
+export type Channels = Pick<NotificationPreference, (typeof properties)[DeliveryChannel]>;
+
+/** Lists the enabled channels of a stored preference. A preference that is not stored has nulls, and enables all. */
+export function listEnabled(
+  stored: { readonly [Property in keyof Channels]: boolean | null },
+): DeliveryChannel[] {
+  return deliveryChannels.filter((channel) => stored[properties[channel]] ?? true);
+}
 
 /** One item of an update. Without a kind, it applies to every kind. */
 export type PreferenceChange = Channels & { notificationKind?: NotificationKind | null | undefined };
@@ -56,7 +65,7 @@ function addDefaults(userId: string, stored: readonly NotificationPreference[]):
 
 /** Applies changes and stores the preferences of all kinds. `updatedAt` changes only if a channel does. */
 export async function updatePreferences(
-  em: EntityManager,
+  { em, outbox }: { readonly em: EntityManager; readonly outbox: Outbox },
   userId: string,
   changes: readonly PreferenceChange[],
   now: Time,
@@ -66,7 +75,7 @@ export async function updatePreferences(
   const others = wanted.flatMap(({ kind, channels }) =>
     channels === undefined ? [{ kind, channels: allOn }] : [],
   );
-  const [, , stored] = await change(em, [userId], (run) =>
+  const [, , stored] = await settle(em, outbox, userId, (run) =>
     Promise.all([
       given.length > 0 ? run(storeChanged, toColumns(userId, given, now)) : [],
       others.length > 0 ? run(storeMissing, toColumns(userId, others, now)) : [],

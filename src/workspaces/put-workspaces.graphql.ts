@@ -3,7 +3,6 @@ import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.
 import { builder } from '../graphql/builder.ts';
 import { boundedText, maxItems, notAheadRule, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
 import { MAX_LENGTH } from '../values/text.ts';
-import { deleteWorkspace } from './delete-workspace.ts';
 import { putWorkspaces, type WorkspaceState } from './put-workspaces.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { WorkspaceStatusEnum, WorkspaceType } from './workspaces.graphql.ts';
@@ -96,31 +95,8 @@ const PutWorkspacesPayload = builder
     }),
   });
 
-const DeleteWorkspaceInput = builder.inputType('DeleteWorkspaceInput', {
-  description: 'The workspace to delete.',
-  fields: (t) => ({
-    userId: t.id({ required: true, description: "The user's ID." }),
-    id: t.id({ required: true, description: "The workspace's ID, a UUID.", validate: uuidRule }),
-    deletedAt: t.field({
-      type: 'DateTime',
-      required: true,
-      description: 'Timestamp of the deletion. At most five minutes in the future.',
-      validate: notAheadRule,
-    }),
-  }),
-});
-
-const DeleteWorkspacePayload = builder.objectRef<{ deleted: boolean }>('DeleteWorkspacePayload').implement({
-  description: 'Result of deleting a workspace.',
-  fields: (t) => ({
-    deleted: t.exposeBoolean('deleted', {
-      description: '`false` if the workspace does not exist or was updated after `deletedAt`.',
-    }),
-  }),
-});
-
-builder.mutationFields((t) => ({
-  putWorkspaces: t.field({
+builder.mutationField('putWorkspaces', (t) =>
+  t.field({
     access: platform('platform:write'),
     type: PutWorkspacesPayload,
     nullable: true,
@@ -134,20 +110,7 @@ builder.mutationFields((t) => ({
       return { workspaces: await putWorkspaces(context, input.userId, states) };
     },
   }),
-  deleteWorkspace: t.field({
-    access: platform('platform:write'),
-    type: DeleteWorkspacePayload,
-    nullable: true,
-    description:
-      'Deletes a workspace. States that arrive later are ignored unless they are newer than `deletedAt`.',
-    args: {
-      input: t.arg({ type: DeleteWorkspaceInput, required: true, description: 'The workspace to delete.' }),
-    },
-    resolve: async (_root, { input: { userId, id, deletedAt } }, context) => ({
-      deleted: await deleteWorkspace(context, userId, id.toLowerCase(), deletedAt),
-    }),
-  }),
-}));
+);
 
 function toState({ hardware, ...given }: typeof WorkspaceInput.$inferInput): WorkspaceState {
   return {

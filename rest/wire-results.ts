@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { isRecord } from '../src/errors/validation-issues.ts';
+import { isStrictObject, toCamelCase, typeNames, unwrap } from './wire.ts';
+
+/** Converts a shape to a GraphQL selection, with the names on the wire as aliases. Empty for a leaf. */
+export function toSelection(shape: z.core.$ZodType): string {
+  const inner = unwrap(shape);
+  if (inner instanceof z.ZodArray) return toSelection(inner.element);
+  if (!isUnion(inner)) return isStrictObject(inner) ? `{ ${toFields(inner).join(' ')} }` : '';
+  const fields = inner.options.flatMap((option) => {
+    const typeName = typeNames.get(option)?.typeName;
+    return typeName === undefined
+      ? toFields(option)
+      : [`... on ${typeName} { ${toFields(option).join(' ')} }`];
+  });
+  return `{ ${[...new Set(fields)].join(' ')} }`;
+}
+
+function toFields(object: z.ZodObject): string[] {
+  return Object.entries(object.shape).map(([name, shape]) =>
+    `${formatField(name)} ${toSelection(shape)}`.trim(),
+  );
+}
+
+function formatField(name: string): string {
+  const field = toCamelCase(name);
+  return field === name ? name : `${name}: ${field}`;
+}
+
+/** Converts a selected result to its wire format. Objects are changed in place, because nothing else refers to them. */
+type ValueWriter = (value: unknown) => unknown;
+
+const identity: ValueWriter = (value) => value;
+
+/**
+ * Creates a writer of results of a shape: enum values in lower case, null for nullable fields, undefined for optional
+ * ones. It is created once for thousands of records.
+ */
+export function createWriter(shape: z.core.$ZodType): ValueWriter {
+  const write = createPresentWriter(unwrap(shape));
+  if (shape instanceof z.ZodOptional) return (value) => (value === null ? undefined : write(value));
+  return write === identity ? identity : (value) => (value === null ? null : write(value));
+}
+
+function createPresentWriter(shape: z.core.$ZodType): ValueWriter {
+  if (shape instanceof z.ZodArray) {
+    const write = createWriter(shape.element);
+    return write === identity ? identity : (value) => (Array.isArray(value) ? value.map(write) : value);
+  }
+  if (shape instanceof z.ZodEnum || shape instanceof z.ZodLiteral) return createEnumWriter(shape);
+  if (isUnion(shape)) return createUnionWriter(shape);
+  return isStrictObject(shape) ? createObjectWriter(shape, []) : identity;
+}
+
+function createEnumWriter(shape: z.core.$ZodType): ValueWriter {
+  const words = new Map<unknown, string>(listWords(shape).map((word) => [word.toUpperCase(), word]));
+  return (value) => words.get(value) ?? String(value).toLowerCase();
+}
+
+/** Writes an object. `others` are fields that were selected for another variant of it. */
+function createObjectWriter({ shape }: z.ZodObject, others: readonly string[]): ValueWriter {
+  const fields = Object.keys(shape)
+    .map((name) => ({ name, write: createWriter(shape[name]) }))
+    .filter(({ write }) => write !== identity);
+  if (fields.length === 0 && others.length === 0) return identity;
+  return (value) => {
+    if (!isRecord(value)) return value;
+    for (const { name, write } of fields) value[name] = write(value[name]);
+    for (const name of others) value[name] = undefined;
+    return value;
+  };
+}
+
+function createUnionWriter({ def: { discriminator }, options }: Union): ValueWriter {
+  // Variants that are GraphQL types have a selection each.
+  const common = options
+    .filter((option) => !typeNames.has(option))
+    .flatMap(({ shape }) => Object.keys(shape));
+  const writers = new Map(
+    options.flatMap((option) => {
+      const others = typeNames.has(option) ? [] : common.filter((name) => !(name in option.shape));
+      const write = createObjectWriter(option, others);
+      return listWords(option.shape[discriminator]).map((word) => [word.toUpperCase(), write] as const);
+    }),
+  );
+  return (value) => {
+    if (!isRecord(value)) return value;
+    const write = writers.get(String(value[discriminator]));
+    if (write === undefined) {
+      throw new Error(`No variant of the wire shape fits ${discriminator} "${value[discriminator]}".`);
+    }
+    return write(value);
+  };
+}
+
+/** Lists the values of an enum. */
+function listWords(shape: z.core.$ZodType | undefined): string[] {
+  if (shape instanceof z.ZodEnum) return shape.options.map(String);
+  return shape instanceof z.ZodLiteral ? [...shape.values].map(String) : [];
+}
+
+type Union = z.ZodDiscriminatedUnion<readonly z.ZodObject[], string>;
+
+function isUnion(shape: z.core.$ZodType): shape is Union {
+  return shape instanceof z.ZodDiscriminatedUnion;
+}

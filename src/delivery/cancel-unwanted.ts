@@ -1,0 +1,56 @@
+import { type Expression, type Kysely, sql } from 'kysely';
+import type { Tables } from '../database/database.ts';
+import { type Slots, statement } from '../database/statement.ts';
+import type { Delivery } from './delivery.entity.ts';
+import type { CancelReason, DeliveryState } from './delivery.enums.ts';
+import { deliveryKey, selectWithTargets, unwantedReason } from './wanted.ts';
+
+/** Cancels the deliveries of users that are no longer wanted. Reads only open deliveries, of which a user has few. */
+export const cancelUnwanted = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
+  db
+    .with('unwanted', (db) =>
+      selectWithTargets(db)
+        .select(deliveryKey)
+        .select(unwantedReason.as('reason'))
+        .where('Delivery.userId', '=', sql<string>`any(${slot('users', 'text[]')})`)
+        .where('Delivery.isOpen', '=', sql.lit(true)),
+    )
+    .with('cancelled', (db) => cancel(db))
+    .selectFrom('cancelled')
+    .select('userId'),
+);
+
+type Unwanted = Pick<Delivery, 'userId' | 'notificationId' | 'channel' | 'target'> & {
+  reason: CancelReason | null;
+};
+
+/**
+ * Cancels the deliveries of the common table expression `unwanted`. One that was sent already cannot be cancelled. If its
+ * provider can change messages, settling the notification queues an update instead. One that is being sent is closed, so
+ * that its sender queues the update.
+ */
+export function cancel(db: Pick<Kysely<Tables & { unwanted: Unwanted }>, 'updateTable'>) {
+  const when = <Value>(state: DeliveryState, then: Value, otherwise: Expression<Value>) =>
+    sql<Value>`case delivery.state when ${sql.lit(state)} then ${sql.lit(then)} else ${otherwise} end`;
+  return db
+    .updateTable('Delivery')
+    .from('unwanted')
+    .set((eb) => ({
+      state: sql<DeliveryState>`case delivery.state when 'pending' then 'cancelled'
+        when 'delivered' then 'pending' else delivery.state end`,
+      step: when('delivered', 'update', eb.ref('Delivery.step')),
+      dueAt: sql`case delivery.state when 'delivered' then now() else delivery.due_at end`,
+      reason: sql<CancelReason>`case delivery.state when 'pending' then unwanted.reason else delivery.reason end`,
+      isOpen: false,
+      updatedAt: sql`now()`,
+    }))
+    .whereRef('Delivery.userId', '=', 'unwanted.userId')
+    .whereRef('Delivery.notificationId', '=', 'unwanted.notificationId')
+    .whereRef('Delivery.channel', '=', 'unwanted.channel')
+    .whereRef('Delivery.target', '=', 'unwanted.target')
+    .where('Delivery.isOpen', '=', true)
+    .where(
+      sql<boolean>`(delivery.state = 'pending' and unwanted.reason is not null or unwanted.reason = 'settled')`,
+    )
+    .returning('Delivery.userId');
+}

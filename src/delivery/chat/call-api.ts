@@ -1,0 +1,70 @@
+import type { ChatConfig } from '../../config.ts';
+
+/** The reply of the chat API, or the failure to receive it. */
+export type ApiReply =
+  | { kind: 'reply'; status: number; retryAfter: string | null; body: string }
+  /** No connection was established, so nothing was sent. */
+  | { kind: 'unreachable'; code: string | null }
+  /** The request may have been sent, and the time is over. */
+  | { kind: 'timeout' }
+  /** The request may have been sent, and the reply was not received completely. */
+  | { kind: 'lost' };
+
+/** Slack repeats the message in its reply, with up to 100 bytes for one emoji. */
+const MAX_REPLY_BYTES = 256 * 1024;
+
+/** Calls a method of the chat API. Does not follow redirects, which would send the token to another address. */
+export async function callApi(
+  { apiUrl, token }: ChatConfig,
+  method: string,
+  parameters: object,
+  signal: AbortSignal,
+): Promise<ApiReply> {
+  try {
+    const response = await fetch(`${apiUrl}/${method}`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Bearer ${token.export().toString()}`,
+        'Content-Type': 'application/json; charset=utf-8',
+      },
+      body: JSON.stringify(parameters),
+      redirect: 'manual',
+      signal,
+    });
+    const body = await readBody(response);
+    if (body === undefined) return { kind: 'lost' };
+    return { kind: 'reply', status: response.status, retryAfter: response.headers.get('retry-after'), body };
+  } catch (error) {
+    if (signal.aborted) return { kind: 'timeout' };
+    // `fetch` wraps the error of the connection.
+    const cause = error instanceof Error ? error.cause : undefined;
+    return isConnectionFailure(cause) ? { kind: 'unreachable', code: findCode(cause) } : { kind: 'lost' };
+  }
+}
+
+/** Reads the body of a reply; undefined if it is too large. */
+async function readBody({ body }: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_REPLY_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function findCode(error: unknown): string | null {
+  if (!(error instanceof Error) || !('code' in error)) return null;
+  return typeof error.code === 'string' ? error.code : null;
+}
+
+/** Errors of DNS, TCP and TLS. */
+const CONNECTION_FAILURE =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$|^ERR_SSL_|^EPROTO$|CERT|UNABLE_TO_/;
+
+/** Whether an error occurred before the request was sent. */
+function isConnectionFailure(cause: unknown): boolean {
+  // Node.js reports failed connections to a host with several addresses as an `AggregateError`.
+  return cause instanceof AggregateError || CONNECTION_FAILURE.test(findCode(cause) ?? '');
+}

@@ -1,0 +1,51 @@
+import type { ChatConfig } from '../../config.ts';
+import type { Channel, Outcome } from '../channel.ts';
+import { callApi } from './call-api.ts';
+import { formatMessage, formatSettledMessage } from './chat-text.ts';
+import { ACCOUNT_INACTIVE, classifyReply, parseReceipt, rejectMember } from './classify-reply.ts';
+
+/** A user's member ID in the chat. */
+export type ChatTarget = { memberId: string };
+
+const CONCURRENCY = 5;
+
+/** A text is never searched for names to mention, and its links are not previewed. */
+const plain = { parse: 'none', link_names: false, unfurl_links: false, unfurl_media: false };
+
+/** Creates the channel that sends direct messages over Slack's Web API. */
+export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
+  const call = async (method: string, parameters: object, signal: AbortSignal): Promise<Outcome> =>
+    classifyReply(await callApi(config, method, parameters, signal), Date.now());
+
+  /** Slack returns the same error for the token's account and the member's. Only the former affects `auth.test`. */
+  const callForMember = async (method: string, parameters: object, signal: AbortSignal): Promise<Outcome> => {
+    const outcome = await call(method, parameters, signal);
+    if (outcome.kind !== 'unavailable' || outcome.providerCode !== ACCOUNT_INACTIVE) return outcome;
+    const check = await call('auth.test', {}, signal);
+    if (check.kind === 'delivered') return rejectMember(ACCOUNT_INACTIVE);
+    return check.kind === 'failed' ? outcome : check;
+  };
+
+  return {
+    concurrency: CONCURRENCY,
+    nameProvider: () => 'chat',
+    send: (message, { memberId }, signal) =>
+      callForMember(
+        'chat.postMessage',
+        { channel: memberId, text: formatMessage(message), ...plain },
+        signal,
+      ),
+    async update(message, _target, receipt, signal) {
+      const posted = parseReceipt(receipt);
+      if (posted === undefined) {
+        return { kind: 'failed', suspendTarget: false, reason: 'message_rejected', providerCode: null };
+      }
+      const parameters = { ...posted, text: formatSettledMessage(message), ...plain };
+      const outcome = await callForMember('chat.update', parameters, signal);
+      // The member may have left since, which does not affect a message that was delivered.
+      return outcome.kind === 'failed' ? { ...outcome, suspendTarget: false } : outcome;
+    },
+    // The connections of `fetch` do not keep the process running.
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,71 @@
+import type { Message } from '../message.ts';
+
+/**
+ * Maximum lengths in UTF-16 code units, before escaping, which makes a character at most five times as long. Slack
+ * truncates messages at 40,000 characters and recommends at most 4,000.
+ */
+const MAX_CHARACTERS = { title: 500, request: 500, details: 2000, name: 255, url: 2048 };
+
+/** Formats a message in Slack's mrkdwn. */
+export function formatMessage(message: Message): string {
+  const { title, request, details } = message;
+  return join('\n\n', [
+    join('\n', [formatTitle(title), formatLine(request, MAX_CHARACTERS.request)]),
+    escapeText(cut(details?.trim() ?? '', MAX_CHARACTERS.details)),
+    join('\n', [formatTask(message), formatLink(message.url, 'Open')]),
+  ]);
+}
+
+/** Formats a message whose notification is settled. */
+export function formatSettledMessage(message: Message): string {
+  return join('\n\n', [
+    join('\n', [formatTitle(message.title), 'Done: this no longer needs your attention.']),
+    join('\n', [formatTask(message), formatLink(message.url, 'Open')]),
+  ]);
+}
+
+function formatTitle(title: string): string {
+  const line = formatLine(title, MAX_CHARACTERS.title);
+  return line && `*${line}*`;
+}
+
+function formatTask({ taskName, projectName }: Message): string {
+  return join(
+    ' · ',
+    [taskName, projectName].map((name) => formatLine(name ?? '', MAX_CHARACTERS.name)),
+  );
+}
+
+/** Slack ends the URL of a link at `|` or `>`. A URL that is too long would be broken if it were cut. */
+function formatLink(url: string | null, label: string): string {
+  if (url === null || url.length > MAX_CHARACTERS.url) return '';
+  return `<${escapeControls(url.replace(/[|<>\s]/g, encodeURIComponent))}|${label}>`;
+}
+
+function formatLine(text: string, max: number): string {
+  return escapeText(cut(text.replace(/\s+/g, ' ').trim(), max));
+}
+
+/** Slack documents no escape for its formatting characters, so those that it would interpret are replaced. */
+const LOOKALIKES: Readonly<Record<string, string>> = { '*': '∗', _: 'ˍ', '~': '∼', '`': 'ˋ' };
+
+/** Between two letters or digits, as in `snake_case`, Slack does not interpret a formatting character. */
+const FORMATTING = /(?<![\p{L}\p{N}])[*_~`]|[*_~`](?![\p{L}\p{N}])/gu;
+
+function escapeText(text: string): string {
+  return escapeControls(text.replace(FORMATTING, (mark) => LOOKALIKES[mark] ?? mark));
+}
+
+/** Escapes the characters that begin links and mentions. */
+function escapeControls(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function cut(text: string, max: number): string {
+  if (text.length <= max) return text;
+  return `${text.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+}
+
+function join(separator: string, parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join(separator);
+}

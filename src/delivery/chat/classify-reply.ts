@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import type { Outcome } from '../channel.ts';
+import { parseRetryAfter } from '../retry-after.ts';
+import type { ApiReply } from './call-api.ts';
+
+/* Error codes are documented with each method of Slack's Web API, such as chat.postMessage. */
+
+/** Errors of the member. */
+const memberErrors = new Set([
+  'cannot_dm_bot',
+  'channel_not_found',
+  'is_archived',
+  'not_in_channel',
+  'user_disabled',
+  'user_not_found',
+  'user_not_visible',
+]);
+
+/** Errors of the token or the app, which only an operator can correct. */
+const operatorErrors = new Set([
+  'access_denied',
+  'accesslimited',
+  'account_inactive',
+  'deprecated_endpoint',
+  'ekm_access_denied',
+  'enterprise_is_restricted',
+  'invalid_auth',
+  'messages_tab_disabled',
+  'method_deprecated',
+  'missing_scope',
+  'no_permission',
+  'not_allowed_token_type',
+  'not_authed',
+  'org_login_required',
+  'team_access_not_granted',
+  'token_expired',
+  'token_revoked',
+  'two_factor_setup_required',
+  'unknown_method',
+]);
+
+/** Limits of the app or the workspace. */
+const limitErrors = new Set(['message_limit_exceeded', 'rate_limited', 'ratelimited']);
+
+/** Errors of the API itself. */
+const temporaryErrors = new Set([
+  'fatal_error',
+  'internal_error',
+  'request_timeout',
+  'service_unavailable',
+  'team_added_to_org',
+]);
+
+/** Slack's name for a deleted account: the token's own account, or the member's. */
+export const ACCOUNT_INACTIVE = 'account_inactive';
+
+const ErrorCode = z.string().regex(/^\w{1,64}$/);
+const Refusal = z.object({ ok: z.literal(false), error: ErrorCode.catch('unknown_error') });
+const Acceptance = z.object({ ok: z.literal(true) });
+const Word = z.string().regex(/^\S{1,64}$/);
+/** The channel of the direct messages, and the message's timestamp, which is its ID. */
+const Place = z.object({ channel: Word, ts: Word });
+const Posted = Acceptance.extend(Place.shape);
+const Body = z.union([Posted, Acceptance, Refusal]);
+
+/** Classifies the result of a call. `now` is in milliseconds since 1970. */
+export function classifyReply(reply: ApiReply, now: number): Outcome {
+  switch (reply.kind) {
+    case 'unreachable':
+      return unavailable(reply.code);
+    // The message may have been posted: a repeat is possible.
+    case 'timeout':
+      return { ...unavailable(null), reason: 'reply_lost' };
+    case 'lost':
+      return replyLost;
+    case 'reply':
+      return classifyHttpReply(reply, now);
+  }
+}
+
+type HttpReply = Extract<ApiReply, { kind: 'reply' }>;
+
+const replyLost: Outcome = { kind: 'retry', reason: 'reply_lost', providerCode: null };
+
+function classifyHttpReply({ status, retryAfter, body }: HttpReply, now: number): Outcome {
+  const result = parseBody(body);
+  const error = result?.ok === false ? result.error : null;
+  const code = error ?? `HTTP ${status}`;
+  const retryAfterSeconds = parseRetryAfter(retryAfter, now);
+  const pause = { ...unavailable(code), ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+  if (status === 429 || limitErrors.has(code)) return { ...pause, reason: 'rate_limited' };
+  if (status >= 500 || status === 408 || temporaryErrors.has(code)) return pause;
+  if (error !== null) return classifyError(error);
+  if (status < 200 || status > 299) return refused(code);
+  if (result === undefined) return replyLost;
+  return 'ts' in result ? { kind: 'delivered', receipt: formatReceipt(result) } : { kind: 'delivered' };
+}
+
+function parseBody(body: string): z.output<typeof Body> | undefined {
+  try {
+    return Body.safeParse(JSON.parse(body)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An unknown error is most likely a problem of this message: others are still sent. */
+function classifyError(error: string): Outcome {
+  if (memberErrors.has(error)) return rejectMember(error);
+  if (operatorErrors.has(error)) return refused(error);
+  return { kind: 'failed', suspendTarget: false, reason: 'message_rejected', providerCode: error };
+}
+
+/** The outcome of a message whose member is refused. */
+export function rejectMember(providerCode: string): Outcome {
+  return { kind: 'failed', suspendTarget: true, reason: 'recipient_rejected', providerCode };
+}
+
+type Unavailable = Extract<Outcome, { kind: 'unavailable' }>;
+
+function refused(providerCode: string): Unavailable {
+  return { kind: 'unavailable', needsOperator: true, reason: 'provider_refused', providerCode };
+}
+
+function unavailable(providerCode: string | null): Unavailable {
+  return { kind: 'unavailable', needsOperator: false, reason: 'provider_unavailable', providerCode };
+}
+
+/** Where a message was posted. */
+export type Place = z.output<typeof Place>;
+
+function formatReceipt({ channel, ts }: Place): string {
+  return `${channel} ${ts}`;
+}
+
+/** Parses the receipt of a posted message; undefined if it is not one. */
+export function parseReceipt(receipt: string): Place | undefined {
+  const [channel, ts, ...others] = receipt.split(' ');
+  return others.length === 0 ? Place.safeParse({ channel, ts }).data : undefined;
+}

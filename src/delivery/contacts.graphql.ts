@@ -1,0 +1,101 @@
+import { accountRead, platform } from '../auth/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { emailRule, memberIdRule } from '../graphql/rules.ts';
+import { userArgument } from '../graphql/user-argument.ts';
+import type { Contact } from './contact.entity.ts';
+import { findContact, putContact } from './contacts.ts';
+import { maskEmail, maskMemberId } from './mask-contact.ts';
+
+type ShownContact = Omit<Contact, 'createdAt' | 'updatedAt'>;
+
+const ContactType = builder.objectRef<ShownContact>('Contact').implement({
+  description: 'Where a user receives notifications by email and chat. Addresses are masked.',
+  fields: (t) => ({
+    userId: t.exposeID('userId', { description: "The user's ID." }),
+    email: t.string({
+      nullable: true,
+      description:
+        'The email address, masked except for its first character and domain: `a***@example.com`. `null` if there is none.',
+      resolve: ({ email }) => email && maskEmail(email),
+    }),
+    emailSuspendedAt: t.expose('emailSuspendedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'Timestamp at which the address was suspended, because it was refused permanently. `null` if it is not suspended.',
+    }),
+    chatMemberId: t.string({
+      nullable: true,
+      description:
+        'The member ID in the chat, masked except for its last three characters: `***3CD`. `null` if there is none.',
+      resolve: ({ chatMemberId }) => chatMemberId && maskMemberId(chatMemberId),
+    }),
+    chatSuspendedAt: t.expose('chatSuspendedAt', {
+      type: 'DateTime',
+      nullable: true,
+      description:
+        'Timestamp at which the chat member was suspended, because the chat refused it permanently. `null` if it is not suspended.',
+    }),
+  }),
+});
+
+builder.queryField('contact', (t) =>
+  t.field({
+    access: accountRead,
+    type: ContactType,
+    nullable: true,
+    description: "Returns a user's contact. Its members are `null` if the platform has not put any.",
+    args: { userId: t.arg.id(userArgument) },
+    resolve: async (_root, { userId }, { em, viewer }) => {
+      const owner = userId ?? viewer.userId;
+      return (await findContact(em, { userId: owner })) ?? createEmptyContact(owner);
+    },
+  }),
+);
+
+function createEmptyContact(userId: string): ShownContact {
+  return { userId, email: null, emailSuspendedAt: null, chatMemberId: null, chatSuspendedAt: null };
+}
+
+const PutContactInput = builder.inputType('PutContactInput', {
+  description: "A user's contact. The platform must have verified that its members belong to the user.",
+  fields: (t) => ({
+    userId: t.id({ required: true, description: "The user's ID." }),
+    email: t.field({
+      type: 'Secret',
+      description:
+        'The email address, at most 254 ASCII characters. If omitted or `null`, the user receives no email.',
+      validate: emailRule,
+    }),
+    chatMemberId: t.field({
+      type: 'Secret',
+      description:
+        'The member ID in the chat, 1 to 255 printable ASCII characters without spaces. If omitted or `null`, the user receives no chat messages.',
+      validate: memberIdRule,
+    }),
+  }),
+});
+
+const PutContactPayload = builder.objectRef<{ contact: ShownContact }>('PutContactPayload').implement({
+  description: 'Result of putting a contact.',
+  fields: (t) => ({
+    contact: t.expose('contact', { type: ContactType, description: 'The stored contact.' }),
+  }),
+});
+
+builder.mutationField('putContact', (t) =>
+  t.field({
+    access: platform('platform:write'),
+    type: PutContactPayload,
+    nullable: true,
+    description:
+      "Replaces a user's contact. Cancels deliveries to a target that is removed. A suspended target is used again, even if it did not change.",
+    args: {
+      input: t.arg({ type: PutContactInput, required: true, description: 'The contact to store.' }),
+    },
+    resolve: async (_root, { input }, context) => {
+      const { userId, email = null, chatMemberId = null } = input;
+      return { contact: await putContact(context, userId, { email, chatMemberId }, context.now) };
+    },
+  }),
+);

@@ -1,0 +1,62 @@
+import type { EntityManager } from '../database/database.ts';
+import { type Inputs, readOne } from '../database/read.ts';
+import { type Slots, statement } from '../database/statement.ts';
+import { change } from '../revisions/change.ts';
+import type { Outbox } from '../revisions/outbox.ts';
+import type { Secret } from '../values/secret.ts';
+import type { Time } from '../values/time.ts';
+import type { Contact } from './contact.entity.ts';
+
+/** Where a user is reached, by channel; null where the user has no target. */
+export type Targets = { email: Secret | null; chatMemberId: Secret | null };
+
+/** Replaces a user's contact, which ends suspensions, and cancels deliveries to targets that it removes. */
+export async function putContact(
+  { em, outbox }: { em: EntityManager; outbox: Outbox },
+  userId: string,
+  { email, chatMemberId }: Targets,
+  now: Time,
+): Promise<Contact> {
+  const contact = {
+    userId,
+    email: email?.reveal() ?? null,
+    chatMemberId: chatMemberId?.reveal() ?? null,
+    now,
+  };
+  const [[stored]] = await change(em, [userId], (run) =>
+    Promise.all([run(store, contact), outbox.cancelUnwanted(run, [userId])]),
+  );
+  if (stored === undefined) throw new Error('An upsert returns a row.');
+  return stored;
+}
+
+type ContactInput = { userId: string; email: string | null; chatMemberId: string | null; now: Time };
+
+const store = statement((db, { slot }: Slots<ContactInput>) =>
+  db
+    .insertInto('Contact')
+    .values({
+      userId: slot('userId'),
+      email: slot('email'),
+      emailSuspendedAt: null,
+      chatMemberId: slot('chatMemberId'),
+      chatSuspendedAt: null,
+      createdAt: slot('now'),
+      updatedAt: slot('now'),
+    })
+    .onConflict((conflict) =>
+      conflict.column('userId').doUpdateSet((eb) => ({
+        email: eb.ref('excluded.email'),
+        emailSuspendedAt: null,
+        chatMemberId: eb.ref('excluded.chatMemberId'),
+        chatSuspendedAt: null,
+        updatedAt: eb.ref('excluded.updatedAt'),
+      })),
+    )
+    .returningAll(),
+);
+
+/** Finds a user's contact; undefined if none was ever put. */
+export const findContact = readOne((db, { slot }: Inputs<{ userId: string }>) =>
+  db.selectFrom('Contact').selectAll().where('userId', '=', slot('userId')),
+);

@@ -1,0 +1,188 @@
+import { accountRead, platform } from '../auth/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { toEnumValues } from '../graphql/enum-values.ts';
+import { userArgument } from '../graphql/user-argument.ts';
+import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
+import { deliveryChannels } from '../values/delivery-channel.enums.ts';
+import {
+  type Backlog,
+  countDeliveries,
+  type DeliveryCount,
+  listDeliveries,
+  readBacklog,
+  type ShownDelivery,
+} from './deliveries.ts';
+import { deliveryReasons, deliveryStates } from './delivery.enums.ts';
+import { MAX_RETRIED, retryDeliveries } from './retry-deliveries.ts';
+
+const DeliveryStateEnum = builder.enumType('DeliveryState', {
+  description: 'The state of a delivery.',
+  values: toEnumValues(deliveryStates, {
+    pending: 'An attempt is due now or later.',
+    sending: 'An attempt is running.',
+    delivered: 'The provider accepted the message.',
+    failed: 'No further attempt is made. `reason` gives the cause.',
+    cancelled: 'The message was no longer wanted before it was sent.',
+  }),
+});
+
+const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
+  description: 'The reason why a delivery was cancelled, failed or retried.',
+  values: toEnumValues(deliveryReasons, {
+    settled: 'The notification was dismissed, resolved or deleted.',
+    channel_disabled: "The user's preferences disable the channel.",
+    target_removed: 'The address, chat member or push subscription was removed or suspended.',
+    recipient_rejected: 'The provider refused the recipient.',
+    message_rejected: 'The provider refused the message.',
+    rate_limited: 'The provider accepts no more messages at present.',
+    provider_unavailable: 'The provider did not respond or failed.',
+    provider_refused: "The provider refused the gateway's credentials or sender.",
+    reply_lost: 'The message was sent but the reply was lost, so the user may receive it twice.',
+    lease_expired: 'The sender stopped during an attempt, so the user may receive the message twice.',
+    target_unreadable: 'The key that encrypted the push subscription is not configured.',
+    expired: 'No attempt succeeded within 24 hours.',
+  }),
+});
+
+const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
+  description: 'The delivery of a notification to one target of its user.',
+  fields: (t) => ({
+    channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
+    pushSubscriptionId: t.id({
+      nullable: true,
+      description: 'The ID of the push subscription. `null` for other channels.',
+      resolve: ({ target }) => (target === '' ? null : target),
+    }),
+    state: t.expose('state', { type: DeliveryStateEnum, description: 'The state.' }),
+    attempts: t.exposeInt('attempts', { description: 'The number of attempts.' }),
+    reason: t.expose('reason', {
+      type: DeliveryReasonEnum,
+      nullable: true,
+      description:
+        'The reason why it was cancelled or failed, or why the last attempt had to be repeated. `null` if there is none.',
+    }),
+    providerCode: t.exposeString('providerCode', {
+      nullable: true,
+      description: "The provider's code for `reason`, such as `550 5.1.1` or `410`. `null` if there is none.",
+    }),
+    nextAttemptAt: t.expose('nextAttemptAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Timestamp from which the next attempt is made. `null` unless the state is `PENDING`.',
+    }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'Timestamp at which the notification was published.',
+    }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'Timestamp of the last change.' }),
+    deliveredAt: t.expose('deliveredAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Timestamp at which the provider accepted the message. `null` if it did not.',
+    }),
+  }),
+});
+
+builder.queryField('deliveries', (t) =>
+  t.field({
+    access: accountRead,
+    type: [DeliveryRef],
+    nullable: true,
+    description:
+      'Returns the deliveries of a notification, one for each target of its user. Empty if the gateway delivers over none of the enabled channels, and for an unknown notification.',
+    args: {
+      notificationId: t.arg.id({ required: true, description: "The notification's ID." }),
+      userId: t.arg.id(userArgument),
+    },
+    resolve: (_root, { notificationId, userId }, { em, viewer }) =>
+      listDeliveries(em, userId ?? viewer.userId, notificationId),
+  }),
+);
+
+const DeliveryCountRef = builder.objectRef<DeliveryCount>('DeliveryCount').implement({
+  description: 'The number of deliveries over one channel in one state.',
+  fields: (t) => ({
+    channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
+    state: t.expose('state', { type: DeliveryStateEnum, description: 'The state of the deliveries.' }),
+    count: t.exposeInt('count', { description: 'The number of deliveries.' }),
+  }),
+});
+
+const DeliveryBacklog = builder.objectRef<Backlog>('DeliveryBacklog').implement({
+  description: 'The deliveries over one channel that are due. Many, or old ones, mean that none are sent.',
+  fields: (t) => ({
+    channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
+    count: t.exposeInt('count', { description: 'The number of deliveries.' }),
+    dueSince: t.expose('dueSince', {
+      type: 'DateTime',
+      description: 'Timestamp at which the oldest delivery became due.',
+    }),
+  }),
+});
+
+const DeliveryStatistics = builder.objectRef<object>('DeliveryStatistics').implement({
+  description: 'Counts of the deliveries of all users. Each is computed only if it is selected.',
+  fields: (t) => ({
+    counts: t.field({
+      type: [DeliveryCountRef],
+      description:
+        'The number of deliveries by channel and state. Combinations without deliveries are omitted.',
+      resolve: (_statistics, _args, { em }) => countDeliveries(em),
+    }),
+    backlog: t.field({
+      type: [DeliveryBacklog],
+      description: 'The backlog of each channel. Channels without one are omitted.',
+      resolve: (_statistics, _args, { em }) => readBacklog(em),
+    }),
+  }),
+});
+
+builder.queryField('deliveryStatistics', (t) =>
+  t.field({
+    access: platform('platform:read'),
+    type: DeliveryStatistics,
+    nullable: true,
+    description: 'Returns counts of the deliveries of all users.',
+    resolve: () => ({}),
+  }),
+);
+
+const RetryDeliveriesInput = builder.inputType('RetryDeliveriesInput', {
+  description: 'The failed deliveries to retry.',
+  fields: (t) => ({
+    channel: t.field({
+      type: NotificationChannelEnum,
+      description: 'Filter by channel. Defaults to all channels.',
+    }),
+    userId: t.id({ description: 'Filter by user. Defaults to all users.' }),
+  }),
+});
+
+const RetryDeliveriesPayload = builder.objectRef<{ count: number }>('RetryDeliveriesPayload').implement({
+  description: 'Result of retrying deliveries.',
+  fields: (t) => ({
+    count: t.exposeInt('count', {
+      description: `The number of deliveries that are pending again, at most ${MAX_RETRIED}. Call again until it is 0.`,
+    }),
+  }),
+});
+
+builder.mutationField('retryDeliveries', (t) =>
+  t.field({
+    access: platform('platform:write'),
+    type: RetryDeliveriesPayload,
+    nullable: true,
+    description:
+      'Makes failed deliveries pending again, for another 24 hours. Those whose notification is settled, whose channel is disabled or whose target is suspended stay failed.',
+    args: {
+      input: t.arg({
+        type: RetryDeliveriesInput,
+        required: true,
+        description: 'The failed deliveries to retry.',
+      }),
+    },
+    resolve: async (_root, { input: { channel, userId = null } }, { em }) => ({
+      count: await retryDeliveries(em, { channels: channel ? [channel] : deliveryChannels, userId }),
+    }),
+  }),
+);

@@ -1,0 +1,63 @@
+import { requirePayload } from '../notifications/payload.ts';
+import type { Claim } from './claim-due.ts';
+import type { Loaded } from './load-claimed.ts';
+import type { Message } from './message.ts';
+
+/** Longer details are cut: the web app shows the rest. */
+const MAX_DETAILS = 3000;
+
+/** Creates the message of a delivery; `undefined` if its notification was deleted. */
+export function describeMessage(claim: Claim, loaded: Loaded, appUrl: string | null): Message | undefined {
+  const { kind, title, payload, occurredAt, taskName, projectName } = loaded;
+  if (kind === null || title === null || payload === null || occurredAt === null) return undefined;
+  const { request, details } = describeRequest({ kind, payload }, loaded.previewText);
+  return {
+    userId: claim.userId,
+    notificationId: claim.notificationId,
+    kind,
+    title,
+    request,
+    details: details && cut(details),
+    taskName,
+    projectName,
+    occurredAt,
+    expiresAt: claim.expiresAt,
+    url: appUrl?.replace('{id}', () => encodeURIComponent(claim.notificationId)) ?? null,
+  };
+}
+
+type Content = Parameters<typeof requirePayload>[0];
+
+/** Describes what the user should do, with the text to decide on. */
+function describeRequest(
+  content: Content,
+  previewText: string | null,
+): { request: string; details: string | null } {
+  switch (content.kind) {
+    case 'plan_requested': {
+      const { summary } = requirePayload(content, 'plan_requested').input;
+      return { request: 'A plan needs your approval.', details: summary };
+    }
+    case 'question_requested': {
+      const { questions } = requirePayload(content, 'question_requested').input;
+      const request =
+        questions.length === 1
+          ? 'A question needs your answer.'
+          : `${questions.length} questions need your answers.`;
+      return { request, details: questions.map(({ question }) => question).join('\n') };
+    }
+    case 'task_failed': {
+      const { message } = requirePayload(content, 'task_failed');
+      return { request: 'The task failed.', details: previewText ?? message };
+    }
+    case 'task_response_ready': {
+      const { message } = requirePayload(content, 'task_response_ready');
+      return { request: 'The task has a response.', details: previewText ?? message };
+    }
+  }
+}
+
+function cut(text: string): string {
+  if (text.length <= MAX_DETAILS) return text;
+  return `${text.slice(0, MAX_DETAILS).replace(/[\uD800-\uDBFF]$/, '')}…`;
+}

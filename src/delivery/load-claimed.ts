@@ -1,0 +1,48 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type Inputs, readList } from '../database/read.ts';
+import type { Claim } from './claim-due.ts';
+import { selectWithTargets, unwantedReason } from './wanted.ts';
+
+type Input = {
+  users: readonly string[];
+  notifications: readonly string[];
+  channels: readonly string[];
+  targets: readonly string[];
+};
+
+/** Reads what claimed deliveries send, and whether they are still wanted. Reads no column that contains a token. */
+const find = readList((db, { slot }: Inputs<Input>) => {
+  const keys: RawBuilder<boolean> = sql`(delivery.user_id, delivery.notification_id, delivery.channel, delivery.target)
+    in (select * from unnest(${slot('users')}::text[], ${slot('notifications')}::text[], ${slot('channels')}::text[],
+      ${slot('targets')}::text[]))`;
+  return selectWithTargets(db)
+    .select(['Delivery.userId', 'Delivery.notificationId', 'Delivery.channel', 'Delivery.target'])
+    .select([
+      'Notification.kind',
+      'Notification.title',
+      'Notification.previewText',
+      'Notification.taskName',
+      'Notification.projectName',
+      'Notification.payload',
+      'Notification.occurredAt',
+      'Contact.email',
+      'Contact.chatMemberId',
+      'PushSubscription.ciphertext',
+      unwantedReason.as('unwanted'),
+      sql<boolean>`delivery.expires_at <= now()`.as('isExpired'),
+    ])
+    .where(keys);
+});
+
+/** What a claimed delivery sends. Columns of rows that do not exist are null. */
+export type Loaded = Awaited<ReturnType<typeof find>>[number];
+
+/** Loads claimed deliveries. One whose user was deleted is omitted. */
+export function loadClaimed(em: Parameters<typeof find>[0], claims: readonly Claim[]): Promise<Loaded[]> {
+  return find(em, {
+    users: claims.map(({ userId }) => userId),
+    notifications: claims.map(({ notificationId }) => notificationId),
+    channels: claims.map(({ channel }) => channel),
+    targets: claims.map(({ target }) => target),
+  });
+}

@@ -1,0 +1,65 @@
+import { addJitter } from './retry-delay.ts';
+
+/** How long a provider is not used after a failure, in milliseconds: doubled with each failure in a row. */
+type Pauses = { readonly first: number; readonly max: number };
+
+const whileUnavailable: Pauses = { first: 1000, max: 60_000 };
+const untilOperatorActs: Pauses = { first: 60_000, max: 600_000 };
+
+/** A failure of the provider as a whole. */
+type ProviderFailure = { needsOperator: boolean; retryAfterSeconds?: number | undefined };
+
+/** Whether a provider accepts messages. `now` is the time of a monotonic clock in milliseconds. */
+export type ProviderHealth = {
+  /**
+   * Returns how many more messages may be sent: any number, or 0 while the provider is paused. After a pause, one
+   * message at a time until one is delivered. `running` is the number of messages that are being sent.
+   */
+  admit(now: number, running: number): number;
+  /** Ends the failures. A reply to a message that was sent before the current pause has no effect. */
+  succeeded(now: number): void;
+  /** Pauses the provider. Several messages that fail together count as one failure. */
+  failed(failure: ProviderFailure, now: number): void;
+  /** The end of the current or last pause; undefined if the provider has not failed since the last success. */
+  readonly pausedUntil: number | undefined;
+  /** Whether the last failure requires an operator. */
+  readonly needsOperator: boolean;
+};
+
+/** Creates the health of a provider that has not failed yet. */
+export function createProviderHealth(random: () => number = Math.random): ProviderHealth {
+  let failures = 0;
+  let pausedUntil: number | undefined;
+  let needsOperator = false;
+  const isPaused = (now: number) => pausedUntil !== undefined && now < pausedUntil;
+
+  return {
+    admit(now, running) {
+      if (pausedUntil === undefined) return Number.POSITIVE_INFINITY;
+      return isPaused(now) || running > 0 ? 0 : 1;
+    },
+    succeeded(now) {
+      if (isPaused(now)) return;
+      failures = 0;
+      pausedUntil = undefined;
+      needsOperator = false;
+    },
+    failed(failure, now) {
+      const wasPaused = isPaused(now);
+      const hadOperatorAlert = needsOperator;
+      needsOperator = failure.needsOperator || (wasPaused && hadOperatorAlert);
+      if (needsOperator !== hadOperatorAlert) failures = 0;
+      if (failures === 0 || !wasPaused) failures += 1;
+      const { first, max } = needsOperator ? untilOperatorActs : whileUnavailable;
+      const pause = addJitter(Math.min(first * 2 ** (failures - 1), max), random);
+      const least = (failure.retryAfterSeconds ?? 0) * 1000;
+      pausedUntil = Math.max(pausedUntil ?? 0, now + Math.max(pause, least));
+    },
+    get pausedUntil() {
+      return pausedUntil;
+    },
+    get needsOperator() {
+      return needsOperator;
+    },
+  };
+}

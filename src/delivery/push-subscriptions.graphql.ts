@@ -1,0 +1,161 @@
+import { z } from 'zod';
+import { accountRead, accountWrite } from '../auth/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { userArgument } from '../graphql/user-argument.ts';
+import { Secret } from '../values/secret.ts';
+import { AUTH_LENGTH, isPublicPoint } from './push/message-encryption.ts';
+import {
+  type ListedSubscription,
+  listSubscriptions,
+  MAX_SUBSCRIPTIONS,
+  registerSubscription,
+  removeSubscription,
+} from './push-subscriptions.ts';
+
+const PushSubscription = builder.objectRef<ListedSubscription>('PushSubscription').implement({
+  description: 'A browser that receives notifications by push. Its endpoint and keys are never returned.',
+  fields: (t) => ({
+    id: t.exposeID('id', {
+      description: "The subscription's ID: the SHA-256 hash of its endpoint, base64url.",
+    }),
+    host: t.exposeString('host', { description: 'The host of the push service.' }),
+    createdAt: t.expose('createdAt', {
+      type: 'DateTime',
+      description: 'Timestamp at which the user registered the subscription.',
+    }),
+  }),
+});
+
+builder.queryFields((t) => ({
+  pushSubscriptions: t.field({
+    access: accountRead,
+    type: [PushSubscription],
+    nullable: true,
+    description: "Returns a user's push subscriptions, oldest first.",
+    args: { userId: t.arg.id(userArgument) },
+    resolve: (_root, { userId }, { em, viewer }) => listSubscriptions(em, userId ?? viewer.userId),
+  }),
+  pushPublicKey: t.string({
+    access: accountRead,
+    nullable: true,
+    description:
+      'Returns the `applicationServerKey` of `PushManager.subscribe()`: an uncompressed point on P-256, base64url. `null` if push is not configured.',
+    resolve: (_root, _args, { push }) => push?.publicKey ?? null,
+  }),
+}));
+
+const PushSubscriptionKeysInput = builder.inputType('PushSubscriptionKeysInput', {
+  description: 'The keys with which messages to a browser are encrypted.',
+  fields: (t) => ({
+    p256dh: t.field({
+      type: 'Secret',
+      required: true,
+      description: "The browser's public key: an uncompressed point on P-256, base64url.",
+      validate: bytesRule(isPublicPoint, 'must be an uncompressed point on P-256, base64url'),
+    }),
+    auth: t.field({
+      type: 'Secret',
+      required: true,
+      description: `The authentication secret: ${AUTH_LENGTH} bytes, base64url.`,
+      validate: bytesRule(({ length }) => length === AUTH_LENGTH, `must be ${AUTH_LENGTH} bytes, base64url`),
+    }),
+  }),
+});
+
+/** A secret that is the base64url encoding of certain bytes. */
+function bytesRule(check: (bytes: Buffer) => boolean, message: string) {
+  const schema = z.instanceof(Secret).refine((secret) => {
+    const text = secret.reveal();
+    return /^[\w-]+$/.test(text) && check(Buffer.from(text, 'base64url'));
+  }, message);
+  return { schema };
+}
+
+const RegisterPushSubscriptionInput = builder.inputType('RegisterPushSubscriptionInput', {
+  description: 'A push subscription, as `PushSubscription.toJSON()` returns it in a browser.',
+  fields: (t) => ({
+    endpoint: t.field({
+      type: 'Secret',
+      required: true,
+      description:
+        'The URL to which messages are sent: `https`, port 443 and a public host, unless the operator allows another one. At most 2,048 characters.',
+    }),
+    expirationTime: t.float({
+      description: 'Ignored: the push service reports when the subscription has expired.',
+    }),
+    keys: t.field({
+      type: PushSubscriptionKeysInput,
+      required: true,
+      description: 'The keys with which messages are encrypted.',
+    }),
+  }),
+});
+
+const RegisterPushSubscriptionPayload = builder
+  .objectRef<{ pushSubscription: ListedSubscription }>('RegisterPushSubscriptionPayload')
+  .implement({
+    description: 'Result of registering a push subscription.',
+    fields: (t) => ({
+      pushSubscription: t.expose('pushSubscription', {
+        type: PushSubscription,
+        description: 'The stored subscription.',
+      }),
+    }),
+  });
+
+const RemovePushSubscriptionInput = builder.inputType('RemovePushSubscriptionInput', {
+  description: 'The push subscription to remove.',
+  fields: (t) => ({ id: t.id({ required: true, description: "The subscription's ID." }) }),
+});
+
+const RemovePushSubscriptionPayload = builder
+  .objectRef<{ removed: boolean }>('RemovePushSubscriptionPayload')
+  .implement({
+    description: 'Result of removing a push subscription.',
+    fields: (t) => ({
+      removed: t.exposeBoolean('removed', {
+        description: '`false` if the user has no subscription with this ID.',
+      }),
+    }),
+  });
+
+builder.mutationFields((t) => ({
+  registerPushSubscription: t.field({
+    access: accountWrite,
+    type: RegisterPushSubscriptionPayload,
+    nullable: true,
+    description: `Registers a browser for notifications by push. Registering an endpoint again replaces its keys; if another user registered it, it moves to the caller. Fails with \`CONFLICT\` if the user has ${MAX_SUBSCRIPTIONS} other subscriptions, or if push is not configured.`,
+    args: {
+      input: t.arg({
+        type: RegisterPushSubscriptionInput,
+        required: true,
+        description: 'The subscription to store.',
+      }),
+    },
+    resolve: async (_root, { input: { endpoint, keys } }, context) => ({
+      pushSubscription: await registerSubscription(
+        context,
+        context.viewer.userId,
+        { endpoint, ...keys },
+        context.now,
+      ),
+    }),
+  }),
+  removePushSubscription: t.field({
+    access: accountWrite,
+    type: RemovePushSubscriptionPayload,
+    nullable: true,
+    description:
+      'Removes a push subscription and cancels deliveries to it. Succeeds if there is no such subscription.',
+    args: {
+      input: t.arg({
+        type: RemovePushSubscriptionInput,
+        required: true,
+        description: 'The subscription to remove.',
+      }),
+    },
+    resolve: async (_root, { input: { id } }, context) => ({
+      removed: await removeSubscription(context, context.viewer.userId, id),
+    }),
+  }),
+}));

@@ -1,0 +1,131 @@
+import { hash } from 'node:crypto';
+import { sql } from 'kysely';
+import type { PushRegistration } from '../context.ts';
+import type { EntityManager } from '../database/database.ts';
+import { type Inputs, readList } from '../database/read.ts';
+import { type Slots, statement } from '../database/statement.ts';
+import type { PushTarget } from '../encryption/subscription-cipher.ts';
+import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
+import { change } from '../revisions/change.ts';
+import type { Outbox } from '../revisions/outbox.ts';
+import type { Time } from '../values/time.ts';
+import { findEndpointIssue } from './push/endpoint.ts';
+import type { PushSubscription } from './push-subscription.entity.ts';
+
+/** The maximum number of push subscriptions of a user. */
+export const MAX_SUBSCRIPTIONS = 20;
+
+/** A push subscription without its endpoint and keys. */
+export type ListedSubscription = Pick<PushSubscription, 'id' | 'host' | 'createdAt'>;
+
+/** Lists a user's push subscriptions, oldest first. */
+export function listSubscriptions(em: EntityManager, userId: string): Promise<ListedSubscription[]> {
+  return list(em, { userId });
+}
+
+const list = readList((db, { slot }: Inputs<{ userId: string }>) =>
+  db
+    .selectFrom('PushSubscription')
+    .select(['id', 'host', 'createdAt'])
+    .where('userId', '=', slot('userId'))
+    .orderBy('createdAt')
+    .orderBy('id'),
+);
+
+/**
+ * Stores a browser's push subscription. One with the same endpoint is replaced; another user's moves to this user, whose
+ * browser it is now.
+ * @throws {ConflictError} if push is not configured, or the user has {@link MAX_SUBSCRIPTIONS} others
+ * @throws {ValidationError} if messages must not be sent to the endpoint
+ */
+export async function registerSubscription(
+  { em, push }: { em: EntityManager; push: PushRegistration | null },
+  userId: string,
+  target: PushTarget,
+  now: Time,
+): Promise<ListedSubscription> {
+  if (push === null) throw new ConflictError('Push is not configured, so `pushPublicKey` is null.');
+  const endpoint = target.endpoint.reveal();
+  const message = findEndpointIssue(endpoint, push.allowedHosts);
+  if (message !== undefined) {
+    throw new ValidationError([{ path: ['input', 'endpoint'], message, value: REDACTED }]);
+  }
+  const id = hash('sha256', endpoint, 'base64url');
+  const ciphertext = await push.cipher.encrypt(target, { userId, id });
+  const { host } = new URL(endpoint);
+  const subscription = { userId, id, host, ciphertext, keyId: push.cipher.currentKeyId, now };
+  const [stored] = await change(em, [userId], (run) => run(store, subscription));
+  if (stored !== undefined) return stored;
+  throw new ConflictError(
+    `The user has ${MAX_SUBSCRIPTIONS} push subscriptions. Remove one with \`removePushSubscription\`.`,
+    [
+      {
+        path: ['input'],
+        message: `must not be subscription ${MAX_SUBSCRIPTIONS + 1} of the user`,
+        value: REDACTED,
+      },
+    ],
+  );
+}
+
+type StoreInput = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'ciphertext' | 'keyId'> & { now: Time };
+
+/** Returns no row if the user has the maximum number of others. The user is locked, so their number does not grow. */
+const store = statement((db, { slot }: Slots<StoreInput>) =>
+  db
+    .insertInto('PushSubscription')
+    .columns(['userId', 'id', 'host', 'ciphertext', 'keyId', 'createdAt', 'updatedAt'])
+    .expression(
+      db
+        .selectNoFrom([
+          slot('userId', 'text').as('userId'),
+          slot('id', 'text').as('id'),
+          slot('host', 'text').as('host'),
+          slot('ciphertext', 'text').as('ciphertext'),
+          slot('keyId', 'text').as('keyId'),
+          slot('now', 'timestamptz').as('createdAt'),
+          slot('now', 'timestamptz').as('updatedAt'),
+        ])
+        .where(
+          (eb) =>
+            eb
+              .selectFrom('PushSubscription')
+              .select((eb) => eb.fn.countAll<number>().as('count'))
+              .where('userId', '=', slot('userId'))
+              .where('id', '<>', slot('id')),
+          '<',
+          MAX_SUBSCRIPTIONS,
+        ),
+    )
+    .onConflict((conflict) =>
+      conflict.column('id').doUpdateSet((eb) => ({
+        userId: eb.ref('excluded.userId'),
+        ciphertext: eb.ref('excluded.ciphertext'),
+        keyId: eb.ref('excluded.keyId'),
+        createdAt: sql<Time>`case when push_subscription.user_id = excluded.user_id
+          then push_subscription.created_at else excluded.created_at end`,
+        updatedAt: eb.ref('excluded.updatedAt'),
+      })),
+    )
+    .returning(['id', 'host', 'createdAt']),
+);
+
+/** Removes a push subscription and cancels deliveries to it. Returns whether there was one. */
+export async function removeSubscription(
+  { em, outbox }: { em: EntityManager; outbox: Outbox },
+  userId: string,
+  id: string,
+): Promise<boolean> {
+  const [removed] = await change(em, [userId], (run) =>
+    Promise.all([run(remove, { userId, id }), outbox.cancelUnwanted(run, [userId])]),
+  );
+  return removed.length > 0;
+}
+
+const remove = statement((db, { slot }: Slots<{ userId: string; id: string }>) =>
+  db
+    .deleteFrom('PushSubscription')
+    .where('userId', '=', slot('userId'))
+    .where('id', '=', slot('id'))
+    .returning('id'),
+);

@@ -1,0 +1,53 @@
+import type { Outcome } from '../channel.ts';
+import { parseRetryAfter } from '../retry-after.ts';
+import type { PostResult } from './post.ts';
+import { ADDRESS_NOT_PUBLIC } from './public-address.ts';
+
+/** The outcome of an endpoint to which nothing may be sent. */
+export const refusedEndpoint: Outcome = {
+  kind: 'failed',
+  suspendTarget: true,
+  reason: 'recipient_rejected',
+  providerCode: ADDRESS_NOT_PUBLIC,
+};
+
+/** Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. */
+export function classify(result: PostResult, now: number): Outcome {
+  return result.kind === 'reply' ? classifyReply(result, now) : classifyError(result);
+}
+
+function classifyReply({ status, retryAfter }: Extract<PostResult, { kind: 'reply' }>, now: number): Outcome {
+  const providerCode = String(status);
+  const retryAfterSeconds = parseRetryAfter(retryAfter, now);
+  const later = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
+  if (status >= 200 && status < 300) return { kind: 'delivered' };
+  if (status >= 500) {
+    return {
+      kind: 'unavailable',
+      needsOperator: false,
+      reason: 'provider_unavailable',
+      providerCode,
+      ...later,
+    };
+  }
+  switch (status) {
+    case 401:
+    case 403:
+      return { kind: 'unavailable', needsOperator: true, reason: 'provider_refused', providerCode };
+    case 404:
+    case 410:
+      return { kind: 'failed', suspendTarget: true, reason: 'recipient_rejected', providerCode };
+    case 429:
+      return { kind: 'retry', reason: 'rate_limited', providerCode, ...later };
+    default:
+      return { kind: 'failed', suspendTarget: false, reason: 'message_rejected', providerCode };
+  }
+}
+
+function classifyError({ code, wasSent, isAborted }: Extract<PostResult, { kind: 'error' }>): Outcome {
+  if (code === ADDRESS_NOT_PUBLIC) return refusedEndpoint;
+  if (wasSent && !isAborted) return { kind: 'retry', reason: 'reply_lost', providerCode: code };
+  // A host that accepts the message and does not reply in time is unavailable too, but may have the message.
+  const reason = wasSent ? 'reply_lost' : 'provider_unavailable';
+  return { kind: 'unavailable', needsOperator: false, reason, providerCode: code };
+}

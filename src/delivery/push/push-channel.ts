@@ -1,0 +1,88 @@
+import { hash } from 'node:crypto';
+import { Agent } from 'node:https';
+import type { PushConfig } from '../../config.ts';
+import type { PushTarget } from '../../encryption/subscription-cipher.ts';
+import type { NotificationKind } from '../../notifications/notification.enums.ts';
+import { toMilliseconds } from '../../values/time.ts';
+import type { Channel, Outcome } from '../channel.ts';
+import type { Message } from '../message.ts';
+import { classify, refusedEndpoint } from './classify.ts';
+import { findEndpointIssue } from './endpoint.ts';
+import { encryptMessage } from './message-encryption.ts';
+import { formatPayload } from './payload.ts';
+import { post } from './post.ts';
+import { createPublicLookup } from './public-address.ts';
+import { createAuthorize } from './vapid.ts';
+
+const CONCURRENCY = 50;
+const IDLE_TIMEOUT_MS = 15_000;
+
+/** Four weeks, the longest time that common push services keep a message. */
+const MAX_TTL_SECONDS = 28 * 86_400;
+
+/** The maximum length of a `Topic` (RFC 8030, section 5.4). */
+const TOPIC_LENGTH = 32;
+
+const urgencies = {
+  plan_requested: 'high',
+  question_requested: 'high',
+  task_failed: 'normal',
+  task_response_ready: 'normal',
+} as const satisfies Readonly<Record<NotificationKind, string>>;
+
+/** Creates the channel that sends push messages to browsers (RFC 8030). A provider is the host of a push service. */
+export function createPushChannel({ privateKey, subject, allowedHosts }: PushConfig): Channel<PushTarget> {
+  const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY, timeout: IDLE_TIMEOUT_MS });
+  const authorize = createAuthorize(privateKey, subject);
+  const lookup = createPublicLookup();
+
+  async function send(message: Message, target: PushTarget, signal: AbortSignal): Promise<Outcome> {
+    const endpoint = target.endpoint.reveal();
+    if (findEndpointIssue(endpoint, allowedHosts) !== undefined) return refusedEndpoint;
+    const url = new URL(endpoint);
+    const isAllowed = allowedHosts.includes(url.host);
+    const body = encryptMessage(formatPayload(message), {
+      p256dh: Buffer.from(target.p256dh.reveal(), 'base64url'),
+      auth: Buffer.from(target.auth.reveal(), 'base64url'),
+    });
+    const headers = {
+      ...describeMessage(message, Date.now()),
+      Authorization: await authorize(url.origin),
+      'Content-Type': 'application/octet-stream',
+      'Content-Encoding': 'aes128gcm',
+      'Content-Length': body.length,
+    };
+    const result = await post(url, body, { agent, headers, signal, ...(!isAllowed && { lookup }) });
+    return classify(result, Date.now());
+  }
+
+  return {
+    concurrency: CONCURRENCY,
+    nameProvider: ({ endpoint }) => URL.parse(endpoint.reveal())?.host ?? '',
+    async send(message, target, signal) {
+      try {
+        return await send(message, target, signal);
+      } catch (error) {
+        const providerCode = error instanceof Error && 'code' in error ? String(error.code) : null;
+        return { kind: 'retry', reason: 'provider_unavailable', providerCode };
+      }
+    },
+    async close() {
+      agent.destroy();
+    },
+  };
+}
+
+/**
+ * Returns the headers that describe a message to the push service. The topic is the same for all attempts, so that a
+ * repeated message replaces the earlier one.
+ */
+function describeMessage({ userId, notificationId, kind, expiresAt }: Message, now: number) {
+  const secondsLeft = Math.floor((toMilliseconds(expiresAt) - now) / 1000);
+  const name = JSON.stringify([userId, notificationId]);
+  return {
+    TTL: Math.min(Math.max(secondsLeft, 0), MAX_TTL_SECONDS),
+    Urgency: urgencies[kind],
+    Topic: hash('sha256', name, 'base64url').slice(0, TOPIC_LENGTH),
+  };
+}

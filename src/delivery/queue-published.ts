@@ -1,0 +1,94 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type Slots, statement } from '../database/statement.ts';
+import type { PublishedKeys } from '../revisions/outbox.ts';
+import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import { cancel } from './cancel-unwanted.ts';
+import { deliveryKey } from './wanted.ts';
+
+/** No attempt begins later than this after the notification was published. */
+export const lifetime = sql.raw(`interval '24 h'`);
+
+type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emailDelay: number };
+
+/**
+ * Queues a delivery for each published notification that is active, each channel that is enabled, and each target. Cancels
+ * those of superseded notifications, whose revision is the one before their successor's.
+ */
+export const queuePublished = statement((db, { slot }: Slots<Input>) => {
+  const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
+    ${slot('users', 'text[]')}, ${slot('ids', 'text[]')})`;
+  return db
+    .with('published', (db) =>
+      db
+        .selectFrom(keys.as<'keys'>(sql`keys ("user", notification)`))
+        .innerJoin('Notification', (join) =>
+          join
+            .onRef('Notification.userId', '=', 'keys.user')
+            .onRef('Notification.id', '=', 'keys.notification'),
+        )
+        .select([
+          'Notification.userId',
+          'Notification.id',
+          'Notification.taskId',
+          'Notification.kind',
+          'Notification.status',
+          'Notification.revision',
+          'Notification.createdAt',
+        ]),
+    )
+    .with('unwanted', (db) =>
+      db
+        .selectFrom('published')
+        .innerJoin('Notification', (join) =>
+          join
+            .onRef('Notification.userId', '=', 'published.userId')
+            .on('Notification.revision', '=', sql<number>`published.revision - 1`)
+            .onRef('Notification.taskId', '=', 'published.taskId')
+            .onRef('Notification.kind', '=', 'published.kind')
+            .on('Notification.resolvedBy', '=', 'superseded'),
+        )
+        .innerJoin('Delivery', (join) =>
+          join
+            .onRef('Delivery.userId', '=', 'Notification.userId')
+            .onRef('Delivery.notificationId', '=', 'Notification.id'),
+        )
+        .select(deliveryKey)
+        .select(sql<'settled'>`'settled'`.as('reason')),
+    )
+    .with('cancelled', (db) => cancel(db))
+    .insertInto('Delivery')
+    .columns([
+      'userId',
+      'notificationId',
+      'channel',
+      'target',
+      'state',
+      'dueAt',
+      'expiresAt',
+      'createdAt',
+      'updatedAt',
+    ])
+    .expression(
+      sql`select published.user_id, published.id, targets.channel, targets.target, 'pending',
+          now() + make_interval(secs => case targets.channel when 'email' then ${slot('emailDelay', 'int')} else 0 end),
+          published.created_at + ${lifetime}, published.created_at, now()
+        from published
+        left join notification_preference as preference
+          on preference.user_id = published.user_id and preference.notification_kind = published.kind
+        cross join lateral (
+          select 'email' as channel, '' as target from contact
+           where ${slot('email', 'bool')} and contact.user_id = published.user_id
+             and email is not null and email_suspended_at is null and coalesce(email_enabled, true)
+          union all
+          select 'chat', '' from contact
+           where ${slot('chat', 'bool')} and contact.user_id = published.user_id
+             and chat_member_id is not null and chat_suspended_at is null and coalesce(chat_dm_enabled, true)
+          union all
+          select 'push', push_subscription.id from push_subscription
+           where ${slot('push', 'bool')} and push_subscription.user_id = published.user_id and coalesce(push_enabled, true)
+        ) as targets
+        where published.status = 'active' and published.created_at > now() - ${lifetime}`,
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('channel');
+});

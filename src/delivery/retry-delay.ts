@@ -1,0 +1,30 @@
+const FIRST_DELAY_MS = 10_000;
+const MAX_DELAY_MS = 3_600_000;
+
+/** An attempt that failed. Times are in milliseconds since 1970. */
+export type FailedAttempt = {
+  /** The number of attempts that failed, including this one. */
+  failures: number;
+  /** The provider's `Retry-After`: the next attempt begins no earlier. */
+  retryAfterSeconds?: number | undefined;
+  now: number;
+  expiresAt: number;
+};
+
+/**
+ * Returns the milliseconds until the next attempt, undefined if it would begin after the message expires. The delay
+ * doubles with each failure, and half of it is random.
+ */
+export function computeRetryDelay(
+  { failures, retryAfterSeconds = 0, now, expiresAt }: FailedAttempt,
+  random: () => number = Math.random,
+): number | undefined {
+  const backoff = addJitter(Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), MAX_DELAY_MS), random);
+  const delay = Math.max(backoff, retryAfterSeconds * 1000);
+  return now + delay > expiresAt ? undefined : delay;
+}
+
+/** Makes half of a delay random, so that those who failed together do not retry together. */
+export function addJitter(delay: number, random: () => number): number {
+  return Math.round((delay / 2) * (1 + random()));
+}

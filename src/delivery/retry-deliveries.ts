@@ -1,0 +1,52 @@
+import { sql } from 'kysely';
+import type { EntityManager } from '../database/database.ts';
+import { runStatement, type Slots, statement } from '../database/statement.ts';
+import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import { lifetime } from './queue-published.ts';
+import { deliveryKey, selectWithTargets, unwantedReason } from './wanted.ts';
+
+/** The maximum number of deliveries that one call retries. */
+export const MAX_RETRIED = 1000;
+
+/** The deliveries to retry: those of a channel, and of a user if `userId` is not null. */
+export type RetryFilter = { channels: readonly DeliveryChannel[]; userId: string | null };
+
+/**
+ * Makes failed deliveries due again, those that failed first come first, and returns their number. Those that are no
+ * longer wanted stay failed.
+ */
+export async function retryDeliveries(em: EntityManager, filter: RetryFilter): Promise<number> {
+  const retried = await runStatement(em, retryFailed, filter);
+  return retried.length;
+}
+
+const retryFailed = statement((db, { slot }: Slots<RetryFilter>) =>
+  db
+    .with('failed', (db) =>
+      selectWithTargets(db)
+        .select(deliveryKey)
+        .where('Delivery.state', '=', sql.lit('failed' as const))
+        .where('Delivery.channel', '=', sql<DeliveryChannel>`any(${slot('channels', 'text[]')})`)
+        .where(
+          sql<boolean>`(${slot('userId', 'text')} is null or delivery.user_id = ${slot('userId', 'text')})`,
+        )
+        .where(unwantedReason, 'is', null)
+        .orderBy('Delivery.updatedAt')
+        .limit(sql.lit(MAX_RETRIED)),
+    )
+    .updateTable('Delivery')
+    .from('failed')
+    .set({
+      state: 'pending',
+      isOpen: true,
+      dueAt: sql`now()`,
+      expiresAt: sql`now() + ${lifetime}`,
+      updatedAt: sql`now()`,
+    })
+    .whereRef('Delivery.userId', '=', 'failed.userId')
+    .whereRef('Delivery.notificationId', '=', 'failed.notificationId')
+    .whereRef('Delivery.channel', '=', 'failed.channel')
+    .whereRef('Delivery.target', '=', 'failed.target')
+    .where('Delivery.state', '=', 'failed')
+    .returning('Delivery.channel'),
+);

@@ -1,0 +1,97 @@
+import { type Kysely, sql } from 'kysely';
+import type { EntityManager, Tables } from '../database/database.ts';
+import { runStatement, type Slots, statement } from '../database/statement.ts';
+import type { Failure } from './channel.ts';
+import type { Claim } from './claim-due.ts';
+import type { CancelReason, DeliveryReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
+
+/** The result of a claim. */
+export type Result =
+  | { kind: 'delivered'; receipt: string | null }
+  /** To be claimed again after `seconds`. Without a failure, nothing was sent. */
+  | { kind: 'postponed'; seconds: number; failure: Failure | null }
+  | ({ kind: 'failed' } & Failure)
+  | { kind: 'cancelled'; reason: CancelReason };
+
+/** Stores the result of a claim. Returns `false` if the lease has expired and another sender has claimed the delivery. */
+export async function storeResult(em: EntityManager, claim: Claim, result: Result): Promise<boolean> {
+  const stored = await runResult(em, claim, result);
+  return stored.length > 0;
+}
+
+function runResult(em: EntityManager, claim: Claim, result: Result) {
+  switch (result.kind) {
+    case 'delivered':
+      return runStatement(em, storeDelivered, { ...claim, receipt: result.receipt });
+    case 'postponed': {
+      const { seconds, failure } = result;
+      const { reason, providerCode } = failure ?? { reason: null, providerCode: null };
+      return runStatement(em, storePostponed, { ...claim, seconds, reason, providerCode });
+    }
+    case 'failed':
+      return runStatement(em, storeEnd, { ...claim, ...result, state: 'failed' });
+    case 'cancelled':
+      return runStatement(em, storeEnd, { ...claim, ...result, state: 'cancelled', providerCode: null });
+  }
+}
+
+type Key = Pick<Claim, 'userId' | 'notificationId' | 'channel' | 'target' | 'claims'>;
+
+/** Updates a claimed delivery, unless another sender has claimed it since. */
+function updateClaimed(db: Kysely<Tables>, { slot }: Slots<Key>) {
+  return db
+    .updateTable('Delivery')
+    .set({ updatedAt: sql`now()` })
+    .where('userId', '=', slot('userId'))
+    .where('notificationId', '=', slot('notificationId'))
+    .where('channel', '=', slot('channel'))
+    .where('target', '=', slot('target'))
+    .where('claims', '=', slot('claims'))
+    .where('state', '=', 'sending')
+    .returning('state');
+}
+
+/**
+ * A message that its provider can change stays open until its notification is settled. One that was settled meanwhile is
+ * updated next.
+ */
+const storeDelivered = statement((db, slots: Slots<Key & { receipt: string | null }>) => {
+  const receipt = slots.slot('receipt', 'text');
+  const isChangeable = sql`step = 'message' and ${receipt} is not null`;
+  return updateClaimed(db, slots).set((eb) => ({
+    state: sql<DeliveryState>`case when ${isChangeable} and not is_open then 'pending' else 'delivered' end`,
+    step: sql<DeliveryStep>`case when ${isChangeable} and not is_open then 'update' else step end`,
+    isOpen: sql<boolean>`${isChangeable} and is_open`,
+    dueAt: sql`now()`,
+    receipt: eb.fn.coalesce(receipt, 'receipt'),
+    deliveredAt: sql`coalesce(delivered_at, now())`,
+  }));
+});
+
+type Postponement = Key & { seconds: number; reason: DeliveryReason | null; providerCode: string | null };
+
+const storePostponed = statement((db, slots: Slots<Postponement>) => {
+  const { slot } = slots;
+  const reason = slot('reason', 'text');
+  return updateClaimed(db, slots).set({
+    state: 'pending',
+    dueAt: sql`now() + make_interval(secs => ${slot('seconds', 'float8')})`,
+    attempts: sql<number>`attempts - case when ${reason} is null then 1 else 0 end`,
+    reason: sql<DeliveryReason>`coalesce(${reason}, reason)`,
+    providerCode: sql<string>`case when ${reason} is null then provider_code else ${slot('providerCode', 'text')} end`,
+  });
+});
+
+type End = Key & { state: 'failed' | 'cancelled'; reason: DeliveryReason; providerCode: string | null };
+
+/** A message whose update fails was delivered nevertheless. */
+const storeEnd = statement((db, slots: Slots<End>) => {
+  const { slot } = slots;
+  return updateClaimed(db, slots).set({
+    state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${slot('state', 'text')} end`,
+    isOpen: false,
+    attempts: sql<number>`attempts - case ${slot('state', 'text')} when 'cancelled' then 1 else 0 end`,
+    reason: slot('reason'),
+    providerCode: slot('providerCode', 'text'),
+  });
+});

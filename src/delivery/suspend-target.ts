@@ -1,0 +1,53 @@
+import { sql } from 'kysely';
+import type { EntityManager } from '../database/database.ts';
+import { type Slots, statement } from '../database/statement.ts';
+import { change, type Run } from '../revisions/change.ts';
+import type { Outbox } from '../revisions/outbox.ts';
+import type { Loaded } from './load-claimed.ts';
+
+/**
+ * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. An address or chat
+ * member that the platform has replaced meanwhile is not suspended.
+ */
+export async function suspendTarget(em: EntityManager, outbox: Outbox, refused: Loaded): Promise<void> {
+  await change(em, [refused.userId], async (run) => {
+    await Promise.all([suspend(run, refused), outbox.cancelUnwanted(run, [refused.userId])]);
+  });
+}
+
+function suspend(run: Run, { userId, channel, target, email, chatMemberId }: Loaded) {
+  switch (channel) {
+    case 'email':
+      return run(suspendEmail, { userId, email });
+    case 'chat':
+      return run(suspendChat, { userId, chatMemberId });
+    case 'push':
+      return run(removeSubscription, { userId, target });
+  }
+}
+
+const suspendEmail = statement((db, { slot }: Slots<Pick<Loaded, 'userId' | 'email'>>) =>
+  db
+    .updateTable('Contact')
+    .set({ emailSuspendedAt: sql`now()` })
+    .where('userId', '=', slot('userId'))
+    .where('email', '=', slot('email'))
+    .returning('userId'),
+);
+
+const suspendChat = statement((db, { slot }: Slots<Pick<Loaded, 'userId' | 'chatMemberId'>>) =>
+  db
+    .updateTable('Contact')
+    .set({ chatSuspendedAt: sql`now()` })
+    .where('userId', '=', slot('userId'))
+    .where('chatMemberId', '=', slot('chatMemberId'))
+    .returning('userId'),
+);
+
+const removeSubscription = statement((db, { slot }: Slots<Pick<Loaded, 'userId' | 'target'>>) =>
+  db
+    .deleteFrom('PushSubscription')
+    .where('userId', '=', slot('userId'))
+    .where('id', '=', slot('target'))
+    .returning('userId'),
+);

@@ -1,0 +1,44 @@
+import type { Channel, Outcome } from './channel.ts';
+import type { Claim } from './claim-due.ts';
+import type { Loaded } from './load-claimed.ts';
+import type { Message } from './message.ts';
+
+/** A channel with the targets of its deliveries. */
+export type Transport = {
+  readonly concurrency: number;
+  /** Finds the target of a delivery; `undefined` if it cannot be decrypted. */
+  open(loaded: Loaded): Promise<Attempt | undefined>;
+  close(): Promise<void>;
+};
+
+/** An attempt that is ready to run. */
+export type Attempt = {
+  /** The provider that it uses. */
+  readonly provider: string;
+  /** Sends the message, or the update of a delivered message. */
+  run(claim: Claim, message: Message, signal: AbortSignal): Promise<Outcome>;
+};
+
+/** Combines a channel with a function that finds the target of a delivery. */
+export function createTransport<Target>(
+  channel: Channel<Target>,
+  findTarget: (loaded: Loaded) => Promise<Target | undefined>,
+): Transport {
+  return {
+    concurrency: channel.concurrency,
+    async open(loaded) {
+      const target = await findTarget(loaded);
+      if (target === undefined) return undefined;
+      return {
+        provider: channel.nameProvider(target),
+        async run({ step, receipt }, message, signal) {
+          if (step === 'message') return channel.send(message, target, signal);
+          // Only messages with a receipt are updated.
+          if (channel.update === undefined || receipt === null) return { kind: 'delivered' };
+          return channel.update(message, target, receipt, signal);
+        },
+      };
+    },
+    close: () => channel.close(),
+  };
+}

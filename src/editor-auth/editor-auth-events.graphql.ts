@@ -1,0 +1,28 @@
+import { memberRead } from '../auth/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { userArgument } from '../graphql/user-argument.ts';
+import { openStream } from '../live/stream.ts';
+import { EditorAuthType } from './editor-auth.graphql.ts';
+import { type EditorAuthEvent, watchEditorAuth } from './editor-auth-events.ts';
+
+const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
+  description: 'A change of an editor connection.',
+  fields: (t) => ({
+    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The current status.' }),
+  }),
+});
+
+builder.subscriptionField('editorAuthEvents', (t) =>
+  t.field({
+    access: memberRead,
+    type: EditorAuthEventType,
+    description:
+      "Delivers the current status of a user's editor connection, then each change. The stream ends when the token expires.",
+    args: { userId: t.arg.id(userArgument) },
+    subscribe: (_root, { userId }, context) => {
+      const { em, cipher, viewer } = context;
+      return openStream(context, watchEditorAuth(em, cipher, userId ?? viewer.userId));
+    },
+    resolve: (event) => event,
+  }),
+);

@@ -1,0 +1,74 @@
+import { CompactEncrypt, compactDecrypt } from 'jose';
+import { z } from 'zod';
+import type { EncryptionKeys } from '../config.ts';
+import { Secret } from '../values/secret.ts';
+
+/** Encrypts and decrypts secrets. A ciphertext is bound to its owner and cannot be decrypted as another owner's. */
+export type BoundCipher<Content, Owner> = {
+  /** The ID of the key that encrypts new content. */
+  readonly currentKeyId: string;
+  /** Whether the key is configured. */
+  canRead(keyId: string): boolean;
+  encrypt(content: Content, owner: Owner): Promise<string>;
+  /** @throws {Error} if the key is not configured, or the ciphertext is damaged or another owner's */
+  decrypt(ciphertext: string, owner: Owner): Promise<Content>;
+};
+
+/** A secret, which is a string in the encrypted JSON. */
+export const secretString = z.codec(z.string(), z.instanceof(Secret), {
+  decode: (text) => new Secret(text),
+  encode: (secret) => secret.reveal(),
+});
+
+const ALGORITHM = 'dir';
+const ENCRYPTION = 'A256GCM';
+
+/**
+ * Creates a cipher that writes compact JWE (RFC 7516) with `dir` and `A256GCM` (RFC 7518, sections 4.5 and 5.3).
+ * `describeOwner` returns the members of the protected header that bind a ciphertext to its owner. Their names differ
+ * between kinds of content, so that no ciphertext can be decrypted as one of another kind.
+ */
+export function createBoundCipher<Content, Owner>(
+  keys: EncryptionKeys,
+  schema: z.ZodType<Content>,
+  describeOwner: (owner: Owner) => Readonly<Record<string, string>>,
+): BoundCipher<Content, Owner> {
+  const [current] = keys;
+  if (current === undefined) throw new Error('ENCRYPTION_KEYS contains no key.');
+  const [currentKeyId, currentKey] = current;
+
+  const findKey = ({ kid }: { kid?: string }) => {
+    const key = kid === undefined ? undefined : keys.get(kid);
+    if (key === undefined) throw new Error(`ENCRYPTION_KEYS does not contain the key "${kid}".`);
+    return key;
+  };
+
+  return {
+    currentKeyId,
+    canRead: (keyId) => keys.has(keyId),
+
+    async encrypt(content, owner) {
+      const text = JSON.stringify(schema.encode(content));
+      return new CompactEncrypt(new TextEncoder().encode(text))
+        .setProtectedHeader({ alg: ALGORITHM, enc: ENCRYPTION, kid: currentKeyId, ...describeOwner(owner) })
+        .encrypt(currentKey);
+    },
+
+    async decrypt(ciphertext, owner) {
+      const { plaintext, protectedHeader } = await compactDecrypt(ciphertext, findKey, {
+        keyManagementAlgorithms: [ALGORITHM],
+        contentEncryptionAlgorithms: [ENCRYPTION],
+      });
+      const members = Object.entries(describeOwner(owner));
+      // Token pairs stored before versions were UUIDs have a number in the header.
+      const isOwner = members.every(
+        ([name, value]) => name in protectedHeader && String(protectedHeader[name]) === value,
+      );
+      if (!isOwner) {
+        const names = members.map(([name]) => name).join(' or ');
+        throw new Error(`The content was encrypted for another ${names}.`);
+      }
+      return schema.parse(JSON.parse(new TextDecoder().decode(plaintext)));
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import { accountRead } from '../auth/access.ts';
+import { builder } from '../graphql/builder.ts';
+import { findSelectedProperties, readsBelow } from '../graphql/selected-properties.ts';
+import { userArgument } from '../graphql/user-argument.ts';
+import { openStream } from '../live/stream.ts';
+import { type WorkspaceEvent, watchWorkspaces } from './workspace-events.ts';
+import { WorkspaceType } from './workspaces.graphql.ts';
+
+const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
+  description: 'A change of a workspace.',
+  fields: (t) => ({
+    workspaceId: t.exposeID('id', { description: "The workspace's ID." }),
+    workspace: t.expose('workspace', {
+      type: WorkspaceType,
+      nullable: true,
+      description: 'The workspace in its current state. `null` if it was deleted.',
+      extensions: readsBelow,
+    }),
+  }),
+});
+
+builder.subscriptionField('workspaceEvents', (t) =>
+  t.field({
+    access: accountRead,
+    type: WorkspaceEventType,
+    description:
+      "Delivers all of a user's workspaces in their current state, then each change. The stream ends when the token expires.",
+    args: { userId: t.arg.id(userArgument) },
+    subscribe: (_root, { userId }, context, info) => {
+      const { em, viewer } = context;
+      return openStream(context, watchWorkspaces(em, userId ?? viewer.userId, findSelectedProperties(info)));
+    },
+    resolve: (event) => event,
+  }),
+);

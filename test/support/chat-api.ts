@@ -1,0 +1,143 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
+import { listen } from '../../src/http/listen.ts';
+
+const Parameters = z.looseObject({
+  channel: z.string().optional(),
+  ts: z.string().optional(),
+  text: z.string().optional(),
+});
+
+/** A call that the chat API received. */
+export type ChatCall = {
+  /** `chat.postMessage`, `chat.update` or `auth.test`. */
+  method: string;
+  headers: IncomingMessage['headers'];
+  parameters: z.output<typeof Parameters>;
+};
+
+/** A posted message, and the texts that replaced its text. */
+export type ChatMessage = { memberId: string; channel: string; ts: string; text: string; updates: string[] };
+
+/** How the chat API replies to a call. */
+export type ChatAnswer =
+  /** Executes the call. */
+  | 'ok'
+  /** Executes the call and closes the connection without a reply. */
+  | 'no reply'
+  /** Executes the call and closes the connection in the middle of the reply. */
+  | 'cut reply'
+  /** Refuses the call with an error code. */
+  | { error: string; status?: number; headers?: Record<string, string> }
+  /** Sends this reply. */
+  | { status: number; body: string; headers?: Record<string, string> };
+
+/** A chat API over HTTP on loopback, like the part of Slack's Web API that the gateway uses. */
+export type ChatApi = {
+  /** For `CHAT_API_URL`. */
+  url: string;
+  /** For `CHAT_TOKEN`. Calls with another token are refused. */
+  token: string;
+  calls: readonly ChatCall[];
+  messages: readonly ChatMessage[];
+  /** Answers the next calls in this order. Further calls are answered as {@link ChatApi.setAnswer} says. */
+  answer(...answers: readonly ChatAnswer[]): void;
+  /** Sets the answer to all calls, `ok` at first. A function chooses it for each call. */
+  setAnswer(answer: ChatAnswer | ((call: ChatCall) => ChatAnswer)): void;
+  /** Resolves to the next call when it is received, before it is answered. */
+  nextCall(): Promise<ChatCall>;
+  /** Delays all answers until the returned function is called. */
+  hold(): () => void;
+  close(): Promise<void>;
+};
+
+/** Starts a chat API, by default on a free port. */
+export async function startChatApi(port = 0): Promise<ChatApi> {
+  const token = 'chat-token';
+  const calls: ChatCall[] = [];
+  const messages: ChatMessage[] = [];
+  const queue: ChatAnswer[] = [];
+  const waiting: ((call: ChatCall) => void)[] = [];
+  let choose: (call: ChatCall) => ChatAnswer = () => 'ok';
+  let held: Promise<void> | undefined;
+
+  function execute({ method, headers, parameters }: ChatCall): object {
+    const { channel = '', ts = '', text = '' } = parameters;
+    if (headers.authorization !== `Bearer ${token}`) return { ok: false, error: 'invalid_auth' };
+    if (method === 'auth.test') return { ok: true, user_id: 'U0GATEWAY' };
+    if (method === 'chat.update') {
+      const message = messages.find((message) => message.channel === channel && message.ts === ts);
+      message?.updates.push(text);
+      return message ? { ok: true, channel, ts, text } : { ok: false, error: 'message_not_found' };
+    }
+    if (method !== 'chat.postMessage') return { ok: false, error: 'unknown_method' };
+    if (text === '') return { ok: false, error: 'no_text' };
+    const posted = { channel: `D${channel}`, ts: `1700000000.${String(messages.length).padStart(6, '0')}` };
+    messages.push({ memberId: channel, ...posted, text, updates: [] });
+    return { ok: true, ...posted, message: { text } };
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const method = request.url?.split('/').at(-1) ?? '';
+    const parameters = Parameters.parse(JSON.parse(await text(request)));
+    const call = { method, headers: request.headers, parameters };
+    calls.push(call);
+    for (const notify of waiting.splice(0)) notify(call);
+    await held;
+    const answer = queue.shift() ?? choose(call);
+    if (answer === 'no reply') {
+      execute(call);
+      response.destroy();
+    } else if (answer === 'cut reply') {
+      const reply = JSON.stringify(execute(call));
+      response.writeHead(200, { 'Content-Length': reply.length });
+      response.write(reply.slice(0, reply.length / 2), () => response.destroy());
+    } else if (answer === 'ok') {
+      sendJson(response, 200, execute(call));
+    } else if ('error' in answer) {
+      sendJson(response, answer.status ?? 200, { ok: false, error: answer.error }, answer.headers);
+    } else {
+      response.writeHead(answer.status, answer.headers).end(answer.body);
+    }
+  }
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) => response.destroy(new Error(String(error))));
+  });
+  const url = await listen(server, { host: '127.0.0.1', port });
+
+  return {
+    url,
+    token,
+    calls,
+    messages,
+    answer: (...answers) => void queue.push(...answers),
+    setAnswer(answer) {
+      choose = typeof answer === 'function' ? answer : () => answer;
+    },
+    nextCall: () => new Promise((resolve) => waiting.push(resolve)),
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return () => {
+        held = undefined;
+        resolve();
+      };
+    },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function sendJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8', ...headers });
+  response.end(JSON.stringify(body));
+}

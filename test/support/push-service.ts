@@ -1,0 +1,116 @@
+import { execFileSync } from 'node:child_process';
+import { createECDH, type ECDH, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { decrypt } from 'http_ece';
+
+/** A browser that has subscribed: its keys, as `PushSubscription.toJSON()` returns them. */
+export type Browser = {
+  keys: { p256dh: string; auth: string };
+  /** Decrypts a message with an implementation that is not ours. */
+  decrypt(message: Buffer): string;
+};
+
+/** Creates the keys of a browser. */
+export function createBrowser(): Browser {
+  const ecdh: ECDH = createECDH('prime256v1');
+  ecdh.generateKeys();
+  const authSecret = randomBytes(16);
+  return {
+    keys: { p256dh: ecdh.getPublicKey('base64url'), auth: authSecret.toString('base64url') },
+    decrypt: (message) => decrypt(message, { version: 'aes128gcm', privateKey: ecdh, authSecret }).toString(),
+  };
+}
+
+/** A request that a push service received. */
+export type PushRequest = {
+  method: string | undefined;
+  url: string | undefined;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+};
+
+/** A push service on loopback, with a certificate that this process trusts while it runs. */
+export type PushService = {
+  /** `localhost` and the port, as in PUSH_ALLOWED_HOSTS. */
+  host: string;
+  port: number;
+  requests: PushRequest[];
+  /** The number of connections that it accepted. */
+  connections(): number;
+  close(): Promise<void>;
+};
+
+/** Replies to a request whose body was received. */
+export type Reply = (response: ServerResponse<IncomingMessage>, socket: Socket) => void;
+
+/** Starts a push service. `reply` defaults to status 201; the certificate is trusted unless `isTrusted` is false. */
+export async function startPushService(
+  reply: Reply = (response) => void response.writeHead(201).end(),
+  { isTrusted = true } = {},
+): Promise<PushService> {
+  const { key, cert } = createCertificate();
+  const authorities = getCACertificates('default');
+  if (isTrusted) setDefaultCACertificates([...authorities, cert]);
+  const requests: PushRequest[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer({ key, cert }, (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method, url, headers } = request;
+      requests.push({ method, url, headers, body: Buffer.concat(chunks) });
+      reply(response, request.socket);
+    });
+  });
+  let connections = 0;
+  server.on('connection', (socket: Socket) => {
+    connections += 1;
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.listen(0, 'localhost');
+  await once(server, 'listening');
+  const { port } = readAddress(server.address());
+  return {
+    host: `localhost:${port}`,
+    port,
+    requests,
+    connections: () => connections,
+    async close() {
+      setDefaultCACertificates(authorities);
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await once(server, 'close');
+    },
+  };
+}
+
+function readAddress(address: AddressInfo | string | null): AddressInfo {
+  if (address === null || typeof address === 'string')
+    throw new Error('The server does not listen on a port.');
+  return address;
+}
+
+/** Creates a self-signed certificate of `localhost`. */
+export function createCertificate(): { key: string; cert: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'certificate-'));
+  try {
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+    const options = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+    const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
+    execFileSync('openssl', ['req', '-x509', ...options, ...names, '-keyout', key, '-out', cert], {
+      stdio: 'pipe',
+    });
+    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
