@@ -1,16 +1,9 @@
 import { readConfig } from './config.ts';
-import { openDatabase } from './database/database.ts';
-import { findPendingMigrations, migrate, requireMigrations } from './database/migrate.ts';
 import { describeFailure } from './errors/operator-error.ts';
 import { createLog } from './log.ts';
-import { registerLogMetrics } from './metrics/log-metrics.ts';
-import { registerProcessMetrics } from './metrics/process-metrics.ts';
 import { startDatabaseServer } from './postgres/start-postgres.ts';
-import { collectWhenIdle } from './process/idle-collection.ts';
 import { openLogOutput } from './process/log-output.ts';
-import { listStartLines } from './process/start-lines.ts';
 import { awaitStopSignal, exitAfter } from './process/stop-signal.ts';
-import { startServer } from './server.ts';
 
 /** Time to close database connections and stop the embedded PostgreSQL, after requests have finished. */
 const CLEANUP_MS = 3000;
@@ -31,30 +24,13 @@ async function main(): Promise<void> {
   const stopping = awaitStopSignal(maxStopMs);
   const server = await startDatabaseServer(config, 'gateway', printLine);
   try {
-    const database = await openDatabase({
-      url: server.url,
-      poolSize: config.databasePoolSize,
-      timeoutMs: config.databaseTimeoutMs,
-    });
-    try {
-      if (config.production) await requireMigrations(database);
-      else if ((await findPendingMigrations(database)).length > 0) await migrate(server.url);
-      const gateway = await startServer(config, database, log);
-      // Frees about 50 MiB that V8 would keep after loading the modules; takes about 100 ms.
-      globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
-      collectWhenIdle();
-      if (config.metrics.kind !== 'off') {
-        registerProcessMetrics(gateway.metrics);
-        registerLogMetrics(gateway.metrics, output);
-      }
-      for (const line of listStartLines(config, gateway)) printLine(line);
+    // Loading these modules takes most of a start. An invalid configuration or database is reported before.
+    const { runGateway } = await import('./gateway.ts');
+    await runGateway(config, server.url, { log, output, printLine }, async () => {
       const loss = await Promise.race([stopping, server.lost]);
       if (loss !== undefined) exitAfter(maxStopMs);
-      await gateway.close(loss === undefined ? config.shutdownGraceMs : 0);
-      if (loss !== undefined) throw loss;
-    } finally {
-      await database.close();
-    }
+      return loss;
+    });
   } finally {
     await server.stop();
   }
