@@ -30,8 +30,8 @@ test('finds static, type-only and dynamic imports', () => {
   expect(sources.length).toBeGreaterThan(60);
   expect(parseImports('src/main.ts')).toContainEqual({
     from: 'src/main.ts',
-    to: 'src/server.ts',
-    names: ['startServer'],
+    to: 'src/gateway.ts',
+    names: [],
     typeOnly: false,
   });
   expect(parseImports('src/schema.ts').filter(({ to }) => isGraphQL(to)).length).toBeGreaterThan(5);
@@ -127,6 +127,7 @@ const layers = [
   ['src/entities.ts', 'src/schema.ts', 'rest/'],
   ['src/request-lifecycle.ts', 'src/endpoints.ts', 'src/app.ts', 'src/commands/'],
   ['src/server.ts'],
+  ['src/gateway.ts'],
   ['src/main.ts'],
 ];
 
