@@ -30,8 +30,8 @@ test('finds static, type-only and dynamic imports', () => {
   expect(sources.length).toBeGreaterThan(60);
   expect(parseImports('src/main.ts')).toContainEqual({
     from: 'src/main.ts',
-    to: 'src/server.ts',
-    names: ['startServer'],
+    to: 'src/gateway.ts',
+    names: [],
     typeOnly: false,
   });
   expect(parseImports('src/schema.ts').filter(({ to }) => isGraphQL(to)).length).toBeGreaterThan(5);
@@ -131,8 +131,10 @@ const layers = [
     'src/app.ts',
     'src/commands/',
     'src/configured-delivery.ts',
+    'src/run-process.ts',
   ],
   ['src/server.ts', 'src/run-service.ts'],
+  ['src/gateway.ts', 'src/delivery-worker.ts'],
   ['src/main.ts', 'src/worker.ts'],
 ];
 
@@ -190,7 +192,7 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
     'src/endpoints.ts',
     'src/run-service.ts',
     'src/server.ts',
-    'src/worker.ts',
+    'src/delivery-worker.ts',
     'src/admin/admin-server.ts',
     'src/admin/metrics-endpoint.ts',
   ];

@@ -1,13 +1,14 @@
 import { createECDH } from 'node:crypto';
 import { printLine, runCommand } from './run.ts';
 
-const KEY_BYTES = 32;
-
-/** Prints a new private key with which the gateway identifies itself to push services (RFC 8292). */
-runCommand('npm run -s vapid:key >> .env', async () => {
-  const curve = createECDH('prime256v1');
-  curve.generateKeys();
-  // OpenSSL omits leading zeros.
-  const key = Buffer.concat([Buffer.alloc(KEY_BYTES), curve.getPrivateKey()]).subarray(-KEY_BYTES);
-  printLine(`VAPID_PRIVATE_KEY=${key.toString('base64url')}`);
+/** Prints a new key pair for push messages. A new one invalidates the subscriptions of all browsers. */
+runCommand('npm run -s vapid:key', async () => {
+  const pair = createECDH('prime256v1');
+  pair.generateKeys();
+  // The library omits leading zeros.
+  const privateKey = Buffer.concat([Buffer.alloc(32), pair.getPrivateKey()]).subarray(-32);
+  printLine(`VAPID_PRIVATE_KEY=${privateKey.toString('base64url')}`);
+  printLine(
+    `# The public key, which browsers read with \`pushPublicKey\`: ${pair.getPublicKey('base64url')}`,
+  );
 });

@@ -52,7 +52,7 @@ export async function startPushService(
   reply: Reply = (response) => void response.writeHead(201).end(),
   { isTrusted = true } = {},
 ): Promise<PushService> {
-  const { key, cert } = createCertificate('DNS:localhost', 'IP:127.0.0.1');
+  const { key, cert } = createCertificate('DNS:localhost');
   const authorities = getCACertificates('default');
   if (isTrusted) setDefaultCACertificates([...authorities, cert]);
   const requests: PushRequest[] = [];
