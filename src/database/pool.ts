@@ -9,8 +9,9 @@ export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 const SILENCE_MS = 1000;
 
 /**
- * Lists are read by indexes. Without these settings PostgreSQL scans the whole table if one user has most of its
- * records, even for a filter that matches none of them. No read is long enough for JIT compilation to pay.
+ * Rows are found by indexes. Without these settings PostgreSQL scans the whole table if one user has most of its records,
+ * even for a filter that matches none of them, or if the table was small when the statement was prepared. No statement is
+ * long enough for JIT compilation to pay.
  */
 const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];
 
@@ -49,7 +50,7 @@ function withSettings(url: string, ...settings: string[]): string {
  * for the values.
  */
 export function openPipelinedPool(options: PoolOptions): Pool {
-  const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan');
+  const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan', ...BY_INDEX);
   const pool = new Pool({ ...poolOptions({ ...options, url }), pipeline: true });
   // Running statements are rejected as well. Without a listener, the event would end the process.
   pool.on('error', () => undefined);

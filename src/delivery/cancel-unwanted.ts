@@ -10,26 +10,29 @@ export const cancelUnwanted = statement((db, { slot }: Slots<{ users: readonly s
   db
     .with('unwanted', (db) =>
       selectWithTargets(db)
-        .select(deliveryKey)
+        .select(['Delivery.userId', 'Delivery.notificationId as id', 'Delivery.channel', 'Delivery.target'])
         .select(unwantedReason.as('reason'))
         .where('Delivery.userId', '=', sql<string>`any(${slot('users', 'text[]')})`)
         .where('Delivery.isOpen', '=', sql.lit(true)),
     )
-    .with('cancelled', (db) => cancel(db))
+    .with('cancelled', (db) =>
+      cancel(db)
+        .whereRef('Delivery.channel', '=', 'unwanted.channel')
+        .whereRef('Delivery.target', '=', 'unwanted.target'),
+    )
     .selectFrom('cancelled')
     .select('userId'),
 );
 
-type Unwanted = Pick<Delivery, 'userId' | 'notificationId' | 'channel' | 'target'> & {
-  reason: CancelReason | null;
-};
+/** Why deliveries of a notification are no longer wanted; null if they are. */
+type Unwanted = { userId: string; id: string; reason: CancelReason | null };
 
 /**
  * Cancels the deliveries of the common table expression `unwanted`. One that was sent already cannot be cancelled. If its
  * provider can change messages, settling the notification queues an update instead. One that is being sent is closed, so
  * that its sender queues the update.
  */
-export function cancel(db: Pick<Kysely<Tables & { unwanted: Unwanted }>, 'updateTable'>) {
+export function cancel<With extends Unwanted>(db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>) {
   const when = <Value>(state: DeliveryState, then: Value, otherwise: Expression<Value>) =>
     sql<Value>`case delivery.state when ${sql.lit(state)} then ${sql.lit(then)} else ${otherwise} end`;
   return db
@@ -45,10 +48,8 @@ export function cancel(db: Pick<Kysely<Tables & { unwanted: Unwanted }>, 'update
       updatedAt: sql`now()`,
     }))
     .whereRef('Delivery.userId', '=', 'unwanted.userId')
-    .whereRef('Delivery.notificationId', '=', 'unwanted.notificationId')
-    .whereRef('Delivery.channel', '=', 'unwanted.channel')
-    .whereRef('Delivery.target', '=', 'unwanted.target')
-    .where('Delivery.isOpen', '=', true)
+    .whereRef('Delivery.notificationId', '=', 'unwanted.id')
+    .where('Delivery.isOpen', '=', sql.lit(true))
     .where(
       sql<boolean>`(delivery.state = 'pending' and unwanted.reason is not null or unwanted.reason = 'settled')`,
     )

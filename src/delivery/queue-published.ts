@@ -3,7 +3,6 @@ import { type Slots, statement } from '../database/statement.ts';
 import type { PublishedKeys } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { cancel } from './cancel-unwanted.ts';
-import { deliveryKey } from './wanted.ts';
 
 /** No attempt begins later than this after the notification was published. */
 export const lifetime = sql.raw(`interval '24 h'`);
@@ -54,12 +53,7 @@ export const queuePublished = statement((db, { slot }: Slots<Input>) => {
             .onRef('Notification.kind', '=', 'published.kind')
             .on('Notification.resolvedBy', '=', 'superseded'),
         )
-        .innerJoin('Delivery', (join) =>
-          join
-            .onRef('Delivery.userId', '=', 'Notification.userId')
-            .onRef('Delivery.notificationId', '=', 'Notification.id'),
-        )
-        .select(deliveryKey)
+        .select(['Notification.userId', 'Notification.id'])
         .select(sql<'settled'>`'settled'`.as('reason')),
     )
     .with('cancelled', (db) => cancel(db))
