@@ -1,9 +1,8 @@
 import { type Expression, type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
-import type { Delivery } from './delivery.entity.ts';
 import type { CancelReason, DeliveryState } from './delivery.enums.ts';
-import { deliveryKey, selectWithTargets, unwantedReason } from './wanted.ts';
+import { selectWithTargets, unwantedReason } from './wanted.ts';
 
 /** Cancels the deliveries of users that are no longer wanted. Reads only open deliveries, of which a user has few. */
 export const cancelUnwanted = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
