@@ -13,7 +13,7 @@ export default defineConfig({
     isolate: false,
     sequence: { sequencer: LongestFirst },
     // More workers than cores: the tests mostly wait for processes and sockets.
-    maxWorkers: 3,
+    maxWorkers: 4,
     // Node.js loads the modules, as in production. Vite's module runner would load graphql twice.
     experimental: { viteModuleRunner: false },
   },

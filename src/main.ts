@@ -1,11 +1,3 @@
-import { listStartLines } from './process/start-lines.ts';
-import { startServer } from './server.ts';
-import { runService } from './service.ts';
+import { runProcess } from './run-process.ts';
 
-runService({
-  role: 'gateway',
-  async start(config, database, log) {
-    const gateway = await startServer(config, database, log);
-    return { ...gateway, startLines: listStartLines(config, gateway) };
-  },
-});
+runProcess({ role: 'gateway', load: async () => (await import('./gateway.ts')).runGateway });

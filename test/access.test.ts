@@ -23,6 +23,7 @@ const writing: Access = { grants: ['the full account', write], member: false };
 
 const access: Readonly<Record<string, Access>> = {
   contact: reading,
+  deliveries: reading,
   notification: reading,
   notificationCounts: reading,
   notificationEvents: reading,
@@ -49,9 +50,11 @@ const access: Readonly<Record<string, Access>> = {
   reportEditorAuthFailure: { grants: [platformWrite], member: false },
   publishNotifications: { grants: [platformWrite], member: false },
   resolveNotifications: { grants: [platformWrite], member: false },
+  retryDeliveries: { grants: [platformWrite], member: false },
   editorCredential: { grants: [credentials], member: false },
   refreshEditorCredential: { grants: [credentials], member: false },
   claimEditorCredentialRefresh: { grants: [credentials], member: false },
+  deliveryStatistics: { grants: [platformRead], member: false },
   statistics: { grants: [platformRead], member: false },
   users: { grants: [platformRead], member: false },
 };

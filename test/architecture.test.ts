@@ -30,8 +30,8 @@ test('finds static, type-only and dynamic imports', () => {
   expect(sources.length).toBeGreaterThan(60);
   expect(parseImports('src/main.ts')).toContainEqual({
     from: 'src/main.ts',
-    to: 'src/server.ts',
-    names: ['startServer'],
+    to: 'src/gateway.ts',
+    names: [],
     typeOnly: false,
   });
   expect(parseImports('src/schema.ts').filter(({ to }) => isGraphQL(to)).length).toBeGreaterThan(5);
@@ -125,9 +125,17 @@ const layers = [
   features.filter((feature) => feature !== 'statistics').map((feature) => `src/${feature}/`),
   ['src/statistics/'],
   ['src/entities.ts', 'src/schema.ts', 'rest/'],
-  ['src/request-lifecycle.ts', 'src/endpoints.ts', 'src/app.ts', 'src/commands/'],
-  ['src/server.ts'],
-  ['src/main.ts'],
+  [
+    'src/request-lifecycle.ts',
+    'src/endpoints.ts',
+    'src/app.ts',
+    'src/commands/',
+    'src/configured-delivery.ts',
+    'src/run-process.ts',
+  ],
+  ['src/server.ts', 'src/run-service.ts'],
+  ['src/gateway.ts', 'src/delivery-worker.ts'],
+  ['src/main.ts', 'src/worker.ts'],
 ];
 
 test('every file belongs to a layer, and the registry of entities is the only upward import', () => {
@@ -150,6 +158,24 @@ test('features depend on each other in one direction only', () => {
   ]);
 });
 
+test('a channel imports neither another channel nor the outbox or the sender', () => {
+  const channels = ['chat', 'email', 'push'].map((name) => `src/delivery/${name}/`);
+  const findChannel = (path: string) => channels.find((folder) => path.startsWith(folder));
+  const shared = /^src\/delivery\/(channel|message|delivery\.enums|retry-after)\.ts$/;
+  expect(
+    forbidden(
+      (path) => findChannel(path) !== undefined,
+      ({ from, to }) =>
+        !to.startsWith('src/delivery/') || findChannel(to) === findChannel(from) || shared.test(to),
+    ),
+  ).toEqual([]);
+});
+
+test('no feature imports src/delivery; the others add its statements through the outbox', () => {
+  const isOther = (path: string) => isFeature(path) && !path.startsWith('src/delivery/');
+  expect(forbidden(isOther, ({ to }) => !to.startsWith('src/delivery/'))).toEqual([]);
+});
+
 test("client programs import none of the gateway's code", () => {
   const programs = sourcesBelow('test/clients').filter((path) => !path.includes('node_modules'));
   expect(programs.length).toBeGreaterThan(0);
@@ -162,8 +188,11 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
   expect(forbidden(isMetrics, (one) => one.typeOnly || !isOurs(one) || isMetrics(one.to))).toEqual([]);
   const mayUse = [
     'src/app.ts',
+    'src/configured-delivery.ts',
     'src/endpoints.ts',
+    'src/run-service.ts',
     'src/server.ts',
+    'src/delivery-worker.ts',
     'src/admin/admin-server.ts',
     'src/admin/metrics-endpoint.ts',
   ];

@@ -1,17 +1,21 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Callers, signCallers } from '../bench/callers.ts';
+import { publish } from '../bench/change-requests.ts';
 import { type Contender, contenders, startContender } from '../bench/contenders.ts';
 import { checkEquality } from '../bench/equality.ts';
 import { fill } from '../bench/fill.ts';
-import { createIssuer } from '../bench/issuer.ts';
+import { createIssuer, type Issuer } from '../bench/issuer.ts';
 import type { ServerProcess } from '../bench/server-process.ts';
 import { listImplementations } from '../bench/workload.ts';
 import { workloads } from '../bench/workloads.ts';
+import { CHANNEL, parsePayload } from '../src/live/message.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { eventually } from './support/eventually.ts';
 
 let database: TestDatabase;
 let client: pg.Client;
+let issuer: Issuer;
 let callers: Callers;
 const servers = new Map<Contender, ServerProcess>();
 beforeAll(async () => {
@@ -19,7 +23,7 @@ beforeAll(async () => {
   client = new pg.Client({ connectionString: database.url });
   await client.connect();
   await fill(client, 200);
-  const issuer = await createIssuer();
+  issuer = await createIssuer();
   callers = await signCallers(client, issuer);
   await Promise.all(
     contenders.map(async (name) => {
@@ -45,3 +49,26 @@ test.each(Object.entries(workloads))(
     await checkEquality({ client, callers }, workload, running);
   },
 );
+
+test('the contender "no-announcements" sends no announcements, unlike the gateway', async () => {
+  const announced: string[] = [];
+  client.on('notification', ({ payload }) => {
+    announced.push(...(parsePayload(payload)?.changes.map(({ user }) => user) ?? []));
+  });
+  await client.query(`listen ${CHANNEL}`);
+  await publishBy('no-announcements', 'alice');
+  // Outstanding announcements are sent before it stops.
+  await servers.get('no-announcements')?.stop();
+  await publishBy('gateway', 'bob');
+
+  await eventually(() => expect(announced).toContain('bob'));
+  expect(announced).toEqual(['bob']);
+});
+
+/** Publishes a notification through a contender. */
+async function publishBy(name: Contender, userId: string): Promise<void> {
+  const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
+  const [request] = publish.byGraphql({ userId, token, notificationIds: [] });
+  const reply = await fetch(`${servers.get(name)?.address}${request?.path}`, request);
+  expect(await reply.text()).toContain('"created":true');
+}

@@ -10,7 +10,7 @@ test('reads the processor times of a process whose name contains spaces and pare
 });
 
 test('adds up the processor time of a process, its children, and children that have exited', async () => {
-  const busy = 'while (process.cpuUsage().user < 200_000);';
+  const busy = 'while (process.cpuUsage().user < 100_000) for (let n = 0; n < 1_000_000; n += 1);';
   const program = `
     const { spawn, spawnSync } = require('node:child_process');
     spawnSync(process.execPath, ['-e', ${JSON.stringify(busy)}]);

@@ -107,7 +107,7 @@ test('a compiled operation returns the same as the interpreted one, for queries 
       ]);
       expect(JSON.stringify(maskResult(found))).toBe(JSON.stringify(maskResult(expected)));
     }),
-    { numRuns: 1500 },
+    { numRuns: 1000 },
   );
   expect(counts.valid).toBeGreaterThan(300);
   expect(counts.compiled).toBeGreaterThan(150);

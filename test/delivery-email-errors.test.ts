@@ -7,9 +7,16 @@ const suspended = { kind: 'failed', suspendTarget: true, reason: 'recipient_reje
 const waiting = { kind: 'unavailable', needsOperator: false, reason: 'provider_unavailable' };
 const operator = { kind: 'unavailable', needsOperator: true, reason: 'provider_refused' };
 
-/** The error of a reply to a command. */
-const reply = (command: string, response: string, code = 'EENVELOPE'): SmtpError => ({
-  code,
+const codes: Readonly<Record<string, string>> = {
+  CONN: 'EPROTOCOL',
+  EHLO: 'ECONNECTION',
+  STARTTLS: 'ETLS',
+  'AUTH PLAIN': 'EAUTH',
+};
+
+/** The error of a reply to a command, with the code that nodemailer gives it. */
+const reply = (command: string, response: string): SmtpError => ({
+  code: codes[command] ?? 'EENVELOPE',
   command,
   response,
 });

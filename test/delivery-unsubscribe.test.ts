@@ -1,12 +1,14 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   createUnsubscribeTokens,
   type Subscription,
   toUnsubscribeUrl,
 } from '../src/delivery/email/unsubscribe-token.ts';
+import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { asMember, deleteUser, publish } from './support/records.ts';
+import { type MailServer, startMailServer } from './support/mail-server.ts';
+import { asMember, asPlatform, deleteUser, publish } from './support/records.ts';
 
 const createKey = () => randomBytes(32);
 const keysOf = (...keys: readonly Buffer[]): ReadonlyMap<string, KeyObject> =>
@@ -229,5 +231,81 @@ describe('the links', () => {
     const metrics = await (await fetch(`${gateway.address}/metrics`)).text();
     expect(metrics).toContain('route="/unsubscribe/{token}"');
     expect(metrics).not.toContain(token);
+  });
+});
+
+describe('with email configured', () => {
+  const settings = (server: MailServer, delaySeconds: number) => ({
+    SMTP_URL: `smtp://127.0.0.1:${server.port}`,
+    SMTP_FROM: 'Workspaces <no-reply@example.com>',
+    DELIVERY_EMAIL_DELAY_SECONDS: String(delaySeconds),
+    PUBLIC_URL: 'https://gateway.example.com',
+  });
+  let server: MailServer;
+  beforeAll(async () => {
+    server = await startMailServer();
+  });
+  afterAll(() => server.close());
+
+  const putContact = (gateway: TestGateway, userId: string) =>
+    asPlatform(gateway, 'mutation ($input: PutContactInput!) { putContact(input: $input) { __typename } }', {
+      input: { userId, email: `${userId}@example.org` },
+    });
+
+  async function listDeliveries(gateway: TestGateway, userId: string, notificationId: string) {
+    const query = 'query ($id: ID!) { deliveries(notificationId: $id) { channel state reason } }';
+    const { deliveries } = await asMember(gateway, userId, query, { id: notificationId });
+    return deliveries;
+  }
+
+  test('the link in the header of a mail stops further mail of the kind', async () => {
+    const gateway = await startTestGateway(settings(server, 0));
+    onTestFinished(() => gateway.close());
+    await putContact(gateway, 'alice');
+    const first = await publish(gateway, 'alice', 'task_failed', { title: 'The first' });
+    const mail = await eventually(() => {
+      const [found] = server.mails;
+      if (found === undefined) throw new Error('No mail arrived yet.');
+      return found;
+    });
+    expect(mail.to).toEqual(['alice@example.org']);
+    expect(mail.parsed.subject).toBe('The first');
+    const [, path] = /^List-Unsubscribe:\s+<https:\/\/gateway\.example\.com(\/\S+)>/m.exec(mail.source) ?? [];
+
+    const reply = await fetch(`${gateway.address}${path}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: 'List-Unsubscribe=One-Click',
+    });
+    expect(reply.status).toBe(200);
+    const second = await publish(gateway, 'alice', 'task_failed');
+    const other = await publish(gateway, 'alice', 'plan_requested', { title: 'Another kind' });
+    await eventually(() =>
+      expect(server.mails.map(({ parsed }) => parsed.subject)).toContain('Another kind'),
+    );
+    expect(await listDeliveries(gateway, 'alice', first.id)).toMatchObject([{ state: 'DELIVERED' }]);
+    expect(await listDeliveries(gateway, 'alice', second.id)).toEqual([]);
+    expect(await listDeliveries(gateway, 'alice', other.id)).toMatchObject([{ state: 'DELIVERED' }]);
+    expect(server.mails).toHaveLength(2);
+  });
+
+  test('mail of the kind that is not sent yet is cancelled', async () => {
+    const key = createKey();
+    const gateway = await startTestGateway({
+      ...settings(server, 3600),
+      ENCRYPTION_KEYS: `k0:${key.toString('base64')}`,
+    });
+    onTestFinished(() => gateway.close());
+    await putContact(gateway, 'bob');
+    const failed = await publish(gateway, 'bob', 'task_failed');
+    const plan = await publish(gateway, 'bob', 'plan_requested');
+    const token = createUnsubscribeTokens(keysOf(key)).sign({ userId: 'bob', kind: 'task_failed' });
+
+    await fetch(toUnsubscribeUrl(gateway.address, token), { method: 'POST' });
+
+    const pending = { channel: 'EMAIL', state: 'PENDING', reason: null };
+    const cancelled = { channel: 'EMAIL', state: 'CANCELLED', reason: 'CHANNEL_DISABLED' };
+    expect(await listDeliveries(gateway, 'bob', failed.id)).toEqual([cancelled]);
+    expect(await listDeliveries(gateway, 'bob', plan.id)).toEqual([pending]);
   });
 });

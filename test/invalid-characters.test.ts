@@ -11,7 +11,7 @@ const schema = assembleSchema();
 
 /** The scalars that accept stored text. Every other scalar has its own rule. */
 const textual = ['ID', 'String', 'Secret', 'JSON'];
-const others = ['Boolean', 'DateTime', 'Int'];
+const others = ['Boolean', 'DateTime', 'Float', 'Int'];
 
 const scalars = inputPlaces.filter(({ type }) => isScalarType(schema.getType(type)));
 const places = scalars.filter(({ type }) => textual.includes(type));

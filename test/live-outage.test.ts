@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import {
@@ -38,7 +38,7 @@ afterAll(async () => {
 /** Creates three subscribers that start without any events. */
 async function subscribeInboxes(user: string): Promise<Inbox[]> {
   const inboxes = Array.from({ length: 3 }, () => createInbox(user));
-  await Promise.all(inboxes.map((inbox) => inbox.subscribe(gateway)));
+  await Promise.all(inboxes.map((inbox) => eventually(() => inbox.subscribe(gateway))));
   return inboxes;
 }
 
@@ -48,7 +48,7 @@ async function expectAllToConverge(inboxes: readonly Inbox[]): Promise<void> {
 }
 
 const waitForEvents = (inboxes: readonly Inbox[], count: number) =>
-  vi.waitFor(() => expect(inboxes[0]?.revisions.length).toBeGreaterThan(count), { timeout: 20_000 });
+  eventually(() => expect(inboxes[0]?.revisions.length).toBeGreaterThan(count));
 
 /** Makes many changes in three concurrent sequences, and calls `disturb` during each third of them. */
 async function burst(user: string, disturb: () => Promise<unknown>): Promise<void> {
@@ -63,7 +63,7 @@ async function burst(user: string, disturb: () => Promise<unknown>): Promise<voi
 
 /** Subscribes once the gateway reaches its database: on a busy machine its short timeout may pass before. */
 const subscribeWhenReachable = (target: TestGateway, user: string) =>
-  vi.waitFor(() => subscribeToNotifications(target, user), { timeout: 10_000 });
+  eventually(() => subscribeToNotifications(target, user));
 
 const findSessions = (condition: string, action = 'pid') =>
   writer.database.sql(
@@ -99,7 +99,7 @@ test('subscribers miss nothing if all sessions are terminated during a burst, as
     if (number % 4 === 1) await findSessions('true', 'pg_terminate_backend(pid, 5000)');
     await working;
   }
-  await vi.waitFor(() => publish(writer, 'restart'), { timeout: 10_000 });
+  await eventually(() => publish(writer, 'restart'));
 
   await expectAllToConverge(inboxes);
 });
@@ -135,7 +135,7 @@ test('clients can subscribe as soon as the database is reachable again', async (
 test('streams of users deleted while the gateway could not listen are ended afterwards, even if a user exists again', async () => {
   const users = ['deleted', 'recreated'];
   for (const user of users) for (let n = 0; n < 3; n += 1) await publish(writer, user);
-  const streams = await Promise.all(users.map((user) => subscribeToNotifications(gateway, user)));
+  const streams = await Promise.all(users.map((user) => subscribeWhenReachable(gateway, user)));
   await proxy.setState('refuse');
   for (const userId of users) {
     await asPlatform(

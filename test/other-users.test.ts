@@ -18,6 +18,7 @@ afterAll(() => gateway.close());
 /** The account queries and subscriptions with a `userId` argument. */
 const fields = [
   'contact',
+  'deliveries',
   'editorAuth',
   'editorAuthEvents',
   'notification',

@@ -44,7 +44,7 @@ afterAll(async () => {
 
 test('while PostgreSQL restarts, requests return 500, then succeed again, and no subscriber misses anything', async () => {
   const inbox = createInbox('alice');
-  await inbox.subscribe(gateway);
+  await eventually(() => inbox.subscribe(gateway));
   const token = await member('alice');
   const status = async () => (await rest(gateway, 'GET', '/user/notifications', { token })).status;
 
@@ -65,7 +65,7 @@ test('while PostgreSQL restarts, requests return 500, then succeed again, and no
   proxy.setTarget(readPort(postgres.url));
   await Promise.all(published);
 
-  expect(await status()).toBe(200);
+  await eventually(async () => expect(await status()).toBe(200));
   expect(await database.sql('select count(*)::int as count from notification')).toEqual([{ count: 30 }]);
   await inbox.expectToConverge(database);
   inbox.unsubscribe();

@@ -86,3 +86,12 @@ test('GraphiQL and its assets have their own content security policy and the sam
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
   }
 });
+
+test.each(['GET', 'POST'])('the page of an unsubscribe link has them too: %s', async (method) => {
+  const { status, headers } = await ask(method, '/unsubscribe/unknown');
+
+  expect(status).toBe(404);
+  expectSecure(headers);
+  expect(headers.get('content-security-policy')).toContain("form-action 'self'");
+  expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+});

@@ -9,9 +9,13 @@ export function findMisspellings(given: readonly string[], settings: readonly st
   return given
     .filter((name) => !settings.includes(name))
     .flatMap((name) => {
-      const meant = unset.find((setting) => countEdits(name.toUpperCase(), setting) <= MAX_EDITS);
+      const meant = unset.find((setting) => isSimilar(name.toUpperCase(), setting));
       return meant === undefined ? [] : [`${name}: is not a setting and is ignored; did you mean ${meant}?`];
     });
+}
+
+function isSimilar(name: string, setting: string): boolean {
+  return Math.abs(name.length - setting.length) <= MAX_EDITS && countEdits(name, setting) <= MAX_EDITS;
 }
 
 /** The Levenshtein distance. */

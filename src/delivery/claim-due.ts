@@ -5,7 +5,7 @@ import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
 
 /** Longer than an attempt may take. A sender that has not stored a result by then has stopped. */
-export const LEASE_SECONDS = 60;
+const LEASE_SECONDS = 60;
 
 /** A claimed delivery. */
 export type Claim = Pick<

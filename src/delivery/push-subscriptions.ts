@@ -33,8 +33,8 @@ const list = readList((db, { slot }: Inputs<{ userId: string }>) =>
 );
 
 /**
- * Stores a browser's push subscription. One with the same endpoint is replaced; another user's moves to this user, whose
- * browser it is now, and deliveries of the other user to it are cancelled.
+ * Stores a browser's push subscription. One with the same endpoint is replaced, even if it is another user's: the browser
+ * is used by this user now, and deliveries of the other user to it are cancelled.
  * @throws {ConflictError} if push is not configured, or the user has {@link MAX_SUBSCRIPTIONS} others
  * @throws {ValidationError} if messages must not be sent to the endpoint
  */

@@ -59,8 +59,8 @@ export type RotatedBatch = {
 };
 
 /**
- * Re-encrypts ciphertexts of other keys with the current one, for up to `size` users after a user ID. Nothing else of the
- * rows changes. Skips ciphertexts whose key is missing or that cannot be decrypted.
+ * Re-encrypts ciphertexts of other keys with the current one, for up to `size` users after a user ID. The other columns
+ * do not change. Skips ciphertexts whose key is missing or that cannot be decrypted.
  */
 export async function rotateBatch(
   em: EntityManager,

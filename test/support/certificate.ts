@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 
 /** A certificate and its private key, in PEM. */
 export type Certificate = { cert: string; key: string };
@@ -11,4 +12,11 @@ export function createCertificate(...names: readonly string[]): Certificate {
   const output = execFileSync('openssl', ['req', '-x509', ...type, ...subject, '-keyout', '-'], options);
   const start = output.indexOf('-----BEGIN CERTIFICATE-----');
   return { key: output.slice(0, start), cert: output.slice(start) };
+}
+
+/** Makes this process trust a certificate, as `NODE_EXTRA_CA_CERTS` does, until the returned function is called. */
+export function trustCertificate({ cert }: Certificate): () => void {
+  const authorities = getCACertificates('default');
+  setDefaultCACertificates([...authorities, cert]);
+  return () => setDefaultCACertificates(authorities);
 }

@@ -1,16 +1,20 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** The slowest test files, which start first: otherwise one of them could run alone at the end. */
+/**
+ * The slowest test files, which start first: otherwise one of them could run alone at the end. The first one measures
+ * durations, so those that mostly wait run beside it.
+ */
 const longest = [
-  'abuse/requests',
   'abuse/fair-reads',
+  'shutdown',
+  'systemd',
+  'key-set-readiness',
+  'abuse/requests',
   'abuse/connections',
   'embedded-postgres',
   'process',
   'rotate-keys',
-  'shutdown',
   'process-database',
-  'systemd',
   'commands',
   'marked-inputs',
   'log-output',
@@ -28,6 +32,12 @@ const longest = [
   'selected-properties',
   'abuse/unread-streams',
   'live-gateways',
+  'timeouts',
+  'changes-property',
+  'compiled-equality',
+  'documentation-examples',
+  'live-property',
+  'web-client',
 ];
 
 export class LongestFirst extends BaseSequencer {

@@ -1,14 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { createECDH, type ECDH, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { decrypt } from 'http_ece';
+import { createCertificate } from './certificate.ts';
 
 /** A browser that has subscribed: its keys, as `PushSubscription.toJSON()` returns them. */
 export type Browser = {
@@ -55,7 +52,7 @@ export async function startPushService(
   reply: Reply = (response) => void response.writeHead(201).end(),
   { isTrusted = true } = {},
 ): Promise<PushService> {
-  const { key, cert } = createCertificate();
+  const { key, cert } = createCertificate('DNS:localhost');
   const authorities = getCACertificates('default');
   if (isTrusted) setDefaultCACertificates([...authorities, cert]);
   const requests: PushRequest[] = [];
@@ -97,20 +94,4 @@ function readAddress(address: AddressInfo | string | null): AddressInfo {
   if (address === null || typeof address === 'string')
     throw new Error('The server does not listen on a port.');
   return address;
-}
-
-/** Creates a self-signed certificate of `localhost`. */
-export function createCertificate(): { key: string; cert: string } {
-  const folder = mkdtempSync(join(tmpdir(), 'certificate-'));
-  try {
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-    const options = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-    const names = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-    execFileSync('openssl', ['req', '-x509', ...options, ...names, '-keyout', key, '-out', cert], {
-      stdio: 'pipe',
-    });
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 }

@@ -1,4 +1,3 @@
-import type { ConnectionOptions } from 'node:tls';
 import { createTransport, type NodemailerError, type SMTPPoolOptions } from 'nodemailer';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
 import { isLoopback } from '../../config/conflicts.ts';
@@ -10,12 +9,7 @@ import { composeMail, type MailSettings } from './compose-mail.ts';
 /** The mailbox of a user. */
 export type EmailTarget = { readonly address: string };
 
-/** Settings of the channel. The optional ones are those of tests. */
-export type EmailOptions = Omit<MailSettings, 'from'> & {
-  timeouts?: EmailTimeouts;
-  /** Certificates to trust instead of those of Node.js, which `NODE_EXTRA_CA_CERTS` extends. */
-  ca?: string;
-};
+export type EmailOptions = Omit<MailSettings, 'from'> & { timeouts?: EmailTimeouts };
 
 /** In milliseconds. Each is shorter than the time for an attempt. */
 export type EmailTimeouts = {
@@ -68,12 +62,11 @@ export function createEmailChannel(config: EmailConfig, options: EmailOptions): 
 
 function createPoolOptions(
   { url }: EmailConfig,
-  { ca, timeouts = defaultTimeouts }: EmailOptions,
+  { timeouts = defaultTimeouts }: EmailOptions,
 ): SMTPPoolOptions & { pool: true } {
   const { host = '', port, secure, auth } = parseConnectionUrl(url.export().toString());
   // Servers on this machine often have a self-signed certificate, and nobody else can read the connection.
   const isLocal = isLoopback(host);
-  const tls: ConnectionOptions = { rejectUnauthorized: !isLocal, ...(ca !== undefined && { ca }) };
   return {
     pool: true,
     maxConnections: CONNECTIONS,
@@ -83,7 +76,7 @@ function createPoolOptions(
     port,
     secure,
     auth,
-    tls,
+    tls: { rejectUnauthorized: !isLocal },
     requireTLS: !isLocal,
     ...timeouts,
     disableFileAccess: true,

@@ -7,9 +7,11 @@ export type MailContent = { text: string; html: string };
 /** Mail programs clip longer mails. The whole text is behind the link. */
 const MAX_DETAILS = 10_000;
 
+const QUOTE = 'white-space: pre-wrap; margin: 1rem 0; padding-left: 1rem; border-left: 3px solid #888';
+
 /**
- * Renders a mail. The HTML has no images, tables, scripts, classes or colors, so mail programs apply their own light or
- * dark theme.
+ * Renders a mail. The HTML has no images, tables, scripts or classes, and no colors of text and background, so mail
+ * programs apply their own light or dark theme.
  */
 export function renderMail(message: Message, unsubscribeUrl: string | null): MailContent {
   const details = message.details === null ? null : shorten(message.details);
@@ -27,7 +29,7 @@ export function renderMail(message: Message, unsubscribeUrl: string | null): Mai
   const html = [
     `<h1 style="font-size: 1.25rem">${escapeHtml(message.title)}</h1>`,
     `<p>${escapeHtml(message.request)}</p>`,
-    details && `<blockquote style="white-space: pre-wrap">${escapeHtml(details)}</blockquote>`,
+    details && `<blockquote style="${QUOTE}">${escapeHtml(details)}</blockquote>`,
     `<p>${facts.map(([name, value]) => `${name}: ${escapeHtml(value)}`).join('<br>\n')}</p>`,
     message.url && `<p>${renderLink(message.url, 'Open the notification')}</p>`,
     unsubscribeUrl && `<hr>\n<p><small>${renderLink(unsubscribeUrl, stop)}</small></p>`,

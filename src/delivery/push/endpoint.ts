@@ -3,8 +3,8 @@ import { MAX_LENGTH } from '../../values/text.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /**
- * Returns the rule that an endpoint breaks; undefined if requests may be sent to it. Names are resolved and checked when
- * a socket connects. `allowedHosts` (PUSH_ALLOWED_HOSTS) may have any port and address.
+ * Returns the rule that an endpoint breaks; undefined if requests may be sent to it. Names are resolved and checked
+ * when a socket connects. `allowedHosts` (PUSH_ALLOWED_HOSTS) may have any port and address.
  */
 export function findEndpointIssue(endpoint: string, allowedHosts: readonly string[]): string | undefined {
   if (endpoint.length > MAX_LENGTH.url) return `must have at most ${MAX_LENGTH.url} characters`;

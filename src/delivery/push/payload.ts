@@ -2,8 +2,10 @@ import type { Message } from '../message.ts';
 import { MAX_CONTENT_BYTES } from './message-encryption.ts';
 
 /**
- * The JSON that the service worker of the web app receives. Shortened strings end with `…`. `details` is shortened first
- * and is null if nothing of it fits; `url` is null if APP_URL is not set or nothing else can be shortened.
+ * The JSON that the service worker of the web app receives, for example `{"notificationId":"n-1","kind":"task_failed",
+ * "title":"Login page","request":"A task failed.","details":"It broke","url":"https://app.example.com/inbox/n-1"}`.
+ * `details` and `url` may be null. If the message is too long, `details` is shortened, then `url` is null, then `title`
+ * and `request` are shortened. A shortened string ends with `…`.
  */
 export type PushPayload = Pick<Message, 'notificationId' | 'kind' | 'title' | 'request' | 'details' | 'url'>;
 
@@ -30,7 +32,7 @@ function fits(payload: PushPayload): boolean {
   return Buffer.byteLength(JSON.stringify(payload)) <= MAX_CONTENT_BYTES;
 }
 
-/** Returns the longest beginning of a text, in whole code points, that fits together with an ellipsis; empty if none. */
+/** Returns the longest beginning of a text, in whole code points, that fits with an ellipsis; empty if none does. */
 function cut(text: string, fitsWith: (text: string) => boolean): string {
   // Each character has at least one byte, and at most two UTF-16 code units.
   const characters = [...text.slice(0, 2 * MAX_CONTENT_BYTES)];

@@ -1,4 +1,4 @@
-import { type LookupAddress, lookup } from 'node:dns';
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
@@ -19,32 +19,26 @@ class AddressNotPublicError extends Error {
   readonly code = ADDRESS_NOT_PUBLIC;
 }
 
-/** Resolves a name to all of its addresses. */
+/** Resolves a name to all of its addresses, like `dns.lookup`. */
 type ResolveAll = (
   hostname: string,
-  options: { all: true; family: number; hints: number; order: 'verbatim' },
+  options: LookupAllOptions,
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
 /**
  * Creates a `lookup` for sockets that returns the public addresses of a host, and fails if there are none. The socket
- * connects to exactly these, so a name that resolves to another address later is of no use.
+ * connects to exactly these, so it does not matter if the name resolves to another address later.
  */
 export function createPublicLookup(resolve: ResolveAll = lookup): LookupFunction {
-  return (hostname, { all, family, hints }, callback) => {
-    const numeric = typeof family === 'number' ? family : 0;
-    resolve(
-      hostname,
-      { all: true, family: numeric, hints: hints ?? 0, order: 'verbatim' },
-      (error, found) => {
-        const addresses = found?.filter(({ address }) => isPublicAddress(address)) ?? [];
-        const [first] = addresses;
-        if (error) callback(error, []);
-        else if (first === undefined)
-          callback(new AddressNotPublicError('The host has no public address.'), []);
-        else if (all) callback(null, addresses);
-        else callback(null, first.address, first.family);
-      },
-    );
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, found) => {
+      if (error) return callback(error, []);
+      const addresses = found.filter(({ address }) => isPublicAddress(address));
+      const [first] = addresses;
+      if (first === undefined) callback(new AddressNotPublicError('The host has no public address.'), []);
+      else if (options.all) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
   };
 }

@@ -1,0 +1,47 @@
+import type { Registry } from 'prom-client';
+import type { Config } from './config.ts';
+import { type Database, openDatabase } from './database/database.ts';
+import { findPendingMigrations, migrate, requireMigrations } from './database/migrate.ts';
+import type { Log } from './log.ts';
+import { registerLogMetrics } from './metrics/log-metrics.ts';
+import { registerProcessMetrics } from './metrics/process-metrics.ts';
+import { collectWhenIdle } from './process/idle-collection.ts';
+import type { RunService } from './run-process.ts';
+
+/** A started service. */
+type Service = {
+  metrics: Registry;
+  /** The lines that are printed once it has started. */
+  startLines: readonly string[];
+  /** Waits up to `graceMs` for what is running. */
+  close(graceMs: number): Promise<void>;
+};
+
+/** Opens and migrates the database, and runs a service on it. */
+export function createService(
+  start: (config: Config, database: Database, log: Log) => Promise<Service>,
+): RunService {
+  return async ({ config, databaseUrl, log, output, printLine, awaitEnd }) => {
+    const database = await openDatabase({
+      url: databaseUrl,
+      poolSize: config.databasePoolSize,
+      timeoutMs: config.databaseTimeoutMs,
+    });
+    try {
+      if (config.production) await requireMigrations(database);
+      else if ((await findPendingMigrations(database)).length > 0) await migrate(databaseUrl);
+      const service = await start(config, database, log);
+      collectWhenIdle();
+      if (config.metrics.kind !== 'off') {
+        registerProcessMetrics(service.metrics);
+        registerLogMetrics(service.metrics, output);
+      }
+      for (const line of service.startLines) printLine(line);
+      const loss = await awaitEnd();
+      await service.close(loss === undefined ? config.shutdownGraceMs : 0);
+      if (loss !== undefined) throw loss;
+    } finally {
+      await database.close();
+    }
+  };
+}
