@@ -103,7 +103,7 @@ export async function startServer(
       log.info({ delayMs: config.shutdownDelayMs, running: draining.running }, 'stopping');
       if (config.shutdownDelayMs > 0) await pause(config.shutdownDelayMs);
       hub.close();
-      const cut = await draining.finish(graceMs);
+      const [cut] = await Promise.all([draining.finish(graceMs), sender?.stop(graceMs)]);
       if (cut > 0) {
         log.warn({ cut, graceMs }, 'grace period exceeded; remaining requests were cut off');
         database.abandonQueries();
@@ -111,7 +111,7 @@ export async function startServer(
       admin?.close();
       fetching.stop();
       tokens.stop();
-      await Promise.all([retention.stop(), sender?.stop(graceMs)]);
+      await retention.stop();
       await live.close();
       redis?.disconnect();
     },

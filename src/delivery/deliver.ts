@@ -32,6 +32,9 @@ export type DeliveryOptions = {
 /** Shorter than a lease, so that the result can still be stored. */
 const ATTEMPT_MS = 20_000;
 
+/** How long others wait while one message is sent to find out whether a provider has recovered. */
+const PROBE_SECONDS = 5;
+
 /** Delivers a claimed delivery and stores the result. Rejects if the result cannot be stored; its lease then expires. */
 export async function deliver(options: DeliveryOptions, claim: Claim, loaded: Loaded): Promise<void> {
   const { em, appUrl, transports, providers } = options;
@@ -49,11 +52,8 @@ export async function deliver(options: DeliveryOptions, claim: Claim, loaded: Lo
   }
   const provider = providers.get(attempt.provider);
   if (provider.health.admit(performance.now(), provider.running) < 1) {
-    await storeResult(em, claim, {
-      kind: 'postponed',
-      seconds: secondsUntilResumed(provider.health),
-      failure: null,
-    });
+    const seconds = secondsUntilResumed(provider.health) || PROBE_SECONDS;
+    await storeResult(em, claim, { kind: 'postponed', seconds, failure: null });
     return;
   }
   provider.running += 1;
@@ -68,7 +68,7 @@ export async function deliver(options: DeliveryOptions, claim: Claim, loaded: Lo
 function findEnd({ step }: Claim, { unwanted, isExpired }: Loaded): Result | undefined {
   if (step === 'update') return undefined;
   if (unwanted !== null) return { kind: 'cancelled', reason: unwanted };
-  return isExpired ? { kind: 'failed', reason: 'expired', providerCode: null } : undefined;
+  return isExpired ? { kind: 'expired' } : undefined;
 }
 
 /** Runs an attempt. One that does not end in time may have been delivered. */

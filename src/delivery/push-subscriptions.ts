@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { PushRegistration } from '../context.ts';
 import type { EntityManager } from '../database/database.ts';
-import { type Inputs, readList } from '../database/read.ts';
+import { type Inputs, readList, readOne } from '../database/read.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
@@ -34,12 +34,12 @@ const list = readList((db, { slot }: Inputs<{ userId: string }>) =>
 
 /**
  * Stores a browser's push subscription. One with the same endpoint is replaced, even if it is another user's: the browser
- * is used by this user now.
+ * is used by this user now, and deliveries of the other user to it are cancelled.
  * @throws {ConflictError} if push is not configured, or the user has {@link MAX_SUBSCRIPTIONS} others
  * @throws {ValidationError} if messages must not be sent to the endpoint
  */
 export async function registerSubscription(
-  { em, push }: { em: EntityManager; push: PushRegistration | null },
+  { em, push, outbox }: { em: EntityManager; push: PushRegistration | null; outbox: Outbox },
   userId: string,
   target: PushTarget,
   now: Time,
@@ -54,7 +54,11 @@ export async function registerSubscription(
   const ciphertext = await push.cipher.encrypt(target, { userId, id });
   const { host } = new URL(endpoint);
   const subscription = { userId, id, host, ciphertext, keyId: push.cipher.currentKeyId, now };
-  const [stored] = await change(em, [userId], (run) => run(store, subscription));
+  const owner = await findOwner(em, { id });
+  const users = [userId, owner?.userId ?? userId];
+  const [[stored]] = await change(em, users, (run) =>
+    Promise.all([run(store, subscription), outbox.cancelUnwanted(run, users)]),
+  );
   if (stored !== undefined) return stored;
   throw new ConflictError(
     `The user has ${MAX_SUBSCRIPTIONS} push subscriptions. Remove one with \`removePushSubscription\`.`,
@@ -67,6 +71,10 @@ export async function registerSubscription(
     ],
   );
 }
+
+const findOwner = readOne((db, { slot }: Inputs<{ id: string }>) =>
+  db.selectFrom('PushSubscription').select('userId').where('id', '=', slot('id')),
+);
 
 type StoreInput = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'ciphertext' | 'keyId'> & { now: Time };
 

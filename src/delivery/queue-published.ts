@@ -11,7 +11,8 @@ type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emai
 
 /**
  * Queues a delivery for each published notification that is active, each channel that is enabled, and each target. Cancels
- * those of superseded notifications, whose revision is the one before their successor's.
+ * those of superseded notifications. They are found by revision, because each publication adds at most two: that of the
+ * superseded notification and its own.
  */
 export const queuePublished = statement((db, { slot }: Slots<Input>) => {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
@@ -33,7 +34,12 @@ export const queuePublished = statement((db, { slot }: Slots<Input>) => {
           'Notification.status',
           'Notification.revision',
           'Notification.createdAt',
-        ]),
+        ])
+        .select(
+          sql<number>`notification.revision - 2 * count(*) over (partition by notification.user_id)`.as(
+            'before',
+          ),
+        ),
     )
     .with('unwanted', (db) =>
       db
@@ -41,7 +47,8 @@ export const queuePublished = statement((db, { slot }: Slots<Input>) => {
         .innerJoin('Notification', (join) =>
           join
             .onRef('Notification.userId', '=', 'published.userId')
-            .on('Notification.revision', '=', sql<number>`published.revision - 1`)
+            .onRef('Notification.revision', '>', 'published.before')
+            .onRef('Notification.revision', '<', 'published.revision')
             .onRef('Notification.taskId', '=', 'published.taskId')
             .onRef('Notification.kind', '=', 'published.kind')
             .on('Notification.resolvedBy', '=', 'superseded'),

@@ -60,8 +60,8 @@ async function openTransports(
   }
   if (chat !== null) {
     const { createChatChannel } = await import('./chat/chat-channel.ts');
-    const findTarget = async ({ chatMemberId: memberId }: Loaded) =>
-      memberId === null ? undefined : { memberId };
+    // Without a member, a message that was sent before is updated: its receipt contains the conversation.
+    const findTarget = async ({ chatMemberId }: Loaded) => ({ memberId: chatMemberId ?? '' });
     transports.set('chat', createTransport(createChatChannel(chat), findTarget));
   }
   return transports;

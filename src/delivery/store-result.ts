@@ -11,6 +11,8 @@ export type Result =
   /** To be claimed again after `seconds`. Without a failure, nothing was sent. */
   | { kind: 'postponed'; seconds: number; failure: Failure | null }
   | ({ kind: 'failed' } & Failure)
+  /** Not attempted, because it expired or is no longer wanted. */
+  | { kind: 'expired' }
   | { kind: 'cancelled'; reason: CancelReason };
 
 /** Stores the result of a claim. Returns `false` if the lease has expired and another sender has claimed the delivery. */
@@ -29,9 +31,16 @@ function runResult(em: EntityManager, claim: Claim, result: Result) {
       return runStatement(em, storePostponed, { ...claim, seconds, reason, providerCode });
     }
     case 'failed':
-      return runStatement(em, storeEnd, { ...claim, ...result, state: 'failed' });
+      return runStatement(em, storeEnd, { ...claim, ...result, state: 'failed', wasAttempted: true });
+    case 'expired':
+      return runStatement(em, storeEnd, { ...claim, ...unattempted, state: 'failed', reason: 'expired' });
     case 'cancelled':
-      return runStatement(em, storeEnd, { ...claim, ...result, state: 'cancelled', providerCode: null });
+      return runStatement(em, storeEnd, {
+        ...claim,
+        ...unattempted,
+        state: 'cancelled',
+        reason: result.reason,
+      });
   }
 }
 
@@ -82,7 +91,14 @@ const storePostponed = statement((db, slots: Slots<Postponement>) => {
   });
 });
 
-type End = Key & { state: 'failed' | 'cancelled'; reason: DeliveryReason; providerCode: string | null };
+type End = Key & {
+  state: 'failed' | 'cancelled';
+  reason: DeliveryReason;
+  providerCode: string | null;
+  wasAttempted: boolean;
+};
+
+const unattempted = { wasAttempted: false, providerCode: null };
 
 /** A message whose update fails was delivered nevertheless. */
 const storeEnd = statement((db, slots: Slots<End>) => {
@@ -90,7 +106,7 @@ const storeEnd = statement((db, slots: Slots<End>) => {
   return updateClaimed(db, slots).set({
     state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${slot('state', 'text')} end`,
     isOpen: false,
-    attempts: sql<number>`attempts - case ${slot('state', 'text')} when 'cancelled' then 1 else 0 end`,
+    attempts: sql<number>`attempts - case when ${slot('wasAttempted', 'bool')} then 0 else 1 end`,
     reason: slot('reason'),
     providerCode: slot('providerCode', 'text'),
   });

@@ -1,0 +1,259 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { graphql } from './support/client.ts';
+import {
+  addTargets,
+  listStored,
+  putContact,
+  registerPush,
+  unreachableProviders,
+} from './support/delivery.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { asMember, asPlatform, payloads, publish, resolve } from './support/records.ts';
+import { platform } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway({ ...unreachableProviders, DELIVERY: 'false' });
+});
+afterAll(() => gateway.close());
+
+const PUBLISH = `mutation ($input: PublishNotificationsInput!) {
+  publishNotifications(input: $input) {
+    results { created channels deliveredByGateway notification { ... on UserNotification { id } } }
+  }
+}`;
+
+const draft = (userId: string, id: string, input: object = {}) => ({
+  userId,
+  id,
+  task: { id: 'task', projectId: 'project' },
+  title: 'T',
+  payload: payloads.task_failed,
+  ...input,
+});
+
+async function publishAll(notifications: object[], at = gateway) {
+  const data = await asPlatform(at, PUBLISH, { input: { notifications } });
+  return data.publishNotifications.results;
+}
+
+async function updatePreferences(userId: string, preferences: object[]): Promise<void> {
+  const query =
+    'mutation ($input: UpdateNotificationPreferencesInput!) { updateNotificationPreferences(input: $input) { __typename } }';
+  await asMember(gateway, userId, query, { input: { preferences } });
+}
+
+const stored = (userId: string, id?: string) => listStored(gateway.database, userId, id);
+
+describe('publishing queues', () => {
+  test('a delivery for each channel, and each of several push subscriptions', async () => {
+    const first = await addTargets(gateway, 'several');
+    const second = await registerPush(gateway, 'several', 'https://push.example.com/second');
+    await addTargets(gateway, 'other');
+    const { id } = await publish(gateway, 'several');
+
+    const rows = await gateway.database.sql(
+      'select notification_id, channel, target, state, step, is_open, claims, attempts, reason from delivery',
+    );
+    const row = { state: 'pending', step: 'message', is_open: true, claims: 0, attempts: 0, reason: null };
+    const targets = [
+      ['email', ''],
+      ['chat', ''],
+      ['push', first],
+      ['push', second],
+    ];
+    expect(rows).toHaveLength(4);
+    expect(rows).toEqual(
+      expect.arrayContaining(
+        targets.map(([channel, target]) => ({ ...row, notification_id: id, channel, target })),
+      ),
+    );
+  });
+
+  test('nothing for a user without targets, and only existing targets', async () => {
+    await publish(gateway, 'unreachable');
+    await putContact(gateway, 'mail-only', { email: 'mail-only@example.com' });
+    await publish(gateway, 'mail-only');
+    await putContact(gateway, 'chat-only', { chatMemberId: 'U-chat-only' });
+    await publish(gateway, 'chat-only');
+    await registerPush(gateway, 'push-only', 'https://push.example.com/push-only');
+    await publish(gateway, 'push-only');
+
+    expect(await stored('unreachable')).toEqual([]);
+    expect(await stored('mail-only')).toEqual(['email pending']);
+    expect(await stored('chat-only')).toEqual(['chat pending']);
+    expect(await stored('push-only')).toEqual(['push pending']);
+  });
+
+  test('nothing for a suspended target', async () => {
+    await addTargets(gateway, 'suspended');
+    await gateway.database.sql(
+      `update contact set email_suspended_at = now(), chat_suspended_at = now() where user_id = 'suspended'`,
+    );
+    await publish(gateway, 'suspended');
+
+    expect(await stored('suspended')).toEqual(['push pending']);
+  });
+
+  test.each([
+    ['email', { emailEnabled: false, pushEnabled: true, chatDmEnabled: true }, ['chat', 'push']],
+    ['push', { emailEnabled: true, pushEnabled: false, chatDmEnabled: true }, ['chat', 'email']],
+    ['chat', { emailEnabled: true, pushEnabled: true, chatDmEnabled: false }, ['email', 'push']],
+    ['all channels', { emailEnabled: false, pushEnabled: false, chatDmEnabled: false }, []],
+  ])('only enabled channels if the preferences of the kind disable %s', async (name, channels, queued) => {
+    const userId = `disabled-${name.replaceAll(' ', '-')}`;
+    await addTargets(gateway, userId);
+    await updatePreferences(userId, [{ notificationKind: 'PLAN_REQUESTED', ...channels }]);
+    const { id } = await publish(gateway, userId, 'plan_requested');
+    const other = await publish(gateway, userId, 'task_failed');
+
+    expect(await stored(userId, id)).toEqual(queued.map((channel) => `${channel} pending`));
+    expect(await stored(userId, other.id)).toHaveLength(3);
+  });
+
+  test('nothing for a notification that is stored as resolved', async () => {
+    await addTargets(gateway, 'resolved');
+    const task = { id: 'task', projectId: 'project' };
+    await resolve(gateway, 'resolved', 'task', 'ANSWERED', new Date().toISOString());
+    const occurredAt = new Date(Date.now() - 60_000).toISOString();
+    await publish(gateway, 'resolved', 'plan_requested', { task, occurredAt });
+    expect(await stored('resolved')).toEqual([]);
+
+    const { id } = await publish(gateway, 'resolved', 'task_failed', { task: { ...task, id: 'another' } });
+    await publish(gateway, 'resolved', 'task_failed', { task: { ...task, id: 'another' }, occurredAt });
+    expect(await stored('resolved')).toEqual(await stored('resolved', id));
+    expect(await stored('resolved', id)).toHaveLength(3);
+  });
+
+  test('nothing twice when a publication is repeated, whatever became of the first', async () => {
+    await addTargets(gateway, 'repeated');
+    const first = draft('repeated', 'n-1');
+    await publishAll([first]);
+    await gateway.database.sql(
+      `update delivery set state = 'delivered', attempts = 1 where user_id = 'repeated' and channel = 'push'`,
+    );
+    const [repeated] = await publishAll([first]);
+
+    expect(repeated.created).toBe(false);
+    expect(await stored('repeated')).toEqual(['chat pending', 'email pending', 'push delivered']);
+  });
+
+  test('email after its delay, and the other channels at once', async () => {
+    const delayed = await startTestGateway(
+      { ...unreachableProviders, DELIVERY: 'false', DELIVERY_EMAIL_DELAY_SECONDS: '7' },
+      gateway.database,
+    );
+    await addTargets(gateway, 'delayed');
+    await publish(delayed, 'delayed');
+    await delayed.close();
+
+    const rows = await gateway.database.sql(
+      `select channel, extract(epoch from due_at - updated_at)::int as delay,
+              extract(epoch from expires_at - created_at)::int as lifetime
+         from delivery where user_id = 'delayed' order by 1`,
+    );
+    expect(rows).toEqual([
+      { channel: 'chat', delay: 0, lifetime: 86_400 },
+      { channel: 'email', delay: 7, lifetime: 86_400 },
+      { channel: 'push', delay: 0, lifetime: 86_400 },
+    ]);
+  });
+});
+
+describe('a batch', () => {
+  test('queues only the last of several notifications of a task, and cancels the one before', async () => {
+    await addTargets(gateway, 'batch');
+    await publishAll([
+      draft('batch', 'before'),
+      draft('batch', 'other', { task: { id: 'b', projectId: 'p' } }),
+    ]);
+    await publishAll([
+      draft('batch', 'n-1'),
+      draft('batch', 'another-kind', { payload: payloads.plan_requested }),
+      draft('batch', 'n-2'),
+      draft('batch', 'n-3'),
+    ]);
+
+    const cancelled = ['chat cancelled settled', 'email cancelled settled', 'push cancelled settled'];
+    const pending = ['chat pending', 'email pending', 'push pending'];
+    expect(await stored('batch', 'before')).toEqual(cancelled);
+    expect(await stored('batch', 'n-1')).toEqual([]);
+    expect(await stored('batch', 'n-2')).toEqual([]);
+    expect(await stored('batch', 'n-3')).toEqual(pending);
+    expect(await stored('batch', 'another-kind')).toEqual(pending);
+    expect(await stored('batch', 'other')).toEqual(pending);
+  });
+
+  test('queues the deliveries of several users', async () => {
+    await addTargets(gateway, 'batch-a');
+    await putContact(gateway, 'batch-b', { chatMemberId: 'U-batch-b' });
+    // The same notification ID twice: notifications are identified by user and ID.
+    await publishAll([draft('batch-a', 'same'), draft('batch-b', 'same'), draft('batch-c', 'same')]);
+
+    expect(await stored('batch-a')).toEqual(['chat pending', 'email pending', 'push pending']);
+    expect(await stored('batch-b')).toEqual(['chat pending']);
+    expect(await stored('batch-c')).toEqual([]);
+  });
+
+  test('queues and cancels nothing if it is rolled back', async () => {
+    await addTargets(gateway, 'conflict');
+    await publishAll([draft('conflict', 'taken')]);
+    const { errors } = await graphql(
+      gateway,
+      PUBLISH,
+      {
+        input: {
+          notifications: [
+            draft('conflict', 'new'),
+            draft('conflict', 'elsewhere', { task: { id: 'b', projectId: 'p' } }),
+            draft('conflict', 'taken', { title: 'Another title' }),
+          ],
+        },
+      },
+      { token: await platform() },
+    );
+
+    expect(errors[0].extensions.code).toBe('CONFLICT');
+    expect(await stored('conflict')).toEqual(['chat pending', 'email pending', 'push pending']);
+    expect(await stored('conflict', 'taken')).toHaveLength(3);
+  });
+});
+
+describe('deliveredByGateway', () => {
+  test('lists the enabled channels with a provider, whether or not the user has targets', async () => {
+    const [all] = await publishAll([draft('by-gateway', 'n-1')]);
+    expect(all.deliveredByGateway).toEqual(['EMAIL', 'PUSH', 'CHAT_DM']);
+
+    await updatePreferences('by-gateway', [{ emailEnabled: true, pushEnabled: false, chatDmEnabled: true }]);
+    const [some] = await publishAll([draft('by-gateway', 'n-2')]);
+    expect(some).toMatchObject({
+      channels: ['EMAIL', 'CHAT_DM'],
+      deliveredByGateway: ['EMAIL', 'CHAT_DM'],
+    });
+  });
+
+  test.each([
+    ['no provider', {}, [], []],
+    [
+      'one provider',
+      { CHAT_TOKEN: unreachableProviders.CHAT_TOKEN, DELIVERY: 'false' },
+      ['CHAT_DM'],
+      ['chat pending'],
+    ],
+  ])(
+    'with %s, the others are left to the caller and nothing is queued for them',
+    async (name, settings, channels, rows) => {
+      const userId = name.replace(' ', '-');
+      await addTargets(gateway, userId);
+      const other = await startTestGateway(settings, gateway.database);
+      const [published] = await publishAll([draft(userId, 'n-1')], other);
+      await other.close();
+
+      expect(published).toMatchObject({
+        channels: ['EMAIL', 'PUSH', 'CHAT_DM'],
+        deliveredByGateway: channels,
+      });
+      expect(await stored(userId)).toEqual(rows);
+    },
+  );
+});

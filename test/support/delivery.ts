@@ -1,0 +1,86 @@
+import type { TestDatabase } from './database.ts';
+import { type Browser, createBrowser } from './push-service.ts';
+import { asMember, asPlatform } from './records.ts';
+
+type Gateway = { address: string };
+
+/** Settings of a provider in each channel. None of them is reachable: for gateways that only write rows. */
+export const unreachableProviders = {
+  SMTP_URL: 'smtp://127.0.0.1:1',
+  SMTP_FROM: 'Gateway <gateway@example.com>',
+  VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
+  VAPID_SUBJECT: 'mailto:ops@example.com',
+  CHAT_TOKEN: 'chat-token',
+  CHAT_API_URL: 'http://127.0.0.1:1',
+};
+
+/** Puts a user's contact. */
+export async function putContact(
+  gateway: Gateway,
+  userId: string,
+  contact: { email?: string; chatMemberId?: string },
+): Promise<void> {
+  const query = 'mutation ($input: PutContactInput!) { putContact(input: $input) { __typename } }';
+  await asPlatform(gateway, query, { input: { userId, ...contact } });
+}
+
+/** Registers a push subscription and returns its ID. */
+export async function registerPush(
+  gateway: Gateway,
+  userId: string,
+  endpoint: string,
+  { keys }: Pick<Browser, 'keys'> = createBrowser(),
+): Promise<string> {
+  const data = await asMember(
+    gateway,
+    userId,
+    `mutation ($input: RegisterPushSubscriptionInput!) {
+      registerPushSubscription(input: $input) { pushSubscription { id } }
+    }`,
+    { input: { endpoint, keys } },
+  );
+  return data.registerPushSubscription.pushSubscription.id;
+}
+
+/** Puts a contact and registers a push subscription, whose ID it returns: a target in each channel. */
+export async function addTargets(gateway: Gateway, userId: string): Promise<string> {
+  await putContact(gateway, userId, { email: `${userId}@example.com`, chatMemberId: `U-${userId}` });
+  return registerPush(gateway, userId, `https://push.example.com/${userId}`);
+}
+
+/** Lists the stored deliveries of a user as `channel state reason`, in alphabetical order. */
+export async function listStored({ sql }: TestDatabase, userId: string, id?: string): Promise<unknown[]> {
+  const rows = await sql(
+    `select concat_ws(' ', channel, state, reason) as row from delivery
+      where user_id = $1 and notification_id = coalesce($2, notification_id) order by 1`,
+    [userId, id],
+  );
+  return rows.map(({ row }) => row);
+}
+
+/** Makes the deliveries of a user due now. */
+export async function makeDue({ sql }: TestDatabase, userId: string): Promise<void> {
+  await sql(`update delivery set due_at = now() where user_id = $1 and state in ('pending', 'sending')`, [
+    userId,
+  ]);
+}
+
+/** A delivery as the API returns it. */
+export type Delivery = Record<
+  | 'channel'
+  | 'state'
+  | 'attempts'
+  | 'reason'
+  | 'providerCode'
+  | 'nextAttemptAt'
+  | 'deliveredAt'
+  | 'pushSubscriptionId',
+  unknown
+>;
+
+/** Lists the deliveries of a user's notification over the API. */
+export async function listDeliveries(gateway: Gateway, userId: string, id: string): Promise<Delivery[]> {
+  const query = `query ($id: ID!) { deliveries(notificationId: $id) {
+    channel state attempts reason providerCode nextAttemptAt deliveredAt pushSubscriptionId } }`;
+  return (await asMember(gateway, userId, query, { id })).deliveries;
+}
