@@ -15,6 +15,9 @@ export type Sender = {
 /** The interval of sweeps. They find deliveries whose delay or lease is over, and those that were not announced. */
 const SWEEP_MS = 500;
 
+/** The time between two claims, in which attempts finish and further deliveries become due for the second one. */
+const COLLECT_MS = 10;
+
 /** Starts to send. Claims only as many deliveries as it can send at once, so that none waits while its lease runs. */
 export function startSender(options: DeliveryOptions): Sender {
   const { em, transports, providers, log } = options;
@@ -37,32 +40,31 @@ export function startSender(options: DeliveryOptions): Sender {
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       awaken = new AbortController();
-      try {
-        while (await claimBatch()) if (stopping.signal.aborted) return;
-      } catch (error) {
+      const claimed = await claimBatch().catch((error: unknown) => {
         log.warn({ err: error }, 'claiming deliveries failed; retrying');
-      }
-      const signal = AbortSignal.any([awaken.signal, stopping.signal]);
-      await pause(SWEEP_MS, undefined, { signal }).catch(() => undefined);
+        return 0;
+      });
+      const woken = AbortSignal.any([awaken.signal, stopping.signal]);
+      if (claimed === 0) await pause(SWEEP_MS, undefined, { signal: woken }).catch(() => undefined);
+      await pause(COLLECT_MS);
     }
   }
 
-  /** Claims due deliveries and starts their attempts. Returns whether there may be more that can be sent now. */
-  async function claimBatch(): Promise<boolean> {
+  /** Claims due deliveries, starts their attempts and returns their number. */
+  async function claimBatch(): Promise<number> {
     const capacity = findCapacity();
-    if (capacity.size === 0) return false;
+    if (capacity.size === 0) return 0;
     const claims = await claimDue(em, capacity);
-    if (claims.length === 0) return false;
+    if (claims.length === 0) return 0;
     const loaded = await loadClaimed(em, claims);
     for (const claim of claims) {
       const found = loaded.find((row) => isSame(row, claim));
       // Without a row, the user was deleted.
       if (found !== undefined) start(claim.channel, deliver(options, claim, found));
     }
-    return true;
+    return claims.length;
   }
 
-  /** Few slots are not worth a claim: the next attempts that finish free more. */
   function findCapacity(): Capacity {
     const capacity = new Map<DeliveryChannel, number>();
     for (const [channel, { concurrency }] of transports) {
@@ -70,7 +72,7 @@ export function startSender(options: DeliveryOptions): Sender {
       // The provider of a channel is named after it, except for push, whose providers are checked for each delivery.
       const admitted = providers.get(channel).health.admit(performance.now(), used);
       const free = Math.min(concurrency - used, admitted);
-      if (free > 0 && (used === 0 || free >= concurrency / 2)) capacity.set(channel, free);
+      if (free > 0) capacity.set(channel, free);
     }
     return capacity;
   }
