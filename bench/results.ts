@@ -3,6 +3,7 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
+import type { BacklogRound } from './backlog.ts';
 import type { ComparisonResult } from './comparison.ts';
 import type { LiveResults } from './live-rates.ts';
 import type { Options } from './options.ts';
@@ -18,6 +19,7 @@ export type Results = {
   idleMemory?: IdleMemory;
   startUp?: StartUp[];
   live?: LiveResults;
+  backlog?: BacklogRound[];
 };
 
 const FOLDER = fileURLToPath(new URL('results', import.meta.url));

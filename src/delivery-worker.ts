@@ -5,6 +5,7 @@ import type { Sender } from './delivery/sender.ts';
 import { OperatorError } from './errors/operator-error.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
+import { listDeliveryLines } from './process/start-lines.ts';
 import { createService } from './run-service.ts';
 
 /** Sends deliveries without serving the APIs. */
@@ -36,7 +37,11 @@ export const runWorker = createService(async (config, database, log) => {
   }
   return {
     metrics,
-    startLines: ['Sending notifications', ...(admin ? [`Admin     ${admin.address}`] : [])],
+    startLines: [
+      'Sending notifications',
+      ...(admin ? [`Admin     ${admin.address}`] : []),
+      ...listDeliveryLines(config),
+    ],
     async close(graceMs) {
       isStopping = true;
       await sender?.stop(graceMs);

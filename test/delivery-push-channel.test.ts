@@ -257,22 +257,21 @@ describe('connections', () => {
 
   test('a host without a public address is refused, unless it is allowed', async () => {
     const service = await start();
-    const endpoints = [
-      `https://${service.host}/`,
-      'https://localhost/',
-      'https://127.0.0.1/',
-      'https://[::1]/',
-    ];
+    const sendTo = (endpoint: string) =>
+      openChannel().send(message, targetAt(endpoint), AbortSignal.timeout(TIMEOUT_MS));
 
-    for (const endpoint of endpoints) {
-      const outcome = await openChannel().send(message, targetAt(endpoint), AbortSignal.timeout(TIMEOUT_MS));
-      expect(outcome).toEqual({
+    for (const endpoint of [`https://${service.host}/`, 'https://127.0.0.1/', 'https://[::1]/']) {
+      expect(await sendTo(endpoint)).toEqual({
         kind: 'failed',
         suspendTarget: true,
         reason: 'recipient_rejected',
         providerCode: 'ERR_ADDRESS_NOT_PUBLIC',
       });
     }
+    expect(await sendTo('https://localhost/')).toMatchObject({
+      kind: 'unavailable',
+      providerCode: 'ERR_ADDRESS_NOT_PUBLIC',
+    });
     expect(service.connections()).toBe(0);
     expect(await send(service)).toEqual({ kind: 'delivered' });
   });

@@ -285,9 +285,9 @@ describe('classification', () => {
       { kind: 'retry', reason: 'reply_lost', providerCode: 'ECONNRESET' },
     ],
     [
-      'a private address',
+      'a name that resolves to private addresses only',
       error('ERR_ADDRESS_NOT_PUBLIC', false),
-      { ...removed, providerCode: 'ERR_ADDRESS_NOT_PUBLIC' },
+      { ...unavailable, providerCode: 'ERR_ADDRESS_NOT_PUBLIC' },
     ],
   ])('%s', (_what, result, outcome) => {
     expect(classify(result, now)).toEqual(outcome);

@@ -1,7 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
+import { failureReasons } from '../src/delivery/delivery.enums.ts';
 import { httpStatus } from '../src/errors/gateway-errors.ts';
+import { type ChatApi, startChatApi } from './support/chat-api.ts';
 import { graphql, rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { readPage, tableBelow } from './support/documentation.ts';
@@ -11,7 +13,7 @@ import { nextEvent, subscribeToNotifications } from './support/inbox.ts';
 import { startIssuer } from './support/issuer.ts';
 import { scrape } from './support/metrics.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
-import { publish } from './support/records.ts';
+import { asPlatform, publish } from './support/records.ts';
 import { freePort } from './support/redis.ts';
 import { jwks, member } from './support/tokens.ts';
 
@@ -37,6 +39,7 @@ const Dashboard = z.object({
 });
 
 let database: TestDatabase;
+let chat: ChatApi;
 let gateway: GatewayProcess;
 /** The labels of every metric by its name in samples. */
 let labelsByMetric: ReadonlyMap<string, ReadonlySet<string>>;
@@ -46,21 +49,32 @@ beforeAll(async () => {
   const issuer = await startIssuer();
   issuer.respondWith(JSON.stringify(jwks));
   const { AUTH_JWKS: _local, ...settings } = settingsFor(database);
+  chat = await startChatApi();
   gateway = await startGatewayProcess({
     ...settings,
     AUTH_JWKS_URL: issuer.url,
+    CHAT_TOKEN: chat.token,
+    CHAT_API_URL: chat.url,
     REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
   });
   const token = await member('alice');
   await rest(gateway, 'GET', '/user/workspaces', { token });
   await graphql(gateway, '{ notification(id: "unknown") { __typename } }', {}, { token });
+  await asPlatform(
+    gateway,
+    'mutation { putContact(input: { userId: "alice", chatMemberId: "U012AB3CD" }) { __typename } }',
+  );
   const stream = await subscribeToNotifications(gateway, 'alice');
   await publish(gateway, 'alice');
   await nextEvent(stream);
   stream.close();
   const { samples, types } = await eventually(async () => {
     const scraped = await scrape(gateway);
-    for (const name of ['graphql_subscription_duration_seconds_count', 'nodejs_gc_duration_seconds_count']) {
+    for (const name of [
+      'graphql_subscription_duration_seconds_count',
+      'gateway_delivery_delay_seconds_count',
+      'nodejs_gc_duration_seconds_count',
+    ]) {
       expect(scraped.sum(name)).toBeGreaterThan(0);
     }
     return scraped;
@@ -77,6 +91,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await gateway.stop();
+  await chat.close();
   await database.drop();
 });
 
@@ -100,7 +115,7 @@ function parseQuery(query: string): { selectors: Selector[]; groupedBy: string[]
   return { selectors, groupedBy };
 }
 
-/** Returns the metrics, labels and error codes in a query that a gateway does not have. */
+/** Returns the metrics, labels, error codes and outcomes in a query that a gateway does not have. */
 function findUnknown(query: string): string[] {
   const { selectors, groupedBy } = parseQuery(query);
   const known = selectors.flatMap(({ name }) => [...(labelsByMetric.get(name) ?? [])]);
@@ -116,6 +131,13 @@ function findUnknown(query: string): string[] {
         .filter(({ label }) => label === 'code')
         .flatMap(({ value }) => value.split('|'))
         .filter((code) => !Object.keys(httpStatus).includes(code.toUpperCase())),
+    ),
+    ...selectors.flatMap(({ matchers }) =>
+      matchers
+        .filter(
+          ({ label, value }) => label === 'outcome' && !failureReasons.some((reason) => reason === value),
+        )
+        .map(({ value }) => value),
     ),
     ...groupedBy.filter((label) => !known.includes(label)),
   ];
@@ -136,6 +158,7 @@ test('queries are parsed into metrics and labels', () => {
     groupedBy: ['job', 'le'],
   });
   expect(findUnknown(query)).toEqual(['a', 'b', 'le']);
+  expect(findUnknown('gateway_delivery_attempts_total{outcome="refused"}')).toEqual(['refused']);
   expect(findUnknown('rate(no_such_total[5m]) + gateway_live_subscribers{user="a"}')).toEqual([
     'no_such_total',
     'gateway_live_subscribers{user}',

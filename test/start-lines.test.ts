@@ -57,6 +57,16 @@ test('with default settings the printed commands contain no settings', () => {
   ]);
 });
 
+test('a line names the channels over which the gateway sends', () => {
+  const started = { address: 'http://127.0.0.1:4000', adminAddress: undefined };
+  const email = { SMTP_URL: 'smtp://127.0.0.1:1025', SMTP_FROM: 'no-reply@example.com' };
+  const listLines = (settings: Record<string, string>) =>
+    listStartLines(readConfig(settings), started).filter((line) => line.startsWith('Delivers'));
+  expect(listLines({ ...email, CHAT_TOKEN: 'xoxb-1' })).toEqual(['Delivers  email, chat']);
+  expect(listLines({ ...email, DELIVERY: 'false' })).toEqual([]);
+  expect(listLines({})).toEqual([]);
+});
+
 test('logs a warning for a misspelled setting', async () => {
   const line = await gateway.waitForOutput(/^(\{.*RATE_LIMIT_READ_PER_MINUTE.*\})$/m);
   expect(JSON.parse(line)).toMatchObject({

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig, settingNames } from '../src/config.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { readBlocks, readPage } from './support/documentation.ts';
 import { settingsFor } from './support/gateway.ts';
 import { type Issuer, startIssuer } from './support/issuer.ts';
 import { captureOutput, type Process, startProcess } from './support/process.ts';
@@ -69,6 +70,21 @@ describe('ExecStartPost', () => {
     running.push(process);
     return process;
   }
+
+  test('waits for a worker that the documented drop-in file starts', async () => {
+    const block = readBlocks(readPage('docs/deployment.md')).find(({ language }) => language === 'ini');
+    expect(block?.info).toBe(`/etc/systemd/system/${NAME.replace('@', '@9')}.d/worker.conf`);
+    const [, command = ''] = /^ExecStart=(.+)$/m.exec(block?.content ?? '') ?? [];
+    const [program = '', ...args] = command.replaceAll(INSTALLED, repository).split(' ');
+    const env = { ...(await settings()), CHAT_TOKEN: 'xoxb-1', DELIVERY: 'false' };
+    const child = spawn(program, args, { cwd: repository, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const worker = captureOutput(child, command);
+    running.push(worker);
+
+    expect((await startPost(env, worker.pid).ended).status).toBe(0);
+    await worker.waitForOutput(/Delivers {2}chat/);
+    expect((await worker.stop()).status).toBe(0);
+  });
 
   test('fails after its timeout with what is not ready, and exits when the gateway becomes ready', async () => {
     issuer.fail();

@@ -6,8 +6,8 @@ import type { Outbox } from '../revisions/outbox.ts';
 import type { Loaded } from './load-claimed.ts';
 
 /**
- * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. An address or chat
- * member that the platform has replaced meanwhile is not suspended.
+ * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. One that was
+ * replaced or registered again meanwhile is not suspended.
  */
 export async function suspendTarget(em: EntityManager, outbox: Outbox, refused: Loaded): Promise<void> {
   await change(em, [refused.userId], async (run) => {
@@ -15,14 +15,14 @@ export async function suspendTarget(em: EntityManager, outbox: Outbox, refused: 
   });
 }
 
-function suspend(run: Run, { userId, channel, target, email, chatMemberId }: Loaded) {
+function suspend(run: Run, { userId, channel, target, email, chatMemberId, ciphertext }: Loaded) {
   switch (channel) {
     case 'email':
       return run(suspendEmail, { userId, email });
     case 'chat':
       return run(suspendChat, { userId, chatMemberId });
     case 'push':
-      return run(removeSubscription, { userId, target });
+      return run(removeSubscription, { userId, target, ciphertext });
   }
 }
 
@@ -44,10 +44,12 @@ const suspendChat = statement((db, { slot }: Slots<Pick<Loaded, 'userId' | 'chat
     .returning('userId'),
 );
 
-const removeSubscription = statement((db, { slot }: Slots<Pick<Loaded, 'userId' | 'target'>>) =>
-  db
-    .deleteFrom('PushSubscription')
-    .where('userId', '=', slot('userId'))
-    .where('id', '=', slot('target'))
-    .returning('userId'),
+const removeSubscription = statement(
+  (db, { slot }: Slots<Pick<Loaded, 'userId' | 'target' | 'ciphertext'>>) =>
+    db
+      .deleteFrom('PushSubscription')
+      .where('userId', '=', slot('userId'))
+      .where('id', '=', slot('target'))
+      .where('ciphertext', '=', slot('ciphertext'))
+      .returning('userId'),
 );

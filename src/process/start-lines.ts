@@ -1,4 +1,5 @@
 import { type Config, readConfig } from '../config.ts';
+import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 
 /** Lists the lines that a gateway prints when it has started. */
 export function listStartLines(
@@ -8,6 +9,7 @@ export function listStartLines(
   const { address, adminAddress } = gateway;
   const lines = [`Listening on ${address}`];
   if (adminAddress !== undefined) lines.push(`Admin     ${adminAddress}`);
+  lines.push(...listDeliveryLines(config));
   if (config.production) return lines;
   const publicUrl = config.publicUrl ?? address;
   if (config.graphiql) lines.push(`GraphiQL  ${publicUrl}/graphql`);
@@ -18,6 +20,12 @@ export function listStartLines(
     lines.push(`Records   ${formatSettings(effective, seed)}npm run -s seed -- --user alice`);
   }
   return lines;
+}
+
+/** Lists the line that names the channels over which a process sends; none if it does not send. */
+export function listDeliveryLines({ delivery }: Config): string[] {
+  const channels = deliveryChannels.filter((channel) => delivery[channel] !== null);
+  return delivery.sends && channels.length > 0 ? [`Delivers  ${channels.join(', ')}`] : [];
 }
 
 /** The settings that the commands read, by environment variable. */

@@ -3,7 +3,7 @@ import { parseRetryAfter } from '../retry-after.ts';
 import type { PostResult } from './post.ts';
 import { ADDRESS_NOT_PUBLIC } from './public-address.ts';
 
-/** The outcome of an endpoint to which nothing may be sent. */
+/** The outcome of an endpoint to which nothing may be sent, whatever its name resolves to. */
 export const refusedEndpoint: Outcome = {
   kind: 'failed',
   suspendTarget: true,
@@ -11,7 +11,10 @@ export const refusedEndpoint: Outcome = {
   providerCode: ADDRESS_NOT_PUBLIC,
 };
 
-/** Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. */
+/**
+ * Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. A name
+ * without a public address is a failure of the host, because a fault of DNS must not remove subscriptions.
+ */
 export function classify(result: PostResult, now: number): Outcome {
   return result.kind === 'reply' ? classifyReply(result, now) : classifyError(result);
 }
@@ -45,7 +48,6 @@ function classifyReply({ status, retryAfter }: Extract<PostResult, { kind: 'repl
 }
 
 function classifyError({ code, wasSent, isAborted }: Extract<PostResult, { kind: 'error' }>): Outcome {
-  if (code === ADDRESS_NOT_PUBLIC) return refusedEndpoint;
   if (wasSent && !isAborted) return { kind: 'retry', reason: 'reply_lost', providerCode: code };
   // A host that accepts the message and does not reply in time is unavailable too, but may have the message.
   const reason = wasSent ? 'reply_lost' : 'provider_unavailable';

@@ -1,0 +1,119 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { simpleParser } from 'mailparser';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deliveryReasons, deliveryStates } from '../src/delivery/delivery.enums.ts';
+import { graphql } from './support/client.ts';
+import { type DevelopmentGateway, signTokenFor, startDevelopmentGateway } from './support/development.ts';
+import { type Block, readBlocks, readPage, tableBelow } from './support/documentation.ts';
+import { eventually } from './support/eventually.ts';
+import { captureOutput, type Process } from './support/process.ts';
+import { freePort } from './support/redis.ts';
+
+/* Runs the commands and operations of docs/delivery.md in order, as a reader does. */
+
+const page = readPage('docs/delivery.md');
+const blocks = readBlocks(page);
+
+/** Returns the first block of a language that contains a text. */
+const findBlock = (language: string, part: string): string =>
+  blocks.find((block) => block.language === language && block.content.includes(part))?.content ??
+  expect.unreachable(`no block with ${part}`);
+
+let mailServer: Process;
+let gateway: DevelopmentGateway;
+/** The tokens of the page by the variable that contains them. */
+let tokens: ReadonlyMap<string, string>;
+beforeAll(async () => {
+  const port = String(await freePort());
+  const server = findBlock('bash', 'smtp-server').replace('1025', port);
+  const child = spawn('sh', ['-c', `exec ${server}`], { stdio: ['ignore', 'pipe', 'pipe'] });
+  mailServer = captureOutput(child, 'the mail server');
+  gateway = await startDevelopmentGateway(
+    readAssignments(findBlock('bash', 'npm start').replace('1025', port)),
+  );
+  const assignments = findBlock('sh', 'PLATFORM=').matchAll(/^(\w+)=\$\(npm run -s token -- (.*)\)$/gm);
+  const signed = Array.from(
+    assignments,
+    async ([, name = '', options = '']): Promise<[string, string]> => [
+      name,
+      await signTokenFor(gateway, options),
+    ],
+  );
+  tokens = new Map(await Promise.all(signed));
+});
+afterAll(async () => {
+  await gateway.close();
+  await mailServer.stop();
+});
+
+/** Returns the variables that a command is started with. */
+function readAssignments(command: string): Record<string, string> {
+  const output = execFileSync('sh', ['-c', command.replace('npm start', 'env')], {
+    env: {},
+    encoding: 'utf8',
+  });
+  const pairs = output
+    .trim()
+    .split('\n')
+    .map((line) => /^(\w+)=(.*)$/.exec(line) ?? []);
+  return Object.fromEntries(
+    pairs.map(([, name = '', value = '']) => [name, value]).filter(([name]) => name !== 'PWD'),
+  );
+}
+
+/** The documented operations with the documented replies. */
+const operations = blocks.flatMap((block, index): [Block, unknown][] => {
+  const next = blocks[index + 1];
+  return block.language === 'graphql' && next?.language === 'json' ? [[block, JSON.parse(next.content)]] : [];
+});
+
+/** Sends an operation. What is read can be delivered a moment later. */
+async function expectReply({ info, content }: Block, expected: unknown): Promise<void> {
+  const call = async () => {
+    const { text } = await graphql(gateway, content, {}, { token: tokens.get(info || 'TOKEN') ?? '' });
+    expect(JSON.parse(text)).toEqual(expected);
+  };
+  await (content.startsWith('mutation') ? call() : eventually(call));
+}
+
+/** Returns the text of the only mail, once it has arrived. */
+async function receiveText(): Promise<string> {
+  const source = await eventually(() => {
+    const printed = mailServer.stdout();
+    expect(printed).toMatch(/<\/html>\s+--.*--\s*$/);
+    return printed;
+  });
+  return (await simpleParser(source)).text ?? '';
+}
+
+test('the operations return the documented replies, and the mail has the documented text', async () => {
+  expect(operations.length).toBeGreaterThan(3);
+  for (const [block, expected] of operations) await expectReply(block, expected);
+
+  const text = await receiveText();
+  const normalized = text
+    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/, '2026-05-04 10:00 UTC')
+    .replace(/(unsubscribe\/)[\w-]+/, '$1<token>')
+    .replace(/^-- $/m, '--');
+  expect(normalized).toBe(findBlock('text', 'unsubscribe'));
+});
+
+test('the link in the mail turns off email, and the next mail is not sent', async () => {
+  const [, token = ''] = /unsubscribe\/([\w-]+)/.exec(await receiveText()) ?? [];
+  const link = `${gateway.address}/unsubscribe/${token}`;
+  expect(await (await fetch(link)).text()).toContain('<button>');
+  expect((await fetch(link, { method: 'POST' })).status).toBe(200);
+
+  const publish = findBlock('graphql', 'deliveredByGateway').replace('run-81-failed', 'run-82-failed');
+  const { data } = await graphql(gateway, publish, {}, { token: tokens.get('PLATFORM') ?? '' });
+  expect(data.publishNotification).toEqual({ channels: ['PUSH', 'CHAT_DM'], deliveredByGateway: [] });
+  const query = '{ deliveries(notificationId: "run-82-failed") { state } }';
+  const reply = await graphql(gateway, query, {}, { token: tokens.get('TOKEN') ?? '' });
+  expect(reply.data).toEqual({ deliveries: [] });
+});
+
+test('every state and reason is documented', () => {
+  const reasons = tableBelow(page, 'States').map(([reason = '']) => reason);
+  expect(reasons.sort()).toEqual(deliveryReasons.map((reason) => reason.toUpperCase()).sort());
+  for (const state of deliveryStates) expect(page.text).toContain(`\`${state.toUpperCase()}\``);
+});
