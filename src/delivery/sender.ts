@@ -15,6 +15,9 @@ export type Sender = {
 /** The interval of sweeps. They find deliveries whose delay or lease is over, and those that were not announced. */
 const SWEEP_MS = 500;
 
+/** The interval of sweeps while the database fails. */
+const SWEEP_AFTER_ERROR_MS = 5000;
+
 /** Starts to send. Claims only as many deliveries as it can send at once, so that none waits while its lease runs. */
 export function startSender(options: DeliveryOptions): Sender {
   const { em, transports, providers, log } = options;
@@ -37,13 +40,15 @@ export function startSender(options: DeliveryOptions): Sender {
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       awaken = new AbortController();
+      let intervalMs = SWEEP_MS;
       try {
         while (await claimBatch()) if (stopping.signal.aborted) return;
       } catch (error) {
+        intervalMs = SWEEP_AFTER_ERROR_MS;
         log.warn({ err: error }, 'claiming deliveries failed; retrying');
       }
       const signal = AbortSignal.any([awaken.signal, stopping.signal]);
-      await pause(SWEEP_MS, undefined, { signal }).catch(() => undefined);
+      await pause(intervalMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
