@@ -86,7 +86,7 @@ describe('the outbox', () => {
   afterAll(() => database.close());
 
   const putWith = (cancelUnwanted: Outbox['cancelUnwanted']) => {
-    const outbox: Outbox = { channels: new Set(), queuePublished: async () => false, cancelUnwanted };
+    const outbox: Outbox = { channels: new Set(), queuePublished: async () => undefined, cancelUnwanted };
     const targets = { email: new Secret('dave@example.com'), chatMemberId: null };
     return putContact({ em: database.em.fork(), outbox }, 'dave', targets, '2026-05-04T10:00:00.000Z');
   };

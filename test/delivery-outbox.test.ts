@@ -138,6 +138,19 @@ describe('publishing queues', () => {
     expect(await stored('repeated')).toEqual(['chat pending', 'email pending', 'push delivered']);
   });
 
+  test('nothing when a publication is repeated after more than a day', async () => {
+    const old = draft('late', 'n-1');
+    await publishAll([old]);
+    await gateway.database.sql(
+      `update notification set created_at = now() - interval '25 h' where user_id = 'late'`,
+    );
+    await addTargets(gateway, 'late');
+    const [repeated] = await publishAll([old]);
+
+    expect(repeated.created).toBe(false);
+    expect(await stored('late')).toEqual([]);
+  });
+
   test('email after its delay, and the other channels at once', async () => {
     const delayed = await startTestGateway(
       { ...unreachableProviders, DELIVERY: 'false', DELIVERY_EMAIL_DELAY_SECONDS: '7' },

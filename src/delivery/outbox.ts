@@ -13,9 +13,7 @@ export function createOutbox(config: DeliveryConfig): Outbox {
   return {
     channels,
     async queuePublished(run, { users, ids }) {
-      if (channels.size === 0) return false;
-      const queued = await run(queuePublished, { users, ids, emailDelay, ...enabled });
-      return queued.length > 0;
+      if (channels.size > 0) await run(queuePublished, { users, ids, emailDelay, ...enabled });
     },
     async cancelUnwanted(run, users) {
       if (channels.size > 0) await run(cancelUnwanted, { users });

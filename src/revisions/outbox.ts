@@ -7,9 +7,9 @@ export type Outbox = {
   readonly channels: ReadonlySet<DeliveryChannel>;
   /**
    * Queues the deliveries of notifications that the change published, by user and ID, and cancels those of the
-   * notifications that they superseded. Resolves to whether any delivery was queued.
+   * notifications that they superseded.
    */
-  queuePublished(run: Run, published: PublishedKeys): Promise<boolean>;
+  queuePublished(run: Run, published: PublishedKeys): Promise<void>;
   /**
    * Cancels the deliveries of users that are no longer wanted after the change: the notification is settled, the channel
    * disabled or the target removed.

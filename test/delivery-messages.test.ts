@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import type { Claim } from '../src/delivery/claim-due.ts';
+import { describeMessage } from '../src/delivery/describe-message.ts';
+import type { Loaded } from '../src/delivery/load-claimed.ts';
+import type { NotificationContent } from '../src/notifications/payload.ts';
+
+const claim: Claim = {
+  userId: 'alice',
+  notificationId: 'n-1',
+  channel: 'chat',
+  target: '',
+  step: 'message',
+  claims: 1,
+  attempts: 1,
+  receipt: null,
+  createdAt: '2026-05-04T10:00:00.000Z',
+  expiresAt: '2026-05-05T10:00:00.000Z',
+};
+
+const plan: NotificationContent = {
+  kind: 'plan_requested',
+  payload: { toolId: 'tool', input: { summary: 'Add a form.', plan: '1. Add a form.' } },
+};
+
+const loaded: Loaded = {
+  userId: 'alice',
+  notificationId: 'n-1',
+  channel: 'chat',
+  target: '',
+  ...plan,
+  title: 'Add a login page',
+  previewText: null,
+  taskName: 'Login',
+  projectName: 'Shop',
+  occurredAt: '2026-05-04T09:59:59.000Z',
+  email: null,
+  chatMemberId: 'U1',
+  ciphertext: null,
+  unwanted: null,
+  isExpired: false,
+};
+
+const APP_URL = 'https://app.example.com/inbox?id={id}#top';
+const create = (changes: Partial<Loaded> = {}, appUrl: string | null = APP_URL, id = 'n-1') =>
+  describeMessage({ ...claim, notificationId: id }, { ...loaded, ...changes }, appUrl);
+
+test('a message contains what all channels show', () => {
+  expect(create()).toEqual({
+    userId: 'alice',
+    notificationId: 'n-1',
+    kind: 'plan_requested',
+    title: 'Add a login page',
+    request: 'A plan needs your approval.',
+    details: 'Add a form.',
+    taskName: 'Login',
+    projectName: 'Shop',
+    occurredAt: '2026-05-04T09:59:59.000Z',
+    expiresAt: '2026-05-05T10:00:00.000Z',
+    url: 'https://app.example.com/inbox?id=n-1#top',
+  });
+});
+
+test('a deleted notification has no message', () => {
+  const deleted = { kind: null, title: null, payload: null, occurredAt: null };
+  expect(create(deleted)).toBeUndefined();
+});
+
+const ask = (...questions: string[]): NotificationContent => ({
+  kind: 'question_requested',
+  payload: {
+    toolId: 'tool',
+    input: { questions: questions.map((question) => ({ question, options: [{ label: 'Yes' }] })) },
+  },
+});
+
+const result = (
+  kind: 'task_failed' | 'task_response_ready',
+  message: string | null,
+): NotificationContent => ({
+  kind,
+  payload: { taskStatus: 'errored', message, messageLabel: null, messageTimestamp: null },
+});
+
+describe('the request and the details', () => {
+  test.each<[string, NotificationContent, string | null, string, string | null]>([
+    ['a plan', plan, 'A preview', 'A plan needs your approval.', 'Add a form.'],
+    ['a question', ask('Which?'), 'A preview', 'A question needs your answer.', 'Which?'],
+    ['several questions', ask('Which?', 'When?'), null, '2 questions need your answers.', 'Which?\nWhen?'],
+    ['a failure', result('task_failed', 'It broke.'), null, 'The task failed.', 'It broke.'],
+    ['a failure with a preview', result('task_failed', 'It'), 'It broke.', 'The task failed.', 'It broke.'],
+    ['a failure without a message', result('task_failed', null), null, 'The task failed.', null],
+    ['a response', result('task_response_ready', 'Done.'), null, 'The task has a response.', 'Done.'],
+    [
+      'a response with a preview',
+      result('task_response_ready', null),
+      'Done.',
+      'The task has a response.',
+      'Done.',
+    ],
+  ])('of %s', (_what, content, previewText, request, details) => {
+    expect(create({ ...content, previewText })).toMatchObject({ kind: content.kind, request, details });
+  });
+
+  test.each([
+    ['3000 characters are kept', 'x'.repeat(3000), 'x'.repeat(3000)],
+    ['more are cut', 'x'.repeat(3001), `${'x'.repeat(3000)}…`],
+    ['a character is not cut in two', `${'x'.repeat(2999)}😀😀`, `${'x'.repeat(2999)}…`],
+    ['a character at the end is kept', `${'x'.repeat(2998)}😀😀`, `${'x'.repeat(2998)}😀…`],
+  ])('%s', (_rule, message, details) => {
+    expect(create(result('task_failed', message))?.details).toBe(details);
+  });
+});
+
+describe('the URL', () => {
+  test.each([
+    ['a/b?c#d&e', 'a%2Fb%3Fc%23d%26e'],
+    ['$& $1 $$', '%24%26%20%241%20%24%24'],
+    ['ä 用户 😀', '%C3%A4%20%E7%94%A8%E6%88%B7%20%F0%9F%98%80'],
+    ['{id}', '%7Bid%7D'],
+    ['"><script>', '%22%3E%3Cscript%3E'],
+  ])('contains the encoded ID %s', (id, encoded) => {
+    expect(create({}, APP_URL, id)?.url).toBe(`https://app.example.com/inbox?id=${encoded}#top`);
+  });
+
+  test('is null without APP_URL', () => {
+    expect(create({}, null)?.url).toBeNull();
+  });
+});

@@ -1,0 +1,335 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ChatApi, startChatApi } from './support/chat-api.ts';
+import { graphql } from './support/client.ts';
+import {
+  addTargets,
+  listDeliveries,
+  listStored,
+  makeDue,
+  putContact,
+  registerPush,
+  unreachableProviders,
+} from './support/delivery.ts';
+import { eventually } from './support/eventually.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { dismiss } from './support/inbox.ts';
+import { type MailServer, refusal, startMailServer } from './support/mail-server.ts';
+import { scrape } from './support/metrics.ts';
+import { createBrowser, type PushService, startPushService } from './support/push-service.ts';
+import { asMember, asPlatform, payloads, publish } from './support/records.ts';
+import { member, platform, signToken } from './support/tokens.ts';
+
+describe('the API of deliveries', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startTestGateway({ ...unreachableProviders, DELIVERY: 'false' });
+  });
+  afterAll(() => gateway.close());
+
+  const FIELDS =
+    'channel pushSubscriptionId state attempts reason providerCode nextAttemptAt createdAt updatedAt deliveredAt';
+  const OF_USER = `query ($id: ID!, $userId: ID) { deliveries(notificationId: $id, userId: $userId) { ${FIELDS} } }`;
+  const COUNTS = '{ deliveryStatistics { counts { channel state count } } }';
+  const BACKLOG = '{ deliveryStatistics { backlog { channel count dueSince } } }';
+
+  const update = (userId: string, channel: string, columns: string) =>
+    gateway.database.sql(`update delivery set ${columns} where user_id = $1 and channel = $2`, [
+      userId,
+      channel,
+    ]);
+
+  test('a user reads the deliveries of a notification, one for each target', async () => {
+    const subscription = await addTargets(gateway, 'alice');
+    const { id, createdAt } = await publish(gateway, 'alice');
+    const { deliveries } = await asMember(gateway, 'alice', OF_USER, { id });
+
+    const delivery = {
+      state: 'PENDING',
+      attempts: 0,
+      reason: null,
+      providerCode: null,
+      pushSubscriptionId: null,
+      nextAttemptAt: expect.any(String),
+      createdAt,
+      updatedAt: expect.any(String),
+      deliveredAt: null,
+    };
+    expect(deliveries).toEqual([
+      { ...delivery, channel: 'CHAT_DM' },
+      { ...delivery, channel: 'EMAIL' },
+      { ...delivery, channel: 'PUSH', pushSubscriptionId: subscription },
+    ]);
+    expect(Date.parse(deliveries[1].nextAttemptAt) - Date.parse(deliveries[0].nextAttemptAt)).toBe(60_000);
+  });
+
+  test.each([
+    ['pending', `state = 'pending'`, { state: 'PENDING', nextAttemptAt: expect.any(String) }],
+    ['sending', `state = 'sending'`, { state: 'SENDING', nextAttemptAt: null }],
+    [
+      'delivered',
+      `state = 'delivered', delivered_at = '2026-05-04T10:00:00Z'`,
+      { state: 'DELIVERED', nextAttemptAt: null, deliveredAt: '2026-05-04T10:00:00.000Z' },
+    ],
+    ['updated next', `state = 'pending', step = 'update'`, { state: 'DELIVERED', nextAttemptAt: null }],
+    ['being updated', `state = 'sending', step = 'update'`, { state: 'DELIVERED', nextAttemptAt: null }],
+    [
+      'failed',
+      `state = 'failed', reason = 'recipient_rejected', provider_code = '550 5.1.1'`,
+      { state: 'FAILED', reason: 'RECIPIENT_REJECTED', providerCode: '550 5.1.1', nextAttemptAt: null },
+    ],
+    [
+      'cancelled',
+      `state = 'cancelled', reason = 'settled'`,
+      { state: 'CANCELLED', reason: 'SETTLED', nextAttemptAt: null },
+    ],
+  ])('shows a delivery that is %s', async (name, columns, shown) => {
+    const userId = `shown-${name.replace(' ', '-')}`;
+    await putContact(gateway, userId, { chatMemberId: `U-${userId}` });
+    const { id } = await publish(gateway, userId);
+    await update(userId, 'chat', columns);
+
+    expect(await listDeliveries(gateway, userId, id)).toMatchObject([shown]);
+  });
+
+  test("a dashboard reads another user's deliveries, and another user does not", async () => {
+    await addTargets(gateway, 'bob');
+    const { id } = await publish(gateway, 'bob');
+
+    expect((await asPlatform(gateway, OF_USER, { id, userId: 'bob' })).deliveries).toHaveLength(3);
+    expect((await asMember(gateway, 'mallory', OF_USER, { id })).deliveries).toEqual([]);
+    const reply = await graphql(gateway, OF_USER, { id, userId: 'bob' }, { token: await member('mallory') });
+    expect(reply.errors[0].extensions.code).toBe('FORBIDDEN');
+    expect(reply.data.deliveries).toBeNull();
+  });
+
+  test('an unknown notification has no deliveries', async () => {
+    expect((await asMember(gateway, 'alice', OF_USER, { id: 'unknown' })).deliveries).toEqual([]);
+  });
+
+  test.each([
+    ['deliveries', OF_USER, 'workspaces:read'],
+    ['deliveryStatistics', COUNTS, 'platform:write'],
+    ['retryDeliveries', 'mutation { retryDeliveries(input: {}) { count } }', 'platform:read'],
+  ])('%s requires its scope', async (_field, query, scope) => {
+    const token = await signToken({ sub: 'service', org_id: 'acme', scope });
+    const { errors } = await graphql(gateway, query, { id: 'n' }, { token });
+
+    expect(errors[0].extensions.code).toBe('FORBIDDEN');
+  });
+
+  test('the statistics count deliveries, and what is due', async () => {
+    await gateway.database.sql('delete from delivery');
+    for (const userId of ['one', 'two', 'three']) {
+      await addTargets(gateway, userId);
+      await publish(gateway, userId);
+    }
+    await update('one', 'chat', `state = 'delivered', step = 'update'`);
+    await update('two', 'chat', `state = 'pending', step = 'update', due_at = '2026-05-04T10:00:00Z'`);
+    await update('one', 'push', `state = 'failed', due_at = '2026-05-04T08:00:00Z'`);
+    await update('two', 'push', `state = 'sending', due_at = '2026-05-04T09:00:00Z'`);
+    await update('three', 'push', `due_at = now() + interval '1 h'`);
+
+    expect((await asPlatform(gateway, COUNTS)).deliveryStatistics.counts).toEqual([
+      { channel: 'CHAT_DM', state: 'DELIVERED', count: 2 },
+      { channel: 'CHAT_DM', state: 'PENDING', count: 1 },
+      { channel: 'EMAIL', state: 'PENDING', count: 3 },
+      { channel: 'PUSH', state: 'FAILED', count: 1 },
+      { channel: 'PUSH', state: 'PENDING', count: 1 },
+      { channel: 'PUSH', state: 'SENDING', count: 1 },
+    ]);
+    expect((await asPlatform(gateway, BACKLOG)).deliveryStatistics.backlog).toEqual([
+      { channel: 'CHAT_DM', count: 2, dueSince: '2026-05-04T10:00:00.000Z' },
+      { channel: 'PUSH', count: 1, dueSince: '2026-05-04T09:00:00.000Z' },
+    ]);
+    expect((await asPlatform(gateway, COUNTS)).deliveryStatistics).not.toHaveProperty('backlog');
+  });
+
+  test('a gateway that does not send reports the backlog', async () => {
+    await gateway.database.sql('delete from delivery');
+    await addTargets(gateway, 'waiting');
+    await publish(gateway, 'waiting');
+    await update('waiting', 'chat', `due_at = now() - interval '90 s'`);
+    const reporting = await startTestGateway(
+      { ...unreachableProviders, DELIVERY: 'false' },
+      gateway.database,
+    );
+    const metrics = await scrape(reporting);
+    await reporting.close();
+
+    const backlog = (channel: string) => metrics.sum('gateway_delivery_backlog', { channel });
+    expect([backlog('chat'), backlog('push'), backlog('email')]).toEqual([1, 1, 0]);
+    const overdue = (channel: string) => metrics.sum('gateway_delivery_overdue_seconds', { channel });
+    expect(overdue('chat')).toBeGreaterThanOrEqual(90);
+    expect(overdue('email')).toBe(0);
+    expect(metrics.types.has('gateway_delivery_attempts_total')).toBe(false);
+  });
+
+  test('without providers, there are no metrics of deliveries', async () => {
+    const without = await startTestGateway({}, gateway.database);
+    const { types } = await scrape(without);
+    await without.close();
+
+    expect([...types.keys()].filter((name) => name.startsWith('gateway_delivery'))).toEqual([]);
+  });
+});
+
+describe('an attempt', () => {
+  const encryptionKey = randomBytes(32);
+  const browser = createBrowser();
+  const secrets = {
+    address: 'private-address@example.com',
+    refusedAddress: 'refused-address@example.com',
+    member: 'U0PRIVATEMEMBER',
+    endpoint: 'private-endpoint',
+    auth: browser.keys.auth,
+    p256dh: browser.keys.p256dh,
+    chatToken: 'chat-token',
+    password: 'smtp-password',
+    title: 'A private title',
+    details: 'A private plan',
+    vapidKey: unreachableProviders.VAPID_PRIVATE_KEY,
+  };
+  let chat: ChatApi;
+  let mail: MailServer;
+  let push: PushService;
+  let gateway: TestGateway;
+  const pushStatuses: number[] = [];
+  beforeAll(async () => {
+    chat = await startChatApi();
+    mail = await startMailServer({
+      onAuth: (_auth, _session, done) => done(null, { user: 'gateway' }),
+      allowInsecureAuth: true,
+      onRcptTo: ({ address }, _session, done) =>
+        done(
+          address === secrets.refusedAddress ? refusal(550, `5.1.1 <${address}> has no mailbox`) : undefined,
+        ),
+    });
+    push = await startPushService((response) =>
+      response.writeHead(pushStatuses.shift() ?? 201).end(secrets.endpoint),
+    );
+    gateway = await startTestGateway({
+      ...unreachableProviders,
+      SMTP_URL: `smtp://gateway:${secrets.password}@127.0.0.1:${mail.port}`,
+      DELIVERY_EMAIL_DELAY_SECONDS: '0',
+      PUSH_ALLOWED_HOSTS: push.host,
+      CHAT_TOKEN: chat.token,
+      CHAT_API_URL: chat.url,
+      ENCRYPTION_KEYS: `k1:${encryptionKey.toString('base64')}`,
+      LOG_LEVEL: 'trace',
+    });
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await push.close();
+    await mail.close();
+    await chat.close();
+  });
+
+  type Attempt = Record<string, unknown>;
+  const readAttempts = (userId: string): Attempt[] =>
+    gateway
+      .logLines()
+      .filter((line) => line.includes('delivery attempt'))
+      .map((line): Attempt => JSON.parse(line))
+      .filter(({ user }) => user === userId);
+
+  const publishPrivate = (userId: string) =>
+    publish(gateway, userId, 'plan_requested', {
+      title: secrets.title,
+      previewText: secrets.details,
+      payload: { planRequested: { toolId: 't', input: { summary: secrets.details, plan: secrets.details } } },
+    });
+
+  test('is logged once, with its outcome and without the target or the text', async () => {
+    await putContact(gateway, 'log', { email: secrets.address, chatMemberId: secrets.member });
+    await registerPush(gateway, 'log', `https://${push.host}/${secrets.endpoint}`, browser);
+    chat.answer('no reply');
+    pushStatuses.push(503, 410);
+    const { id } = await publishPrivate('log');
+    await eventually(async () =>
+      expect(await listStored(gateway.database, 'log')).toEqual([
+        'chat pending reply_lost',
+        'email delivered',
+        'push failed recipient_rejected',
+      ]),
+    );
+    await makeDue(gateway.database, 'log');
+    await eventually(async () =>
+      expect(await listStored(gateway.database, 'log')).toContain('chat delivered reply_lost'),
+    );
+    await dismiss(gateway, 'log', [id]);
+    await eventually(() => expect(chat.messages.flatMap(({ updates }) => updates)).toHaveLength(1));
+    await putContact(gateway, 'log', { email: secrets.refusedAddress });
+    await publishPrivate('log');
+    await eventually(() => expect(readAttempts('log')).toHaveLength(7));
+
+    const attempts = readAttempts('log').map(({ channel, step, attempts, outcome, reason, providerCode }) =>
+      [channel, step, attempts, outcome, reason, providerCode].join(' '),
+    );
+    expect(attempts.sort()).toEqual([
+      'chat message 1 retry reply_lost ',
+      'chat message 2 delivered  ',
+      'chat update 3 delivered  ',
+      'email message 1 delivered  ',
+      'email message 1 failed recipient_rejected 550 5.1.1',
+      'push message 1 unavailable provider_unavailable 503',
+      'push message 2 failed recipient_rejected 410',
+    ]);
+    expect(readAttempts('log')[0]).toMatchObject({ user: 'log', notification: id });
+  });
+
+  test('of a push subscription that cannot be decrypted is repeated, and logged', async () => {
+    await registerPush(gateway, 'unreadable', `https://${push.host}/${secrets.endpoint}-2`, browser);
+    await gateway.database.sql(
+      `update push_subscription set ciphertext = 'k9.x' where user_id = 'unreadable'`,
+    );
+    const { id } = await publishPrivate('unreadable');
+
+    await eventually(async () =>
+      expect(await listDeliveries(gateway, 'unreadable', id)).toMatchObject([
+        { state: 'PENDING', reason: 'TARGET_UNREADABLE', attempts: 1 },
+      ]),
+    );
+    expect(readAttempts('unreadable')).toMatchObject([{ outcome: 'retry', reason: 'target_unreadable' }]);
+    expect(gateway.logLines().join('\n')).toContain('a push subscription cannot be decrypted');
+  });
+
+  test('leaves no address, key, token or text in any log line', () => {
+    const log = gateway.logLines().join('\n');
+    expect(log).toContain('delivery attempt');
+    for (const secret of Object.values(secrets)) expect(log).not.toContain(secret);
+  });
+
+  test('is counted by its outcome, and a delivered message is timed', async () => {
+    const metrics = await scrape(gateway);
+    const count = (channel: string, outcome: string) =>
+      metrics.sum('gateway_delivery_attempts_total', { channel, outcome });
+    expect({
+      chat: [count('chat', 'delivered'), count('chat', 'reply_lost')],
+      email: [count('email', 'delivered'), count('email', 'recipient_rejected')],
+      push: ['provider_unavailable', 'recipient_rejected', 'target_unreadable'].map((outcome) =>
+        count('push', outcome),
+      ),
+    }).toEqual({ chat: [2, 1], email: [1, 1], push: [1, 1, 1] });
+    const timed = (channel: string) => metrics.sum('gateway_delivery_delay_seconds_count', { channel });
+    expect([timed('chat'), timed('email'), timed('push')]).toEqual([1, 1, undefined]);
+    const labels = metrics.samples.flatMap(({ labels }) => Object.values(labels));
+    expect(labels.filter((label) => label.includes('private') || label.includes(push.host))).toEqual([]);
+  });
+});
+
+test('a database without deliveries has empty statistics', async () => {
+  const gateway = await startTestGateway();
+  await publish(gateway, 'alice', 'task_failed', { payload: payloads.task_failed });
+  const token = await platform('platform:read');
+  const { data } = await graphql(
+    gateway,
+    '{ deliveryStatistics { counts { count } backlog { count } } }',
+    {},
+    { token },
+  );
+  await gateway.close();
+
+  expect(data.deliveryStatistics).toEqual({ counts: [], backlog: [] });
+});
