@@ -269,7 +269,7 @@ describe('a message that may be accepted later', () => {
     await putMember('expired');
     chat.answer('no reply');
     const { id } = await publish(gateway, 'expired');
-    await expectDelivery('expired', id, { state: 'PENDING' });
+    await expectDelivery('expired', id, { state: 'PENDING', attempts: 1 });
     await update('expired', 'due_at = now(), expires_at = now()');
 
     await expectDelivery('expired', id, {
