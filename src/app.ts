@@ -10,7 +10,6 @@ import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
 import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
-import { createOutbox } from './delivery/outbox.ts';
 import { createPushRegistration } from './delivery/push/registration.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
@@ -31,12 +30,14 @@ import { createStateMetrics } from './metrics/state-metrics.ts';
 import { createCounters } from './rate-limit/counters.ts';
 import { createRateLimiter } from './rate-limit/rate-limiter.ts';
 import { createLifecycle, type RequestLifecycle } from './request-lifecycle.ts';
+import type { Outbox } from './revisions/outbox.ts';
 import { createSchema } from './schema.ts';
 import { countCredentialsByState } from './statistics/statistics.ts';
 
 /** The parts of the server that request handling uses. */
 export type Shared = {
   redis: Redis | undefined;
+  outbox: Outbox;
   hub: Hub;
   keySet: KeySet;
   metrics: Registry;
@@ -67,14 +68,13 @@ export async function createApp(
   log: Log,
   shared: Shared,
 ): Promise<RequestListener> {
-  const { redis, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
+  const { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
   const { issuer, audience, orgClaim, limits } = config;
   const tokens = createTokenVerifier({ keySet, issuer, audience, orgClaim });
   const keys = await readEncryptionKeys(config);
   const cipher = createCredentialCipher(keys);
   // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
   const em = database.em.fork();
-  const outbox = createOutbox(config.delivery);
   const push = createPushRegistration(config.delivery.push, keys);
   const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);

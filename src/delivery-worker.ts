@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
 import { startConfiguredDelivery } from './configured-delivery.ts';
+import { createOutbox } from './delivery/create-outbox.ts';
 import type { Sender } from './delivery/sender.ts';
 import { OperatorError } from './errors/operator-error.ts';
 import { createHub } from './live/hub.ts';
@@ -24,7 +25,13 @@ export const runWorker = createService(async (config, database, log) => {
   try {
     const readiness = { database, isStopping: () => isStopping, live, keySet: {} };
     admin = await startAdminServer(config, readiness, metrics, log);
-    sender = await startConfiguredDelivery(config, database.em.fork(), metrics, log);
+    sender = await startConfiguredDelivery(
+      config,
+      createOutbox(config.delivery),
+      database.em.fork(),
+      metrics,
+      log,
+    );
     if (sender === undefined) {
       throw new OperatorError(
         'There is nothing to send: set SMTP_URL, VAPID_PRIVATE_KEY or CHAT_TOKEN, and do not set DELIVERY=false.',

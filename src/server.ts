@@ -10,6 +10,7 @@ import { prefetchKeySet } from './auth/key-set-prefetch.ts';
 import type { Config } from './config.ts';
 import { startConfiguredDelivery } from './configured-delivery.ts';
 import type { Database } from './database/database.ts';
+import { createOutbox } from './delivery/create-outbox.ts';
 import type { Sender } from './delivery/sender.ts';
 import { createDraining } from './http/draining.ts';
 import { listen } from './http/listen.ts';
@@ -53,6 +54,7 @@ export async function startServer(
   const redis = await connectToRedis(config.redisUrl);
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
+  const outbox = createOutbox(config.delivery);
   let sender: Sender | undefined;
   const hub = createHub(
     { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, total: config.maxSubscribers },
@@ -73,7 +75,7 @@ export async function startServer(
   try {
     const publicUrl = () => config.publicUrl ?? address;
     const isStopping = () => draining.isOn;
-    const shared = { redis, hub, keySet, live, metrics, events, publicUrl, isStopping };
+    const shared = { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping };
     const app = await createApp(config, database, log, shared);
     const { listener: serve, isServing } = limitPipelining(app);
     server.on('request', serve);
@@ -89,7 +91,7 @@ export async function startServer(
     throw error;
   }
   if (redis) logConnection(redis, log);
-  sender = await startConfiguredDelivery(config, database.em.fork(), metrics, log);
+  sender = await startConfiguredDelivery(config, outbox, database.em.fork(), metrics, log);
   const fetching = prefetchKeySet(keySet, log);
   const tokens = watchTokens(keySet, hub);
   const writer = { em: database.em.fork(), announce: live.announce };

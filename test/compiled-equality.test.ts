@@ -6,7 +6,7 @@ import { scopes } from '../src/auth/viewer.ts';
 import { readConfig } from '../src/config.ts';
 import type { Context } from '../src/context.ts';
 import { type Database, openDatabase } from '../src/database/database.ts';
-import { createOutbox } from '../src/delivery/outbox.ts';
+import { createOutbox } from '../src/delivery/create-outbox.ts';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
 import { validateDocument } from '../src/graphql/execution/documents.ts';
 import { compile, interpret, isCompilable } from '../src/graphql/execution/executor.ts';

@@ -503,7 +503,6 @@ describe('the pool', () => {
     const server = await startServer();
     const channel = openChannel(local(server));
     expect(channel.concurrency).toBe(5);
-    expect(channel.nameProvider(alice)).toBe('email');
     const ids = Array.from({ length: 40 }, (_, index) => `notification-${index}`);
     await Promise.all(
       ids.map((notificationId) => channel.send({ ...message, notificationId }, alice, enough())),

@@ -279,8 +279,8 @@ describe('connections', () => {
   test('the provider is the host with its port', () => {
     const { nameProvider } = openChannel();
 
-    expect(nameProvider(targetAt('https://fcm.googleapis.com/fcm/send/x'))).toBe('fcm.googleapis.com');
-    expect(nameProvider(targetAt('https://push.internal:8443/x'))).toBe('push.internal:8443');
+    expect(nameProvider?.(targetAt('https://fcm.googleapis.com/fcm/send/x'))).toBe('fcm.googleapis.com');
+    expect(nameProvider?.(targetAt('https://push.internal:8443/x'))).toBe('push.internal:8443');
   });
 
   test('an unexpected error is a retry', async () => {

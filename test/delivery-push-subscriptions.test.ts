@@ -157,7 +157,7 @@ describe('the limit of 20', () => {
       message: 'The user has 20 push subscriptions. Remove one with `removePushSubscription`.',
       extensions: {
         code: 'CONFLICT',
-        errors: [{ location: 'input', message: 'must not be subscription 21 of the user' }],
+        errors: [{ location: 'input', message: 'exceeds the limit of 20 subscriptions per user' }],
       },
     });
   });
@@ -329,7 +329,7 @@ describe('configuration', () => {
       expect((await asMember(other, 'earlier', '{ pushPublicKey }')).pushPublicKey).toBeNull();
       const { errors } = await tryToRegister('earlier', subscriptionAt(nameEndpoint('later')), other);
       expect(errors[0]).toMatchObject({
-        message: 'Push is not configured, so `pushPublicKey` is null.',
+        message: 'Push is not configured on this gateway.',
         extensions: { code: 'CONFLICT' },
       });
       expect((await asMember(other, 'earlier', LIST)).pushSubscriptions).toEqual([stored]);

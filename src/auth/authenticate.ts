@@ -41,7 +41,7 @@ function readBearerToken(request: IncomingMessage): string {
   const [header, ...others] = request.headersDistinct.authorization ?? [];
   if (header === undefined) throw new UnauthenticatedError(false, 'no Authorization header');
   if (others.length > 0) throw new UnauthenticatedError(true, 'more than one Authorization header');
-  if (!/^Bearer( |$)/i.test(header)) throw new UnauthenticatedError(false, 'another scheme than Bearer');
+  if (!/^Bearer( |$)/i.test(header)) throw new UnauthenticatedError(false, 'a scheme other than Bearer');
   const [, token] = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header) ?? [];
   if (token === undefined) throw new UnauthenticatedError(true, 'not a bearer token');
   return token;

@@ -1,10 +1,10 @@
-import { type Expression, type Kysely, sql } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
-import type { CancelReason, DeliveryState } from './delivery.enums.ts';
+import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 import { selectWithTargets, unwantedReason } from './wanted.ts';
 
-/** Cancels the deliveries of users that are no longer wanted. Reads only open deliveries, of which a user has few. */
+/** Cancels the unwanted deliveries of these users. Reads only open deliveries, of which a user has few. */
 export const cancelUnwanted = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db
     .with('unwanted', (db) =>
@@ -32,20 +32,18 @@ type Unwanted = { userId: string; id: string; reason: CancelReason | null };
  * that its sender queues the update.
  */
 export function cancel<With extends Unwanted>(db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>) {
-  const when = <Value>(state: DeliveryState, then: Value, otherwise: Expression<Value>) =>
-    sql<Value>`case delivery.state when ${sql.lit(state)} then ${sql.lit(then)} else ${otherwise} end`;
   return db
     .updateTable('Delivery')
     .from('unwanted')
-    .set((eb) => ({
+    .set({
       state: sql<DeliveryState>`case delivery.state when 'pending' then 'cancelled'
         when 'delivered' then 'pending' else delivery.state end`,
-      step: when('delivered', 'update', eb.ref('Delivery.step')),
+      step: sql<DeliveryStep>`case delivery.state when 'delivered' then 'update' else delivery.step end`,
       dueAt: sql`case delivery.state when 'delivered' then now() else delivery.due_at end`,
       reason: sql<CancelReason>`case delivery.state when 'pending' then unwanted.reason else delivery.reason end`,
       isOpen: false,
       updatedAt: sql`now()`,
-    }))
+    })
     .whereRef('Delivery.userId', '=', 'unwanted.userId')
     .whereRef('Delivery.notificationId', '=', 'unwanted.id')
     .where('Delivery.isOpen', '=', sql.lit(true))

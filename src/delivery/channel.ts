@@ -19,8 +19,11 @@ export type Outcome =
 export type Channel<Target> = {
   /** The maximum number of messages that are sent at once. */
   readonly concurrency: number;
-  /** Names the provider of a target: what is paused as a whole while it is unavailable. */
-  nameProvider(target: Target): string;
+  /**
+   * Names the provider of a target: what is paused as a whole while it is unavailable. Omitted by a channel that has one
+   * provider.
+   */
+  nameProvider?(target: Target): string;
   /**
    * Sends a message and returns the outcome. Does not throw: an error that the channel does not expect is a retry.
    * `signal` is aborted when the time for the attempt is over.

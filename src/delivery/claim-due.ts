@@ -4,7 +4,7 @@ import { runStatement, type Slots, statement } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
 
-/** Longer than an attempt may take. A sender that has not stored a result by then has stopped. */
+/** Longer than an attempt may take. A sender that has not stored a result by then is assumed to have stopped. */
 const LEASE_SECONDS = 60;
 
 /** A claimed delivery. */

@@ -1,7 +1,7 @@
 import type { EntityManager } from '../database/database.ts';
 import { type Inputs, readOne } from '../database/read.ts';
 import { type Slots, statement } from '../database/statement.ts';
-import { change } from '../revisions/change.ts';
+import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Outbox } from '../revisions/outbox.ts';
 import type { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
@@ -23,9 +23,7 @@ export async function putContact(
     chatMemberId: chatMemberId?.reveal() ?? null,
     now,
   };
-  const [[stored]] = await change(em, [userId], (run) =>
-    Promise.all([run(store, contact), outbox.cancelUnwanted(run, [userId])]),
-  );
+  const [stored] = await changeAndCancel({ em, outbox }, [userId], (run) => run(store, contact));
   if (stored === undefined) throw new Error('An upsert returns a row.');
   return stored;
 }

@@ -38,7 +38,7 @@ const PROBE_SECONDS = 5;
 /** Delivers a claimed delivery and stores the result. Rejects if the result cannot be stored; its lease then expires. */
 export async function deliver(options: DeliveryOptions, claim: Claim, loaded: Loaded): Promise<void> {
   const { em, appUrl, transports, providers } = options;
-  const end = findEnd(claim, loaded);
+  const end = findResultWithoutAttempt(claim, loaded);
   const message = describeMessage(claim, loaded, appUrl);
   if (end !== undefined || message === undefined) {
     await storeResult(em, claim, end ?? { kind: 'cancelled', reason: 'settled' });
@@ -65,7 +65,7 @@ export async function deliver(options: DeliveryOptions, claim: Claim, loaded: Lo
 }
 
 /** Decides a delivery that is not attempted. */
-function findEnd({ step }: Claim, { unwanted, isExpired }: Loaded): Result | undefined {
+function findResultWithoutAttempt({ step }: Claim, { unwanted, isExpired }: Loaded): Result | undefined {
   if (step === 'update') return undefined;
   if (unwanted !== null) return { kind: 'cancelled', reason: unwanted };
   return isExpired ? { kind: 'expired' } : undefined;
@@ -114,7 +114,7 @@ async function finish(
       reason,
       providerCode,
     },
-    isStored ? 'delivery attempt' : 'delivery attempt, whose lease had expired',
+    isStored ? 'delivery attempt' : 'delivery attempt; the lease was lost and the result is discarded',
   );
   metrics.countAttempt(channel, reason ?? 'delivered');
   if (!isStored) return;

@@ -14,16 +14,16 @@ export const DeliverySchema = defineEntity({
     target: idColumn().primary(),
     state: enumColumn(deliveryStates),
     step: enumColumn(deliverySteps).default('message'),
-    /** Whether settling the notification, or disabling the channel, still changes this delivery. */
+    /** Whether a later change can still cancel this delivery, or update the delivered message. */
     isOpen: p.boolean().default(true),
     /** When the next attempt is due. In state `sending`, when the sender's lease expires. */
     dueAt: timeColumn(),
-    /** No attempt begins after this time. */
+    /** No message is attempted after this time. A manual retry extends it. */
     expiresAt: timeColumn(),
     /** The number of claims, which is the fencing token: only the sender of the latest claim may store a result. */
     claims: p.integer().default(0),
     attempts: p.integer().default(0),
-    /** Why it was cancelled, or why the last attempt that failed did. */
+    /** The reason for the cancellation or for the last failed attempt. */
     reason: enumColumn(deliveryReasons).strictNullable(),
     /** The provider's code for `reason`, such as `550 5.1.1`, `410` or `channel_not_found`. */
     providerCode: textColumn().strictNullable(),

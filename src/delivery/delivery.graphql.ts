@@ -59,7 +59,7 @@ const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
       type: DeliveryReasonEnum,
       nullable: true,
       description:
-        'The reason why it was cancelled or failed, or why the last attempt had to be repeated. `null` if there is none.',
+        'The reason why it was cancelled or failed, why the last attempt had to be repeated, or why a delivered message could not be marked as settled. `null` if there is none.',
     }),
     providerCode: t.exposeString('providerCode', {
       nullable: true,
@@ -109,7 +109,8 @@ const DeliveryCountRef = builder.objectRef<DeliveryCount>('DeliveryCount').imple
 });
 
 const DeliveryBacklog = builder.objectRef<Backlog>('DeliveryBacklog').implement({
-  description: 'The deliveries over one channel that are due. Many, or old ones, mean that none are sent.',
+  description:
+    'The deliveries over one channel that are due. A growing or old backlog means that senders are stopped or too slow.',
   fields: (t) => ({
     channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
     count: t.exposeInt('count', { description: 'The number of deliveries.' }),
@@ -162,7 +163,7 @@ const RetryDeliveriesPayload = builder.objectRef<{ count: number }>('RetryDelive
   description: 'Result of retrying deliveries.',
   fields: (t) => ({
     count: t.exposeInt('count', {
-      description: `The number of deliveries that are pending again, at most ${MAX_RETRIED}. Call again until it is 0.`,
+      description: `The number of deliveries that are pending again, at most ${MAX_RETRIED}. Call again while it is ${MAX_RETRIED}.`,
     }),
   }),
 });

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { EntityManager } from '../database/database.ts';
 import { type Inputs, readList } from '../database/read.ts';
 import type { Claim } from './claim-due.ts';
 import { selectWithTargets, unwantedReason } from './wanted.ts';
@@ -38,7 +39,7 @@ const find = readList((db, { slot }: Inputs<Input>) => {
 export type Loaded = Awaited<ReturnType<typeof find>>[number];
 
 /** Loads claimed deliveries. One whose user was deleted is omitted. */
-export function loadClaimed(em: Parameters<typeof find>[0], claims: readonly Claim[]): Promise<Loaded[]> {
+export function loadClaimed(em: EntityManager, claims: readonly Claim[]): Promise<Loaded[]> {
   return find(em, {
     users: claims.map(({ userId }) => userId),
     notifications: claims.map(({ notificationId }) => notificationId),

@@ -16,7 +16,7 @@ export type ProviderHealth = {
    * message at a time until one is delivered. `running` is the number of messages that are being sent.
    */
   admit(now: number, running: number): number;
-  /** Ends the failures. A reply to a message that was sent before the current pause has no effect. */
+  /** Ends the failures. A success during a pause has no effect. */
   succeeded(now: number): void;
   /** Pauses the provider. Several messages that fail together count as one failure. */
   failed(failure: ProviderFailure, now: number): void;
@@ -46,9 +46,9 @@ export function createProviderHealth(random: () => number = Math.random): Provid
     },
     failed(failure, now) {
       const wasPaused = isPaused(now);
-      const hadOperatorAlert = needsOperator;
-      needsOperator = failure.needsOperator || (wasPaused && hadOperatorAlert);
-      if (needsOperator !== hadOperatorAlert) failures = 0;
+      const neededOperator = needsOperator;
+      needsOperator = failure.needsOperator || (wasPaused && neededOperator);
+      if (needsOperator !== neededOperator) failures = 0;
       if (failures === 0 || !wasPaused) failures += 1;
       const { first, max } = needsOperator ? untilOperatorActs : whileUnavailable;
       const pause = addJitter(Math.min(first * 2 ** (failures - 1), max), random);

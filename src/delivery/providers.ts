@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { createProviderHealth, type ProviderHealth } from './provider-health.ts';
 
-/** The maximum number of remembered providers. Users choose their push services. */
+/** The maximum number of remembered providers. Users choose their push services, so the number must be limited. */
 const MAX_PROVIDERS = 1000;
 
 /** A provider, and the number of messages that are being sent to it. */

@@ -6,7 +6,7 @@ import { type Inputs, readList, readOne } from '../database/read.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
-import { change } from '../revisions/change.ts';
+import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Outbox } from '../revisions/outbox.ts';
 import type { Time } from '../values/time.ts';
 import { findEndpointIssue } from './push/endpoint.ts';
@@ -44,7 +44,7 @@ export async function registerSubscription(
   target: PushTarget,
   now: Time,
 ): Promise<ListedSubscription> {
-  if (push === null) throw new ConflictError('Push is not configured, so `pushPublicKey` is null.');
+  if (push === null) throw new ConflictError('Push is not configured on this gateway.');
   const endpoint = target.endpoint.reveal();
   const message = findEndpointIssue(endpoint, push.allowedHosts);
   if (message !== undefined) {
@@ -56,16 +56,14 @@ export async function registerSubscription(
   const subscription = { userId, id, host, ciphertext, keyId: push.cipher.currentKeyId, now };
   const owner = await findOwner(em, { id });
   const users = [userId, owner?.userId ?? userId];
-  const [[stored]] = await change(em, users, (run) =>
-    Promise.all([run(store, subscription), outbox.cancelUnwanted(run, users)]),
-  );
+  const [stored] = await changeAndCancel({ em, outbox }, users, (run) => run(store, subscription));
   if (stored !== undefined) return stored;
   throw new ConflictError(
     `The user has ${MAX_SUBSCRIPTIONS} push subscriptions. Remove one with \`removePushSubscription\`.`,
     [
       {
         path: ['input'],
-        message: `must not be subscription ${MAX_SUBSCRIPTIONS + 1} of the user`,
+        message: `exceeds the limit of ${MAX_SUBSCRIPTIONS} subscriptions per user`,
         value: REDACTED,
       },
     ],
@@ -124,9 +122,7 @@ export async function removeSubscription(
   userId: string,
   id: string,
 ): Promise<boolean> {
-  const [removed] = await change(em, [userId], (run) =>
-    Promise.all([run(remove, { userId, id }), outbox.cancelUnwanted(run, [userId])]),
-  );
+  const removed = await changeAndCancel({ em, outbox }, [userId], (run) => run(remove, { userId, id }));
   return removed.length > 0;
 }
 

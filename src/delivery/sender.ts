@@ -18,7 +18,7 @@ const SWEEP_MS = 500;
 /** The interval of sweeps while the database fails. */
 const SWEEP_AFTER_ERROR_MS = 5000;
 
-/** The time between two claims, in which attempts finish and further deliveries become due for the second one. */
+/** The pause between two claims, so that one claim covers more deliveries. */
 const COLLECT_MS = 10;
 
 /** Starts to send. Claims only as many deliveries as it can send at once, so that none waits while its lease runs. */
@@ -75,10 +75,11 @@ export function startSender(options: DeliveryOptions): Sender {
 
   function findCapacity(): Capacity {
     const capacity = new Map<DeliveryChannel, number>();
-    for (const [channel, { concurrency }] of transports) {
+    for (const [channel, { concurrency, provider }] of transports) {
       const used = running.get(channel)?.size ?? 0;
-      // The provider of a channel is named after it, except for push, whose providers are checked for each delivery.
-      const admitted = providers.get(channel).health.admit(performance.now(), used);
+      // Without a provider of all targets, each delivery is checked when it is attempted.
+      const admitted =
+        provider === undefined ? concurrency : providers.get(provider).health.admit(performance.now(), used);
       const free = Math.min(concurrency - used, admitted);
       if (free > 0) capacity.set(channel, free);
     }

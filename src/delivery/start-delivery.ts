@@ -3,10 +3,10 @@ import type { EntityManager } from '../database/database.ts';
 import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
 import type { Log } from '../log.ts';
 import type { DeliveryMetrics } from '../metrics/delivery-metrics.ts';
+import type { Outbox } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { createUnsubscribeTokens } from './email/unsubscribe-token.ts';
 import type { Loaded } from './load-claimed.ts';
-import { createOutbox } from './outbox.ts';
 import { createProviders } from './providers.ts';
 import { type Sender, startSender } from './sender.ts';
 import { createTransport, type Transport } from './transport.ts';
@@ -14,6 +14,7 @@ import { createTransport, type Transport } from './transport.ts';
 /** What the configured channels need. */
 export type DeliveryParts = {
   em: EntityManager;
+  outbox: Outbox;
   /** Encrypt push subscriptions and sign unsubscribe links. */
   keys: EncryptionKeys;
   /** For unsubscribe links; `null` if it is not configured. */
@@ -26,7 +27,6 @@ export type DeliveryParts = {
 export async function startDelivery(config: DeliveryConfig, parts: DeliveryParts): Promise<Sender> {
   return startSender({
     ...parts,
-    outbox: createOutbox(config),
     transports: await openTransports(config, parts),
     providers: createProviders(),
     appUrl: config.appUrl,
@@ -42,27 +42,31 @@ async function openTransports(
     const { createEmailChannel } = await import('./email/email-channel.ts');
     const channel = createEmailChannel(email, { publicUrl, tokens: createUnsubscribeTokens(keys) });
     const findTarget = async ({ email: address }: Loaded) => (address === null ? undefined : { address });
-    transports.set('email', createTransport(channel, findTarget));
+    transports.set('email', createTransport('email', channel, findTarget));
   }
   if (push !== null) {
     const { createPushChannel } = await import('./push/push-channel.ts');
     const cipher = createSubscriptionCipher(keys);
-    const transport = createTransport(createPushChannel(push), async ({ userId, target, ciphertext }) => {
-      if (ciphertext === null) return undefined;
-      try {
-        return await cipher.decrypt(ciphertext, { userId, id: target });
-      } catch (error) {
-        log.error({ err: error, user: userId }, 'a push subscription cannot be decrypted');
-        return undefined;
-      }
-    });
+    const transport = createTransport(
+      'push',
+      createPushChannel(push),
+      async ({ userId, target, ciphertext }) => {
+        if (ciphertext === null) return undefined;
+        try {
+          return await cipher.decrypt(ciphertext, { userId, id: target });
+        } catch (error) {
+          log.error({ err: error, user: userId }, 'a push subscription cannot be decrypted');
+          return undefined;
+        }
+      },
+    );
     transports.set('push', transport);
   }
   if (chat !== null) {
     const { createChatChannel } = await import('./chat/chat-channel.ts');
     // Without a member, a message that was sent before is updated: its receipt contains the conversation.
     const findTarget = async ({ chatMemberId }: Loaded) => ({ memberId: chatMemberId ?? '' });
-    transports.set('chat', createTransport(createChatChannel(chat), findTarget));
+    transports.set('chat', createTransport('chat', createChatChannel(chat), findTarget));
   }
   return transports;
 }

@@ -100,7 +100,7 @@ type End = Key & {
 
 const unattempted = { wasAttempted: false, providerCode: null };
 
-/** A message whose update fails was delivered nevertheless. */
+/** If only the update fails, the message still counts as delivered. */
 const storeEnd = statement((db, slots: Slots<End>) => {
   const { slot } = slots;
   return updateClaimed(db, slots).set({

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
-import { change, type Run } from '../revisions/change.ts';
+import type { Run } from '../revisions/change.ts';
+import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Outbox } from '../revisions/outbox.ts';
 import type { Loaded } from './load-claimed.ts';
 
@@ -10,9 +11,7 @@ import type { Loaded } from './load-claimed.ts';
  * replaced or registered again meanwhile is not suspended.
  */
 export async function suspendTarget(em: EntityManager, outbox: Outbox, refused: Loaded): Promise<void> {
-  await change(em, [refused.userId], async (run) => {
-    await Promise.all([suspend(run, refused), outbox.cancelUnwanted(run, [refused.userId])]);
-  });
+  await changeAndCancel({ em, outbox }, [refused.userId], (run) => suspend(run, refused));
 }
 
 function suspend(run: Run, { userId, channel, target, email, chatMemberId, ciphertext }: Loaded) {

@@ -1,3 +1,4 @@
+import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Channel, Outcome } from './channel.ts';
 import type { Claim } from './claim-due.ts';
 import type { Loaded } from './load-claimed.ts';
@@ -6,6 +7,8 @@ import type { Message } from './message.ts';
 /** A channel with the targets of its deliveries. */
 export type Transport = {
   readonly concurrency: number;
+  /** The provider of all targets; `undefined` if they have different ones. */
+  readonly provider: string | undefined;
   /** Finds the target of a delivery; `undefined` if it cannot be decrypted. */
   open(loaded: Loaded): Promise<Attempt | undefined>;
   close(): Promise<void>;
@@ -21,16 +24,18 @@ export type Attempt = {
 
 /** Combines a channel with a function that finds the target of a delivery. */
 export function createTransport<Target>(
+  name: DeliveryChannel,
   channel: Channel<Target>,
   findTarget: (loaded: Loaded) => Promise<Target | undefined>,
 ): Transport {
   return {
     concurrency: channel.concurrency,
+    provider: channel.nameProvider === undefined ? name : undefined,
     async open(loaded) {
       const target = await findTarget(loaded);
       if (target === undefined) return undefined;
       return {
-        provider: channel.nameProvider(target),
+        provider: channel.nameProvider?.(target) ?? name,
         async run({ step, receipt }, message, signal) {
           if (step === 'message') return channel.send(message, target, signal);
           // Only messages with a receipt are updated.

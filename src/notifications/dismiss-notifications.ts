@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import { changeInOneStatement } from '../revisions/change.ts';
+import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { ChangeCursor } from '../revisions/change-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
@@ -9,7 +10,6 @@ import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 import { findNotification } from './notifications.ts';
 import type { Publisher } from './publish-notifications.ts';
-import { settle } from './settle.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /**
@@ -26,7 +26,7 @@ export async function dismissNotification(
   const [dismissed] =
     outbox.channels.size === 0
       ? await changeInOneStatement(em, dismiss, input)
-      : await settle(em, outbox, userId, (run) => run(dismiss, input));
+      : await changeAndCancel({ em, outbox }, [userId], (run) => run(dismiss, input));
   if (dismissed === undefined) return findNotification(em, userId, id);
   announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
   return dismissed;
@@ -91,7 +91,7 @@ export async function dismissNotifications(
   filter: DismissFilter,
   now: Time,
 ): Promise<Notification[]> {
-  const dismissed = await settle(em, outbox, userId, (run) => {
+  const dismissed = await changeAndCancel({ em, outbox }, [userId], (run) => {
     if ('ids' in filter) return run(dismissByIds, { userId, ids: filter.ids, now });
     const { kinds, projectId, upTo } = filter;
     return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectId, ...upTo, now });

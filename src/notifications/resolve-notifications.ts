@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
+import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
 import type { Publisher } from './publish-notifications.ts';
-import { settle } from './settle.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /** A filter of a task's notifications. `kinds` defaults to all; with `before`, only those that occurred up to it match. */
@@ -36,7 +36,7 @@ export async function resolveNotifications(
   now: Time,
 ): Promise<Notification[]> {
   const input: ResolveInput = { userId, taskId, kinds: kinds ?? notificationKinds, before, reason, now };
-  const [resolved] = await settle(em, outbox, userId, (run) =>
+  const [resolved] = await changeAndCancel({ em, outbox }, [userId], (run) =>
     Promise.all([run(resolveActive, input), before === null ? [] : run(storeResolution, input)]),
   );
   return announceRecords(announce, userId, 'notifications', resolved);

@@ -11,7 +11,7 @@ export type Outbox = {
    */
   queuePublished(run: Run, published: PublishedKeys): Promise<void>;
   /**
-   * Cancels the deliveries of users that are no longer wanted after the change: the notification is settled, the channel
+   * Cancels the deliveries of these users that are no longer wanted after the change: the notification is settled, the channel
    * disabled or the target removed.
    */
   cancelUnwanted(run: Run, users: readonly string[]): Promise<void>;

@@ -28,7 +28,6 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
 
   return {
     concurrency: CONCURRENCY,
-    nameProvider: () => 'chat',
     send: (message, { memberId }, signal) =>
       callForMember(
         'chat.postMessage',

@@ -36,7 +36,7 @@ export function createEmailChannel(config: EmailConfig, options: EmailOptions): 
   const { publicUrl, tokens } = options;
   const transport = createTransport(createPoolOptions(config, options));
 
-  // Errors do not contain whether the message was sent. Its stream ends when nodemailer has written all of it.
+  // Errors do not say whether the message was sent. Its stream ends when nodemailer has written all of it.
   const handedOver = new Set<string>();
   transport.use('stream', ({ message }, done) => {
     message.processFunc((stream) => stream.once('end', () => handedOver.add(message.messageId())));
@@ -45,7 +45,6 @@ export function createEmailChannel(config: EmailConfig, options: EmailOptions): 
 
   return {
     concurrency: CONNECTIONS,
-    nameProvider: () => 'email',
     async send(message, { address }, signal) {
       const mail = composeMail(message, address, { from, publicUrl, tokens });
       const error = await new Promise<NodemailerError | null>((resolve) => {

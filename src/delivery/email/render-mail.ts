@@ -4,9 +4,6 @@ import { kindNames } from './kind-names.ts';
 /** The content of a mail, as plain text and as HTML. */
 export type MailContent = { text: string; html: string };
 
-/** Mail programs clip longer mails. The whole text is behind the link. */
-const MAX_DETAILS = 10_000;
-
 const QUOTE = 'white-space: pre-wrap; margin: 1rem 0; padding-left: 1rem; border-left: 3px solid #888';
 
 /**
@@ -14,7 +11,7 @@ const QUOTE = 'white-space: pre-wrap; margin: 1rem 0; padding-left: 1rem; border
  * programs apply their own light or dark theme.
  */
 export function renderMail(message: Message, unsubscribeUrl: string | null): MailContent {
-  const details = message.details === null ? null : shorten(message.details);
+  const { details } = message;
   const facts = listFacts(message);
   const stop = `Stop email about ${kindNames[message.kind]}`;
 
@@ -49,11 +46,6 @@ function listFacts({ taskName, projectName, occurredAt }: Message): [name: strin
     ['Time', time],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
-}
-
-function shorten(text: string): string {
-  const characters = [...text.slice(0, 2 * MAX_DETAILS + 1)];
-  return characters.length > MAX_DETAILS ? `${characters.slice(0, MAX_DETAILS).join('')} …` : text;
 }
 
 function renderDocument(title: string, body: string): string {

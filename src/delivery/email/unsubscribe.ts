@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { EntityManager } from '../../database/database.ts';
 import { type Slots, statement } from '../../database/statement.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
-import { change } from '../../revisions/change.ts';
+import { changeAndCancel } from '../../revisions/change-and-cancel.ts';
 import type { Outbox } from '../../revisions/outbox.ts';
 import { findRevision } from '../../revisions/revisions.ts';
 import type { Time } from '../../values/time.ts';
@@ -28,8 +28,8 @@ export async function unsubscribe(
 ): Promise<boolean> {
   // A change stores a revision for an unknown user.
   if (!(await isSubscriber(em, userId))) return false;
-  const [owners] = await change(em, [userId], (run) =>
-    Promise.all([run(disableEmail, { userId, kind, now }), outbox.cancelUnwanted(run, [userId])]),
+  const owners = await changeAndCancel({ em, outbox }, [userId], (run) =>
+    run(disableEmail, { userId, kind, now }),
   );
   return owners.length > 0;
 }

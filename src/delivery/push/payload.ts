@@ -3,7 +3,7 @@ import { MAX_CONTENT_BYTES } from './message-encryption.ts';
 
 /**
  * The JSON that the service worker of the web app receives, for example `{"notificationId":"n-1","kind":"task_failed",
- * "title":"Login page","request":"A task failed.","details":"It broke","url":"https://app.example.com/inbox/n-1"}`.
+ * "title":"Login page","request":"The task failed.","details":"It broke","url":"https://app.example.com/inbox/n-1"}`.
  * `details` and `url` may be null. If the message is too long, `details` is shortened, then `url` is null, then `title`
  * and `request` are shortened. A shortened string ends with `…`.
  */

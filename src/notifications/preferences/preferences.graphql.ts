@@ -95,7 +95,7 @@ builder.mutationField(updateNotificationPreferencesField, (t) =>
     type: UpdateNotificationPreferencesPayload,
     nullable: true,
     description:
-      "Updates the caller's notification preferences. Kinds that the input does not name keep their channels.",
+      "Updates the caller's notification preferences. An item without a kind applies to all kinds. Kinds to which no item applies keep their channels.",
     args: {
       input: t.arg({
         type: UpdateNotificationPreferencesInput,

@@ -1,9 +1,9 @@
 import type { EntityManager } from '../../database/database.ts';
+import { changeAndCancel } from '../../revisions/change-and-cancel.ts';
 import type { Outbox } from '../../revisions/outbox.ts';
 import { type DeliveryChannel, deliveryChannels } from '../../values/delivery-channel.enums.ts';
 import type { Time } from '../../values/time.ts';
 import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
-import { settle } from '../settle.ts';
 import type { NotificationPreference } from './preference.entity.ts';
 import {
   findPreferences,
@@ -75,7 +75,7 @@ export async function updatePreferences(
   const others = wanted.flatMap(({ kind, channels }) =>
     channels === undefined ? [{ kind, channels: allOn }] : [],
   );
-  const [, , stored] = await settle(em, outbox, userId, (run) =>
+  const [, , stored] = await changeAndCancel({ em, outbox }, [userId], (run) =>
     Promise.all([
       given.length > 0 ? run(storeChanged, toColumns(userId, given, now)) : [],
       others.length > 0 ? run(storeMissing, toColumns(userId, others, now)) : [],

@@ -1,0 +1,15 @@
+import type { EntityManager } from '../database/database.ts';
+import { change, type Run } from './change.ts';
+import type { Outbox } from './outbox.ts';
+
+/** Like {@link change}, and cancels the deliveries of the users that are no longer wanted afterwards. */
+export async function changeAndCancel<Result>(
+  { em, outbox }: { readonly em: EntityManager; readonly outbox: Pick<Outbox, 'cancelUnwanted'> },
+  users: readonly string[],
+  work: (run: Run) => Promise<Result>,
+): Promise<Result> {
+  return change(em, users, async (run) => {
+    const [result] = await Promise.all([work(run), outbox.cancelUnwanted(run, users)]);
+    return result;
+  });
+}
