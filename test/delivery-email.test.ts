@@ -71,6 +71,9 @@ function openChannel(address: string, options: Partial<EmailOptions> = {}): Chan
   return channel;
 }
 
+/** For servers that do not reply. */
+const short = { connectionTimeout: 1000, greetingTimeout: 1000, socketTimeout: 1000 };
+
 /** The time of an attempt that is not supposed to run out. */
 const enough = () => AbortSignal.timeout(20_000);
 
@@ -428,7 +431,6 @@ describe('a refusal', () => {
 });
 
 describe('a failure of the connection', () => {
-  const short = { connectionTimeout: 1000, greetingTimeout: 1000, socketTimeout: 1000 };
   const waiting = { kind: 'unavailable', needsOperator: false, reason: 'provider_unavailable' };
   const lost = { kind: 'retry', reason: 'reply_lost' };
 
@@ -459,9 +461,18 @@ describe('a failure of the connection', () => {
     ['resets the connection', (socket) => void socket.resetAndDestroy()],
     ['closes the connection', (socket) => void socket.destroy()],
     ['closes its side of the connection', (socket) => void socket.end()],
-    ['does not reply', () => undefined],
-    ['sends a part of a reply', (socket) => void socket.write('250-')],
   ];
+  const silences: ((socket: Socket) => void)[] = [() => undefined, (socket) => void socket.write('250-')];
+
+  test('if the server does not reply at a stage, or sends a part of a reply', async () => {
+    const sending = stages.flatMap(([stage, outcome]) =>
+      silences.map(async (fail) => {
+        const server = await startBroken('220 mail.test', acceptExcept({ [stage]: fail }));
+        return { sent: await sendTo(local(server), { timeouts: short }), outcome };
+      }),
+    );
+    for (const { sent, outcome } of await Promise.all(sending)) expect(sent).toMatchObject(outcome);
+  });
 
   describe.each(stages)('at %s', (stage, outcome) => {
     test.each(failures)('if the server %s', async (_what, fail) => {
@@ -510,7 +521,7 @@ describe('the pool', () => {
       socket.once('data', () => socket.destroy());
     };
     const server = await startBroken('220 mail.test', acceptExcept({ '.': isAccepted }));
-    const channel = openChannel(local(server));
+    const channel = openChannel(local(server), { timeouts: short });
     expect(await channel.send(message, alice, enough())).toEqual({ kind: 'delivered' });
     expect(await channel.send(message, alice, enough())).toEqual({ kind: 'delivered' });
     expect(accepted).toBe(2);

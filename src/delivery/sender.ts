@@ -18,6 +18,9 @@ const SWEEP_MS = 500;
 /** The interval of sweeps while the database fails. */
 const SWEEP_AFTER_ERROR_MS = 5000;
 
+/** The time between two claims, in which attempts finish and further deliveries become due for the second one. */
+const COLLECT_MS = 10;
+
 /** Starts to send. Claims only as many deliveries as it can send at once, so that none waits while its lease runs. */
 export function startSender(options: DeliveryOptions): Sender {
   const { em, transports, providers, log } = options;
@@ -40,34 +43,34 @@ export function startSender(options: DeliveryOptions): Sender {
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       awaken = new AbortController();
-      let intervalMs = SWEEP_MS;
-      try {
-        while (await claimBatch()) if (stopping.signal.aborted) return;
-      } catch (error) {
-        intervalMs = SWEEP_AFTER_ERROR_MS;
-        log.warn({ err: error }, 'claiming deliveries failed; retrying');
-      }
-      const signal = AbortSignal.any([awaken.signal, stopping.signal]);
-      await pause(intervalMs, undefined, { signal }).catch(() => undefined);
+      const restMs = await claimBatch().then(
+        (claimed) => (claimed === 0 ? SWEEP_MS : 0),
+        (error: unknown) => {
+          log.warn({ err: error }, 'claiming deliveries failed; retrying');
+          return SWEEP_AFTER_ERROR_MS;
+        },
+      );
+      const woken = AbortSignal.any([awaken.signal, stopping.signal]);
+      await pause(restMs, undefined, { signal: woken }).catch(() => undefined);
+      await pause(COLLECT_MS);
     }
   }
 
-  /** Claims due deliveries and starts their attempts. Returns whether there may be more that can be sent now. */
-  async function claimBatch(): Promise<boolean> {
+  /** Claims due deliveries, starts their attempts and returns their number. */
+  async function claimBatch(): Promise<number> {
     const capacity = findCapacity();
-    if (capacity.size === 0) return false;
+    if (capacity.size === 0) return 0;
     const claims = await claimDue(em, capacity);
-    if (claims.length === 0) return false;
+    if (claims.length === 0) return 0;
     const loaded = await loadClaimed(em, claims);
     for (const claim of claims) {
       const found = loaded.find((row) => isSame(row, claim));
       // Without a row, the user was deleted.
       if (found !== undefined) start(claim.channel, deliver(options, claim, found));
     }
-    return true;
+    return claims.length;
   }
 
-  /** Few slots are not worth a claim: the next attempts that finish free more. */
   function findCapacity(): Capacity {
     const capacity = new Map<DeliveryChannel, number>();
     for (const [channel, { concurrency }] of transports) {
@@ -75,7 +78,7 @@ export function startSender(options: DeliveryOptions): Sender {
       // The provider of a channel is named after it, except for push, whose providers are checked for each delivery.
       const admitted = providers.get(channel).health.admit(performance.now(), used);
       const free = Math.min(concurrency - used, admitted);
-      if (free > 0 && (used === 0 || free >= concurrency / 2)) capacity.set(channel, free);
+      if (free > 0) capacity.set(channel, free);
     }
     return capacity;
   }
