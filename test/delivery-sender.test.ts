@@ -269,7 +269,7 @@ describe('a message that may be accepted later', () => {
     await putMember('expired');
     chat.answer('no reply');
     const { id } = await publish(gateway, 'expired');
-    await expectDelivery('expired', id, { state: 'PENDING' });
+    await expectDelivery('expired', id, { state: 'PENDING', attempts: 1 });
     await update('expired', 'due_at = now(), expires_at = now()');
 
     await expectDelivery('expired', id, {
@@ -322,6 +322,7 @@ describe('a message that is refused', () => {
         'email delivered',
       ]),
     );
+    await update('no-member', `due_at = now() + interval '1 h'`);
     chat.answer({ error: 'channel_not_found' });
     const { id } = await publish(gateway, 'no-member');
 
