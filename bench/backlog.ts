@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
 import { listen } from '../src/http/listen.ts';
+import type { BacklogRound, Cost } from './backlog-round.ts';
 import { withServer } from './bench.ts';
 import { createNotification } from './change-requests.ts';
 import { createGatewaySettings } from './contenders.ts';
@@ -26,18 +27,6 @@ const USERS = 1000;
 const PUBLICATIONS = 1000;
 const CONNECTIONS = 16;
 const POLL_MS = 100;
-
-/** Processor time per operation in microseconds. */
-type Cost = { gateway: number; postgres: number };
-
-/** The results of a round. Memory is the peak in MiB. */
-export type BacklogRound = {
-  publishing: Cost;
-  publishingWithBacklog: Cost;
-  sending: Cost;
-  sentPerSecond: number;
-  memory: number;
-};
 
 type ChatApi = { address: string; isUp: boolean; received: number; server: Server };
 

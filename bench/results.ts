@@ -3,7 +3,7 @@ import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
-import type { BacklogRound } from './backlog.ts';
+import type { BacklogRound } from './backlog-round.ts';
 import type { ComparisonResult } from './comparison.ts';
 import type { LiveResults } from './live-rates.ts';
 import type { Options } from './options.ts';

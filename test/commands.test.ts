@@ -169,12 +169,3 @@ describe('npm run settings', () => {
     expect(first.AUTH_JWKS).toBe(second.AUTH_JWKS);
   });
 });
-
-test('npm run vapid:key prints a valid setting with a new key every time', async () => {
-  const print = async () => readSettings((await runProcess('src/commands/vapid-key.ts', {})).stdout);
-  const [first, second] = await Promise.all([print(), print()]);
-  expect(Object.keys(first)).toEqual(['VAPID_PRIVATE_KEY']);
-  expect(first).not.toEqual(second);
-  const { delivery } = readConfig({ ...first, VAPID_SUBJECT: 'mailto:operations@example.com' });
-  expect(delivery.push?.privateKey.type).toBe('private');
-});

@@ -45,6 +45,7 @@ test('every setting has a development default', () => {
     maxSubscribers: 10_000,
     liveSweepMs: 5000,
     notificationRetentionDays: 90,
+    delivery: { sends: true, email: null, push: null, chat: null, appUrl: null },
     reusePort: false,
     graphiql: true,
     metrics: { kind: 'open' },
@@ -82,6 +83,16 @@ test('reads every variable', () => {
     LOG_LEVEL: 'silent',
     ADMIN_HOST: '0.0.0.0',
     ADMIN_PORT: '9464',
+    SMTP_URL: 'smtps://user:p%40ss@mail.test:465',
+    SMTP_FROM: 'Workspaces <no-reply@example.com>',
+    DELIVERY_EMAIL_DELAY_SECONDS: '0',
+    VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
+    VAPID_SUBJECT: 'mailto:operations@example.com',
+    PUSH_ALLOWED_HOSTS: 'push.test:8443, Other.test',
+    CHAT_TOKEN: 'xoxb-1',
+    CHAT_API_URL: 'https://chat.test/api/',
+    APP_URL: 'https://app.test/inbox/{id}',
+    DELIVERY: 'false',
   });
   expect(config).toMatchObject({
     production: true,
@@ -104,8 +115,19 @@ test('reads every variable', () => {
     shutdownGraceMs: 20_000,
     logLevel: 'silent',
     admin: { host: '0.0.0.0', port: 9464 },
+    delivery: {
+      sends: false,
+      email: { from: { name: 'Workspaces', address: 'no-reply@example.com' }, delaySeconds: 0 },
+      push: { subject: 'mailto:operations@example.com', allowedHosts: ['push.test:8443', 'other.test'] },
+      chat: { apiUrl: 'https://chat.test/api' },
+      appUrl: 'https://app.test/inbox/{id}',
+    },
     warnings: [],
   });
+  const { email, push, chat } = config.delivery;
+  expect(email?.url.export().toString()).toBe('smtps://user:p%40ss@mail.test:465');
+  expect(push?.privateKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' });
+  expect(chat?.token.export().toString()).toBe('xoxb-1');
   expect([...(config.encryptionKeys?.keys() ?? [])]).toEqual(['new', 'old']);
 });
 
@@ -153,7 +175,41 @@ const badValues: Record<string, string[]> = {
   SHUTDOWN_DELAY_MS: ['-1', '5s', '1.5', '300001'],
   SHUTDOWN_GRACE_MS: ['-1', '5s', '1.5', '300001'],
   LOG_LEVEL: ['verbose', 'INFO'],
+  PUSH_ALLOWED_HOSTS: ['https://push.test', 'push.test/path', 'push.test,', 'push.test:443'],
+  CHAT_TOKEN: ['a token', 'token-with-ümlaut', 'x'.repeat(1025)],
+  CHAT_API_URL: ['chat.test', 'ftp://chat.test', 'http://chat.test/api'],
+  APP_URL: ['https://app.test/inbox', 'https://app.test/{id}/{id}', 'app.test/{id}', 'javascript:{id}'],
+  DELIVERY: ['no', '0', 'False'],
+  DELIVERY_EMAIL_DELAY_SECONDS: ['-1', '1.5', '1m', '86401'],
 };
+
+/** Values that are invalid even with the settings that they require. */
+const badPairs: [name: string, other: Record<string, string>, values: string[]][] = [
+  ['SMTP_URL', { SMTP_FROM: 'a@example.com' }, ['mail.test', 'http://mail.test', 'smtp://']],
+  [
+    'SMTP_FROM',
+    { SMTP_URL: 'smtp://mail.test' },
+    ['Workspaces', 'a@', 'A <a@example.com', 'A\nB <a@example.com>'],
+  ],
+  ['VAPID_PRIVATE_KEY', { VAPID_SUBJECT: 'mailto:a@example.com' }, ['short', 'A'.repeat(43), 'x'.repeat(44)]],
+  [
+    'VAPID_SUBJECT',
+    { VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw' },
+    ['a@example.com', 'http://a'],
+  ],
+];
+
+describe.each(badPairs)('%s', (name, other, values) => {
+  test.each(values)('rejects "%s", naming the variable but not the value', (value) => {
+    expect(collectIssues({ ...other, [name]: value })).toEqual([
+      expect.stringMatching(new RegExp(`^${name}: must \\w`)),
+    ]);
+  });
+  test('is required by the setting that belongs to it', () => {
+    const [required] = Object.keys(other);
+    expect(collectIssues(other)).toEqual([`${name}: is required with ${required}`]);
+  });
+});
 
 describe.each(Object.entries(badValues))('%s', (name, values) => {
   test.each(values)('rejects "%s", naming the variable', (value) => {

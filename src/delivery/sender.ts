@@ -25,13 +25,14 @@ const COLLECT_MS = 10;
 export function startSender(options: DeliveryOptions): Sender {
   const { em, transports, providers, log } = options;
   const running = new Map<DeliveryChannel, Set<Promise<void>>>();
-  const stopping = new AbortController();
-  let awaken = new AbortController();
+  let isStopping = false;
+  let sleep = new AbortController();
   const finished = run();
   const sender: Sender = {
-    wake: () => awaken.abort(),
+    wake: () => sleep.abort(),
     async stop(graceMs) {
-      stopping.abort();
+      isStopping = true;
+      sleep.abort();
       await finished;
       const attempts = [...running.values()].flatMap((set) => [...set]);
       await Promise.race([Promise.all(attempts), pause(graceMs, undefined, { ref: false })]);
@@ -41,17 +42,18 @@ export function startSender(options: DeliveryOptions): Sender {
   return sender;
 
   async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      awaken = new AbortController();
-      const restMs = await claimBatch().then(
+    while (!isStopping) {
+      // Replaced before the claim, so that a wake during the claim leads to another one.
+      sleep = new AbortController();
+      const { signal } = sleep;
+      const sleepMs = await claimBatch().then(
         (claimed) => (claimed === 0 ? SWEEP_MS : 0),
         (error: unknown) => {
           log.warn({ err: error }, 'claiming deliveries failed; retrying');
           return SWEEP_AFTER_ERROR_MS;
         },
       );
-      const woken = AbortSignal.any([awaken.signal, stopping.signal]);
-      await pause(restMs, undefined, { signal: woken }).catch(() => undefined);
+      await pause(sleepMs, undefined, { signal }).catch(() => undefined);
       await pause(COLLECT_MS);
     }
   }

@@ -11,9 +11,11 @@ export async function subscribeToPush(send: Send): Promise<void> {
   if (!pushPublicKey) return;
   await navigator.serviceWorker.register('/push-service-worker.js');
   const { pushManager } = await navigator.serviceWorker.ready;
-  const subscription = await pushManager.subscribe({
-    userVisibleOnly: true,
-    applicationServerKey: pushPublicKey,
+  const options = { userVisibleOnly: true, applicationServerKey: pushPublicKey };
+  const subscription = await pushManager.subscribe(options).catch(async () => {
+    // The browser has a subscription with another key.
+    await (await pushManager.getSubscription())?.unsubscribe();
+    return pushManager.subscribe(options);
   });
   // JSON.stringify calls its toJSON().
   await send(register, { input: subscription });
