@@ -1,6 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deliveryReasons, deliveryStates } from '../src/delivery/delivery.enums.ts';
+import { MAX_SUBSCRIPTIONS } from '../src/delivery/push-subscriptions.ts';
+import { MAX_RETRIED } from '../src/delivery/retry-deliveries.ts';
 import { graphql } from './support/client.ts';
 import { type DevelopmentGateway, signTokenFor, startDevelopmentGateway } from './support/development.ts';
 import { type Block, readBlocks, readPage, tableBelow } from './support/documentation.ts';
@@ -111,4 +113,9 @@ test('every state and reason is documented', () => {
   const reasons = tableBelow(page, 'States').map(([reason = '']) => reason);
   expect(reasons.sort()).toEqual(deliveryReasons.map((reason) => reason.toUpperCase()).sort());
   for (const state of deliveryStates) expect(page.text).toContain(`\`${state.toUpperCase()}\``);
+});
+
+test('the documented limits are those of the code', () => {
+  expect(page.text).toContain(`at most ${MAX_SUBSCRIPTIONS} subscriptions`);
+  expect(page.text).toContain(`at most ${MAX_RETRIED.toLocaleString('en')}:`);
 });

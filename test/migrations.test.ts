@@ -71,6 +71,10 @@ test('every enum column has a check constraint on its values', async () => {
     props.flatMap(({ enum: isList, fieldNames }) => (isList ? [{ tableName, column: fieldNames[0] }] : [])),
   );
   expect(columns.map(({ tableName, column }) => `${tableName}.${column}`).sort()).toEqual([
+    'delivery.channel',
+    'delivery.reason',
+    'delivery.state',
+    'delivery.step',
     'editor_credential.reauth_reason',
     'notification.kind',
     'notification.resolved_by',
