@@ -197,6 +197,20 @@ describe('a batch', () => {
     expect(await stored('batch', 'other')).toEqual(pending);
   });
 
+  test('cancels the one before if it has nothing but notifications of one task', async () => {
+    for (const count of [1, 2, 3]) {
+      const userId = `chain-${count}`;
+      await addTargets(gateway, userId);
+      await publishAll([draft(userId, 'before')]);
+      await publishAll(Array.from({ length: count }, (_none, index) => draft(userId, `n-${index}`)));
+
+      expect(new Set(await stored(userId, 'before'))).toEqual(
+        new Set(['chat cancelled settled', 'email cancelled settled', 'push cancelled settled']),
+      );
+      expect(await stored(userId)).toHaveLength(6);
+    }
+  });
+
   test('queues the deliveries of several users', async () => {
     await addTargets(gateway, 'batch-a');
     await putContact(gateway, 'batch-b', { chatMemberId: 'U-batch-b' });

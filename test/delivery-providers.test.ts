@@ -74,6 +74,7 @@ describe('a chat API that refuses the token', () => {
     });
     const { contact } = await asMember(gateway, 'alice', '{ contact { chatSuspendedAt } }');
     expect(contact.chatSuspendedAt).toBeNull();
+    expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
 
     chat.setAnswer('ok');
     await makeDue(gateway.database, 'alice');
@@ -175,7 +176,18 @@ describe('a push service', () => {
       return rows;
     });
     expect(row?.attempts).toBe(0);
-    expect(row?.delay).toBeGreaterThanOrEqual(1);
+    expect(row?.delay).toBeGreaterThanOrEqual(0.5);
+    // One that waits again keeps the reason of an earlier attempt.
+    await gateway.database.sql(
+      `update delivery set due_at = now(), reason = 'reply_lost', provider_code = 'lost' where user_id = 'frank'`,
+    );
+    await eventually(async () => {
+      const again = await gateway.database.sql(
+        `select attempts, reason, provider_code from delivery
+          where user_id = 'frank' and state = 'pending' and claims > 1`,
+      );
+      expect(again).toEqual([{ attempts: 0, reason: 'reply_lost', provider_code: 'lost' }]);
+    });
     expect(held).toHaveLength(1);
     await reply(201);
     await eventually(async () =>
@@ -189,7 +201,7 @@ describe('a push service', () => {
     await reply(201);
     await eventually(async () =>
       expect(await listDeliveries(gateway, 'frank', other.id)).toMatchObject([
-        { state: 'DELIVERED', attempts: 1, reason: null },
+        { state: 'DELIVERED', attempts: 1, reason: 'REPLY_LOST' },
       ]),
     );
   });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createProviderHealth } from '../src/delivery/provider-health.ts';
 import { parseRetryAfter } from '../src/delivery/retry-after.ts';
-import { computeRetryDelay } from '../src/delivery/retry-delay.ts';
+import { computePausedDelay, computeRetryDelay } from '../src/delivery/retry-delay.ts';
 
 const NOW = Date.parse('2026-11-06T08:49:37.000Z');
 const DAY_MS = 86_400_000;
@@ -125,6 +125,20 @@ describe('the delay until the next attempt', () => {
     expect(failures).toBeLessThan(60);
   });
 });
+
+test.each([
+  [1, 500, 1000],
+  [2, 1000, 2000],
+  [10, 256_000, 512_000],
+  [11, 300_000, 600_000],
+  [5000, 300_000, 600_000],
+])(
+  'while its provider is paused, claim %d of a delivery is followed by one after %d to %d ms',
+  (claims, least, longest) => {
+    expect(computePausedDelay(claims, () => 0)).toBe(least);
+    expect(computePausedDelay(claims, () => 1)).toBe(longest);
+  },
+);
 
 describe('the health of a provider', () => {
   const longest = () => 1;

@@ -322,6 +322,7 @@ describe('a message that is refused', () => {
         'email delivered',
       ]),
     );
+    await update('no-member', `due_at = now() + interval '1 h'`);
     chat.answer({ error: 'channel_not_found' });
     const { id } = await publish(gateway, 'no-member');
 

@@ -12,7 +12,7 @@ import type { Loaded } from './load-claimed.ts';
 import type { Message } from './message.ts';
 import type { ProviderHealth } from './provider-health.ts';
 import type { Providers } from './providers.ts';
-import { computeRetryDelay } from './retry-delay.ts';
+import { computePausedDelay, computeRetryDelay } from './retry-delay.ts';
 import { type Result, storeResult } from './store-result.ts';
 import { suspendTarget } from './suspend-target.ts';
 import type { Attempt, Transport } from './transport.ts';
@@ -32,9 +32,6 @@ export type DeliveryOptions = {
 /** Shorter than a lease, so that the result can still be stored. */
 const ATTEMPT_MS = 20_000;
 
-/** How long others wait while one message is sent to find out whether a provider has recovered. */
-const PROBE_SECONDS = 5;
-
 /** Delivers a claimed delivery and stores the result. Rejects if the result cannot be stored; its lease then expires. */
 export async function deliver(options: DeliveryOptions, claim: Claim, loaded: Loaded): Promise<void> {
   const { em, appUrl, transports, providers } = options;
@@ -52,7 +49,7 @@ export async function deliver(options: DeliveryOptions, claim: Claim, loaded: Lo
   }
   const provider = providers.get(attempt.provider);
   if (provider.health.admit(performance.now(), provider.running) < 1) {
-    const seconds = secondsUntilResumed(provider.health) || PROBE_SECONDS;
+    const seconds = Math.max(secondsUntilResumed(provider.health), computePausedDelay(claim.claims) / 1000);
     await storeResult(em, claim, { kind: 'postponed', seconds, failure: null });
     return;
   }

@@ -54,7 +54,9 @@ const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
       resolve: ({ target }) => (target === '' ? null : target),
     }),
     state: t.expose('state', { type: DeliveryStateEnum, description: 'The state.' }),
-    attempts: t.exposeInt('attempts', { description: 'The number of attempts.' }),
+    attempts: t.exposeInt('attempts', {
+      description: 'The number of attempts, including those to mark a delivered message as settled.',
+    }),
     reason: t.expose('reason', {
       type: DeliveryReasonEnum,
       nullable: true,
