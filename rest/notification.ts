@@ -49,7 +49,7 @@ const question = z
     question: z.string().describe('The text of the question.'),
     options: z.array(option).describe('The answers to choose from.'),
     header: z.string().optional().describe('A short heading.'),
-    id: z.string().optional().describe("The question's ID, which need not be unique."),
+    id: z.string().optional().describe("The question's ID, not necessarily unique."),
     multiSelect: z.boolean().nullish().describe('Whether the user can choose several answers.'),
   })
   .meta({ id: 'AskUserQuestion', description: 'A question for the user.' });

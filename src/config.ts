@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { JSONWebKeySet } from 'jose';
 import type { z } from 'zod';
-import { findConflicts, findMissing, isLoopback } from './config/conflicts.ts';
+import { findConflicts, findMissing, findOmissions, isLoopback } from './config/conflicts.ts';
 import type { Sender } from './config/delivery-formats.ts';
 import { Environment } from './config/environment.ts';
 import type { EncryptionKeys } from './config/formats.ts';
@@ -77,7 +77,7 @@ export type Config = {
   /** Milliseconds that running requests have to finish after the port is closed. */
   shutdownGraceMs: number;
   logLevel: string;
-  /** Variables that are probably misspelled settings. */
+  /** Variables that are probably misspelled settings, and settings that are probably missing. */
   warnings: readonly string[];
 };
 
@@ -101,7 +101,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   const parsed = Environment.safeParse(given);
   const invalid = parsed.error?.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`) ?? [];
   const issues = [...invalid, ...findMissing(given), ...findConflicts(given)];
-  const warnings = findMisspellings(Object.keys(given), settingNames);
+  const warnings = [...findMisspellings(Object.keys(given), settingNames), ...findOmissions(given)];
   if (!parsed.success || issues.length > 0) throw new ConfigError(issues, warnings);
   const settings = parsed.data;
   return {

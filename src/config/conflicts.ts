@@ -25,6 +25,12 @@ export function findMissing(given: Record<string, string | undefined>): string[]
   return issues;
 }
 
+/** Describes settings that are optional but probably forgotten. */
+export function findOmissions(given: Record<string, string | undefined>): string[] {
+  if (given.SMTP_URL === undefined || given.PUBLIC_URL !== undefined) return [];
+  return ['PUBLIC_URL: is not set, so emails contain no link to unsubscribe'];
+}
+
 /** Describes settings that are valid separately but not together. */
 export function findConflicts(given: Record<string, string | undefined>): string[] {
   return [...findKeySetConflict(given), ...findAdminConflict(given), ...findDeliveryConflicts(given)];

@@ -55,7 +55,7 @@ export const Environment = z.object({
     .default('https://slack.com/api'),
   APP_URL: appUrl.optional(),
   DELIVERY: yesOrNo('true'),
-  DELIVERY_EMAIL_DELAY_SECONDS: wholeNumber(0, 86_400).default(60),
+  DELIVERY_EMAIL_DELAY_SECONDS: wholeNumber(0, 3600).default(60),
   GRAPHIQL: yesOrNo('true'),
   METRICS_TOKEN: metricsToken.optional(),
   SHUTDOWN_DELAY_MS: wholeNumber(0, 300_000).default(0),

@@ -47,7 +47,7 @@ const Question = builder.objectRef<AskUserQuestion>('AskUserQuestion').implement
     }),
     questionId: t.exposeString('id', {
       nullable: true,
-      description: "The question's ID, `id` in `input`, which need not be unique. `null` if there is none.",
+      description: 'The `id` of the question in `input`, not necessarily unique. `null` if there is none.',
     }),
     multiSelect: t.exposeBoolean('multiSelect', {
       nullable: true,

@@ -288,7 +288,7 @@ export interface components {
             options: components["schemas"]["AskUserQuestionOption"][];
             /** @description A short heading. */
             header?: string;
-            /** @description The question's ID, which need not be unique. */
+            /** @description The question's ID, not necessarily unique. */
             id?: string;
             /** @description Whether the user can choose several answers. */
             multiSelect?: boolean | null;

@@ -5,10 +5,10 @@ import type { Message } from '../message.ts';
 import { renderMail } from './render-mail.ts';
 import { toUnsubscribeUrl, type UnsubscribeTokens } from './unsubscribe-token.ts';
 
-/** What all mails of a gateway have in common. */
+/** What all emails of a gateway have in common. */
 export type MailSettings = {
   from: Sender;
-  /** The URL of the gateway without a trailing slash; `null` if it is not configured, then mails have no unsubscribe link. */
+  /** The URL of the gateway without a trailing slash; `null` if it is not configured, then emails have no unsubscribe link. */
   publicUrl: string | null;
   tokens: Pick<UnsubscribeTokens, 'sign'>;
 };

@@ -30,7 +30,7 @@ const defaultTimeouts: EmailTimeouts = {
 /** The number of connections. A connection sends one message at a time. */
 const CONNECTIONS = 5;
 
-/** Creates the channel that sends mails to an SMTP server (RFC 5321), which relays them. */
+/** Creates the channel that sends emails to an SMTP server (RFC 5321), which relays them. */
 export function createEmailChannel(config: EmailConfig, options: EmailOptions): Channel<EmailTarget> {
   const { from } = config;
   const { publicUrl, tokens } = options;
