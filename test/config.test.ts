@@ -315,6 +315,14 @@ describe('an unknown variable', () => {
     },
   );
 
+  test('is reported if emails will have no link to unsubscribe', () => {
+    const email = { SMTP_URL: 'smtp://localhost', SMTP_FROM: 'gateway@example.com' };
+    expect(readConfig(email).warnings).toEqual([
+      'PUBLIC_URL: is not set, so emails contain no link to unsubscribe',
+    ]);
+    expect(readConfig({ ...email, PUBLIC_URL: 'https://gateway.example.com' }).warnings).toEqual([]);
+  });
+
   test('is ignored if the setting it resembles is also set', () => {
     expect(readConfig({ REDIS_URI: 'value', REDIS_URL: 'redis://localhost' }).warnings).toEqual([]);
   });

@@ -1,4 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deliveryReasons, deliveryStates } from '../src/delivery/delivery.enums.ts';
 import { MAX_SUBSCRIPTIONS } from '../src/delivery/push-subscriptions.ts';
@@ -41,6 +43,12 @@ beforeAll(async () => {
     ],
   );
   tokens = new Map(await Promise.all(signed));
+  // Otherwise the first attempt fails, and the reply differs.
+  await eventually(async () => {
+    const connection = createConnection(Number(port));
+    await once(connection, 'connect');
+    connection.destroy();
+  });
 });
 afterAll(async () => {
   await gateway.close();

@@ -461,7 +461,7 @@ describe('retryDeliveries', () => {
 });
 
 describe('a lease that expired', () => {
-  const LATE = 'delivery attempt, whose lease had expired';
+  const LATE = 'the lease was lost';
   const expire = (userId: string) => update(userId, 'due_at = now()');
   const countLate = (userId: string) =>
     gateway.logLines().filter((line) => line.includes(LATE) && line.includes(userId)).length;

@@ -134,7 +134,10 @@ describe('npm run worker', () => {
 
   test.each([
     ['without a provider', {}],
-    ['with DELIVERY=false', { ...unreachableProviders, DELIVERY: 'false' }],
+    [
+      'with DELIVERY=false',
+      { ...unreachableProviders, PUBLIC_URL: 'https://gateway.example.com', DELIVERY: 'false' },
+    ],
   ])('fails to start %s', async (_how, environment) => {
     expect(await runProcess('src/worker.ts', { ...settingsFor(gateway.database), ...environment })).toEqual({
       status: 1,
