@@ -251,7 +251,7 @@ describe('connections', () => {
 
     expect(await openChannel().send(message, target, AbortSignal.timeout(TIMEOUT_MS))).toMatchObject({
       ...unavailable,
-      providerCode: expect.stringMatching(/^E(NOTFOUND|AI_AGAIN)$/),
+      providerCode: 'ENOTFOUND',
     });
   });
 
@@ -268,10 +268,7 @@ describe('connections', () => {
         providerCode: 'ERR_ADDRESS_NOT_PUBLIC',
       });
     }
-    expect(await sendTo('https://localhost/')).toMatchObject({
-      kind: 'unavailable',
-      providerCode: 'ERR_ADDRESS_NOT_PUBLIC',
-    });
+    expect(await sendTo('https://localhost/')).toEqual({ ...unavailable, providerCode: 'ENOTFOUND' });
     expect(service.connections()).toBe(0);
     expect(await send(service)).toEqual({ kind: 'delivered' });
   });

@@ -1,11 +1,14 @@
+import type { LookupOptions } from 'node:dns';
+import { lookup as lookupBySystem, Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
 import { BlockList, connect, type LookupFunction } from 'node:net';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { classify } from '../src/delivery/push/classify.ts';
 import { findEndpointIssue } from '../src/delivery/push/endpoint.ts';
 import type { PostResult } from '../src/delivery/push/post.ts';
 import { createPublicLookup, isPublicAddress } from '../src/delivery/push/public-address.ts';
+import { type Answer, type Records, startNameServer } from './support/name-server.ts';
 
 /** The special-purpose networks of IANA's registries, with the first address outside that is public. */
 const networks: readonly [name: string, network: string, prefix: number, family: 'ipv4' | 'ipv6'][] = [
@@ -170,50 +173,115 @@ describe('endpoints', () => {
 });
 
 describe('lookup', () => {
+  const missing = { code: 'ENOTFOUND' };
   const at = (...addresses: string[]) =>
     addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
-  const lookUp = (lookup: LookupFunction, all: boolean) =>
+  const cleanups: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const clean of cleanups.splice(0)) await clean();
+  });
+
+  /** Creates a lookup that queries a name server with these records. */
+  async function createLookup(records: Records, timeout = 5000): Promise<LookupFunction> {
+    const server = await startNameServer(records);
+    cleanups.push(server.close);
+    const resolver = new Resolver({ timeout, tries: 1 });
+    resolver.setServers([server.address]);
+    return createPublicLookup(resolver);
+  }
+
+  const lookUp = (lookup: LookupFunction, options: LookupOptions, name = 'push.test') =>
     new Promise((resolve) => {
-      lookup('push.test', { all }, (error, address, family) => resolve(error ?? { address, family }));
+      lookup(name, options, (error, address, family) => resolve(error ?? { address, family }));
     });
 
-  test('returns only public addresses', async () => {
-    const lookup = createPublicLookup((_name, _options, done) =>
-      done(null, at('10.0.0.1', '8.8.8.8', '::1', '2606:4700::1111')),
+  test.each<[what: string, options: LookupOptions, found: object]>([
+    ['all', { all: true }, { address: at('8.8.8.8', '9.9.9.9', '2606:4700::1111') }],
+    ['the first', {}, { address: '8.8.8.8', family: 4 }],
+    [
+      'all of either family',
+      { all: true, family: 0 },
+      { address: at('8.8.8.8', '9.9.9.9', '2606:4700::1111') },
+    ],
+    ['IPv4', { all: true, family: 4 }, { address: at('8.8.8.8', '9.9.9.9') }],
+    ['IPv4, by name', { family: 'IPv4' }, { address: '8.8.8.8', family: 4 }],
+    ['IPv6', { family: 6 }, { address: '2606:4700::1111', family: 6 }],
+    ['IPv6, by name', { all: true, family: 'IPv6' }, { address: at('2606:4700::1111') }],
+  ])('returns only public addresses: %s', async (_what, options, found) => {
+    const lookup = await createLookup((_name, family) =>
+      family === 4 ? ['10.0.0.1', '8.8.8.8', '9.9.9.9'] : ['::1', '2606:4700::1111'],
     );
 
-    expect(await lookUp(lookup, true)).toEqual({ address: at('8.8.8.8', '2606:4700::1111') });
-    expect(await lookUp(lookup, false)).toEqual({ address: '8.8.8.8', family: 4 });
+    expect(await lookUp(lookup, options)).toEqual(found);
   });
 
-  test.each([[['127.0.0.1', '::1']], [['::ffff:8.8.8.8']], [[]]])('fails for %j', async (addresses) => {
-    const lookup = createPublicLookup((_name, _options, done) => done(null, at(...addresses)));
+  const never = new Promise<never>(() => {});
 
-    expect(await lookUp(lookup, true)).toMatchObject({ code: 'ERR_ADDRESS_NOT_PUBLIC' });
+  test.each<[what: string, ipv6: Answer | Promise<Answer>]>([
+    ['has no addresses', []],
+    ['does not exist', 'NXDOMAIN'],
+    ['fails', 'SERVFAIL'],
+    ['is not answered', never],
+  ])('returns the addresses of one family if the other one %s', async (_what, ipv6) => {
+    const lookup = await createLookup((_name, family) => (family === 4 ? ['8.8.8.8'] : ipv6), 200);
+
+    expect(await lookUp(lookup, { all: true })).toEqual({ address: at('8.8.8.8') });
   });
 
-  test('fails for a name of this machine, resolved by the system', async () => {
+  test.each<[what: string, ipv4: Answer | Promise<Answer>, ipv6: Answer | Promise<Answer>]>([
+    ['has private addresses', ['127.0.0.1', '10.0.0.1'], ['::1', 'fd00::1']],
+    ['has a private address of one family', ['10.0.0.1'], []],
+    ['has a translated address', [], ['::ffff:8.8.8.8']],
+    ['has no addresses', [], []],
+    ['does not exist', 'NXDOMAIN', 'NXDOMAIN'],
+    ['cannot be resolved', 'SERVFAIL', 'SERVFAIL'],
+    ['is not answered', never, never],
+  ])('fails with the same error for a name that %s', async (_what, ipv4, ipv6) => {
+    const lookup = await createLookup((_name, family) => (family === 4 ? ipv4 : ipv6), 200);
+
+    expect(await lookUp(lookup, { all: true })).toMatchObject(missing);
+    expect(await lookUp(lookup, {})).toMatchObject(missing);
+  });
+
+  test('fails for a name that DNS does not allow', async () => {
+    const lookup = await createLookup(() => ['8.8.8.8']);
+
+    expect(await lookUp(lookup, {}, `${'a'.repeat(64)}.test`)).toMatchObject(missing);
+  });
+
+  test('fails for a name of this machine, with the name servers of the system', async () => {
     const socket = connect({ host: 'localhost', port: 443, lookup: createPublicLookup() });
 
     const [error] = await once(socket, 'error');
 
-    expect(error).toMatchObject({ code: 'ERR_ADDRESS_NOT_PUBLIC' });
+    expect(error).toMatchObject(missing);
   });
 
-  test('reports that a name does not exist', async () => {
-    const missing = Object.assign(new Error('missing'), { code: 'ENOTFOUND' });
-    const lookup = createPublicLookup((_name, _options, done) => done(missing, []));
+  test('names whose queries are not answered delay no other lookup of the process', async () => {
+    const released = Promise.withResolvers<Answer>();
+    const asked = Promise.withResolvers<void>();
+    const names = Array.from({ length: 20 }, (_none, index) => `slow-${index}.test`);
+    const waiting = new Set(names.flatMap((name) => [`${name} 4`, `${name} 6`]));
+    const lookup = await createLookup((name, family) => {
+      waiting.delete(`${name} ${family}`);
+      if (waiting.size === 0) asked.resolve();
+      return released.promise;
+    }, 60_000);
+    const slow = names.map((name) => lookUp(lookup, {}, name));
+    await asked.promise;
 
-    expect(await lookUp(lookup, true)).toBe(missing);
+    const first = await Promise.race([...slow, lookupBySystem('localhost')]);
+    released.resolve('NXDOMAIN');
+
+    expect(first).toMatchObject({ address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/) });
+    expect(await Promise.all(slow)).toEqual(names.map(() => expect.objectContaining(missing)));
   });
 
   test('a socket connects to the address that was checked, even if the name resolves to another one later', async () => {
     // An address that is assigned to nobody.
-    const answers = [at('2d00::1'), at('127.0.0.1')];
-    const lookup = createPublicLookup((_name, _options, done) => {
-      setImmediate(done, null, answers.shift() ?? []);
-    });
+    const answers = [['2d00::1'], ['::1']];
+    const lookup = await createLookup((_name, family) => (family === 6 ? (answers.shift() ?? []) : []));
     const socket = connect({ host: 'rebinding.test', port: 443, lookup });
     socket.on('error', () => {});
 
@@ -221,7 +289,7 @@ describe('lookup', () => {
     socket.destroy();
 
     expect(address).toBe('2d00::1');
-    expect(answers).toEqual([at('127.0.0.1')]);
+    expect(answers).toEqual([['::1']]);
   });
 });
 
@@ -237,6 +305,7 @@ describe('classification', () => {
   const rejected = { kind: 'failed', suspendTarget: false, reason: 'message_rejected' };
   const removed = { kind: 'failed', suspendTarget: true, reason: 'recipient_rejected' };
   const unavailable = { kind: 'unavailable', needsOperator: false, reason: 'provider_unavailable' };
+  const delayed = { kind: 'retry', reason: 'provider_unavailable' };
   const refused = { kind: 'unavailable', needsOperator: true, reason: 'provider_refused' };
 
   test.each<[what: string, result: PostResult, outcome: object]>([
@@ -248,8 +317,10 @@ describe('classification', () => {
     ['401', reply(401), { ...refused, providerCode: '401' }],
     ['403', reply(403), { ...refused, providerCode: '403' }],
     ['404', reply(404), { ...removed, providerCode: '404' }],
+    ['408', reply(408), { ...delayed, providerCode: '408' }],
     ['410', reply(410), { ...removed, providerCode: '410' }],
     ['413', reply(413), { ...rejected, providerCode: '413' }],
+    ['425 with Retry-After', reply(425, '5'), { ...delayed, providerCode: '425', retryAfterSeconds: 5 }],
     ['429', reply(429), { kind: 'retry', reason: 'rate_limited', providerCode: '429' }],
     [
       '429 with Retry-After',
@@ -283,11 +354,6 @@ describe('classification', () => {
       'a connection lost after the message was sent',
       error('ECONNRESET', true),
       { kind: 'retry', reason: 'reply_lost', providerCode: 'ECONNRESET' },
-    ],
-    [
-      'a name that resolves to private addresses only',
-      error('ERR_ADDRESS_NOT_PUBLIC', false),
-      { ...unavailable, providerCode: 'ERR_ADDRESS_NOT_PUBLIC' },
     ],
   ])('%s', (_what, result, outcome) => {
     expect(classify(result, now)).toEqual(outcome);

@@ -1,19 +1,18 @@
 import type { Outcome } from '../channel.ts';
 import { parseRetryAfter } from '../retry-after.ts';
 import type { PostResult } from './post.ts';
-import { ADDRESS_NOT_PUBLIC } from './public-address.ts';
 
 /** The outcome of an endpoint to which nothing may be sent, whatever its name resolves to. */
 export const refusedEndpoint: Outcome = {
   kind: 'failed',
   suspendTarget: true,
   reason: 'recipient_rejected',
-  providerCode: ADDRESS_NOT_PUBLIC,
+  providerCode: 'ERR_ADDRESS_NOT_PUBLIC',
 };
 
 /**
  * Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. A name
- * without a public address is a failure of the host, because a fault of DNS must not remove subscriptions.
+ * without a public address is a failure of the host, because an error of DNS must not remove subscriptions.
  */
 export function classify(result: PostResult, now: number): Outcome {
   return result.kind === 'reply' ? classifyReply(result, now) : classifyError(result);
@@ -40,6 +39,9 @@ function classifyReply({ status, retryAfter }: Extract<PostResult, { kind: 'repl
     case 404:
     case 410:
       return { kind: 'failed', suspendTarget: true, reason: 'recipient_rejected', providerCode };
+    case 408:
+    case 425:
+      return { kind: 'retry', reason: 'provider_unavailable', providerCode, ...later };
     case 429:
       return { kind: 'retry', reason: 'rate_limited', providerCode, ...later };
     default:

@@ -1,4 +1,5 @@
-import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
+import { type LookupAddress, type LookupOptions, NOTFOUND } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
@@ -12,33 +13,45 @@ export function isPublicAddress(address: string): boolean {
   return parsed.range() === 'unicast' && (parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST));
 }
 
-/** The code of the error for a host without a public address. */
-export const ADDRESS_NOT_PUBLIC = 'ERR_ADDRESS_NOT_PUBLIC';
-
-class AddressNotPublicError extends Error {
-  readonly code = ADDRESS_NOT_PUBLIC;
+/** The code is that of a name that does not exist, so that users cannot find out which private names exist. */
+class HostNotFoundError extends Error {
+  readonly code = NOTFOUND;
 }
-
-/** Resolves a name to all of its addresses, like `dns.lookup`. */
-type ResolveAll = (
-  hostname: string,
-  options: LookupAllOptions,
-  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
 
 /**
  * Creates a `lookup` for sockets that returns the public addresses of a host, and fails if there are none. The socket
  * connects to exactly these, so it does not matter if the name resolves to another address later.
  */
-export function createPublicLookup(resolve: ResolveAll = lookup): LookupFunction {
+export function createPublicLookup(resolver = createResolver()): LookupFunction {
   return (hostname, options, callback) => {
-    resolve(hostname, { ...options, all: true }, (error, found) => {
-      if (error) return callback(error, []);
+    void resolveName(resolver, hostname, options).then((found) => {
       const addresses = found.filter(({ address }) => isPublicAddress(address));
       const [first] = addresses;
-      if (first === undefined) callback(new AddressNotPublicError('The host has no public address.'), []);
+      if (first === undefined) callback(new HostNotFoundError('The host has no public address.'), []);
       else if (options.all) callback(null, addresses);
       else callback(null, first.address, first.family);
     });
   };
+}
+
+/** `dns.lookup` would occupy a thread of the process for each name that users choose, for as long as nobody replies. */
+function createResolver(): Resolver {
+  return new Resolver({ timeout: 2000, tries: 1 });
+}
+
+/** Returns the addresses of a name; empty if no query succeeds. */
+async function resolveName(
+  resolver: Resolver,
+  hostname: string,
+  { family }: LookupOptions,
+): Promise<LookupAddress[]> {
+  const [ipv4, ipv6] = await Promise.allSettled([
+    family === 6 || family === 'IPv6' ? [] : resolver.resolve4(hostname),
+    family === 4 || family === 'IPv4' ? [] : resolver.resolve6(hostname),
+  ]);
+  return [...listAddresses(ipv4, 4), ...listAddresses(ipv6, 6)];
+}
+
+function listAddresses(result: PromiseSettledResult<string[]>, family: number): LookupAddress[] {
+  return result.status === 'fulfilled' ? result.value.map((address) => ({ address, family })) : [];
 }
