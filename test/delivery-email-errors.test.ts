@@ -4,6 +4,7 @@ import { classifyError, type SmtpError } from '../src/delivery/email/classify-er
 const retry = { kind: 'retry' };
 const failed = { kind: 'failed', suspendTarget: false };
 const suspended = { kind: 'failed', suspendTarget: true, reason: 'recipient_rejected' };
+const refused = { kind: 'retry', reason: 'provider_refused' };
 const waiting = { kind: 'unavailable', needsOperator: false, reason: 'provider_unavailable' };
 const operator = { kind: 'unavailable', needsOperator: true, reason: 'provider_refused' };
 
@@ -31,18 +32,24 @@ describe('the outcome of a reply', () => {
     ['RCPT TO', '421 4.7.0 Too many recipients', waiting],
     ['RCPT TO', '450 4.1.1 Unverified', { ...retry, reason: 'recipient_rejected' }],
     ['RCPT TO', '503 5.5.1 Bad sequence', { ...retry, reason: 'recipient_rejected' }],
-    ['RCPT TO', '530 5.7.1 Authentication required', operator],
+    ['RCPT TO', '530 5.7.1 Authentication required', refused],
+    ['RCPT TO', '530 Authentication required', refused],
+    ['RCPT TO', '454 4.7.1 Relaying denied', { ...retry, reason: 'recipient_rejected' }],
     ['RCPT TO', '550 5.1.0 Address rejected', suspended],
     ['RCPT TO', '550 5.1.10 Null MX', suspended],
     ['RCPT TO', '553 5.1.3 Bad address syntax', suspended],
     ['RCPT TO', '550-5.1.1 No such user\n550 5.1.1 See the manual', suspended],
-    ['RCPT TO', '550 5.1.7 Sender rejected', operator],
-    ['RCPT TO', '550 5.1.8 Sender rejected', operator],
+    ['RCPT TO', '550 5.1.7 Sender rejected', refused],
+    ['RCPT TO', '550 5.1.8 Sender rejected', refused],
     ['RCPT TO', '550 User unknown', { ...failed, reason: 'recipient_rejected' }],
-    ['RCPT TO', '550 5.7.1 Relaying denied', { ...failed, reason: 'recipient_rejected' }],
+    ['RCPT TO', '554 5.7.1 Relaying denied', refused],
+    ['RCPT TO', '553 5.7.1 Sender address rejected: not owned by user', refused],
+    ['RCPT TO', '550 5.70.1 Unknown', { ...failed, reason: 'recipient_rejected' }],
     ['DATA', '451 4.7.1 Greylisted', { ...retry, reason: 'message_rejected' }],
     ['DATA', '550 5.1.1 No such user', suspended],
-    ['DATA', '550 5.7.1 Spam', { ...failed, reason: 'message_rejected' }],
+    ['DATA', '550 5.7.1 Spam', refused],
+    ['DATA', '550 5.7.26 Unauthenticated sender', refused],
+    ['DATA', '554 5.6.0 Invalid content', { ...failed, reason: 'message_rejected' }],
     ['DATA', '250 OK', { ...retry, reason: 'message_rejected' }],
     ['AUTH PLAIN', '535 5.7.8 Wrong password', operator],
     ['AUTH PLAIN', '454 4.7.0 Cannot check the password', waiting],

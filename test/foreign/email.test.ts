@@ -357,6 +357,7 @@ describe('credentials', () => {
 describe('a refusal', () => {
   const rejected = { kind: 'failed', suspendTarget: false };
   const operator = { kind: 'unavailable', needsOperator: true, reason: 'provider_refused' };
+  const refused = { kind: 'retry', reason: 'provider_refused' };
   const cases: [command: 'MAIL' | 'RCPT' | 'DATA', status: number, text: string, outcome: object][] = [
     ['MAIL', 451, '4.3.0 Later', { kind: 'retry', reason: 'message_rejected', providerCode: '451 4.3.0' }],
     ['MAIL', 550, '5.7.1 No', { ...operator, providerCode: '550 5.7.1' }],
@@ -373,7 +374,8 @@ describe('a refusal', () => {
       '5.1.1 No such user',
       { kind: 'failed', suspendTarget: true, reason: 'recipient_rejected', providerCode: '550 5.1.1' },
     ],
-    ['RCPT', 550, '5.1.8 Your domain', { ...operator, providerCode: '550 5.1.8' }],
+    ['RCPT', 550, '5.1.8 Your domain', { ...refused, providerCode: '550 5.1.8' }],
+    ['RCPT', 554, '5.7.1 Relay access denied', { ...refused, providerCode: '554 5.7.1' }],
     ['RCPT', 552, '5.2.2 Full', { ...rejected, reason: 'recipient_rejected', providerCode: '552 5.2.2' }],
     ['RCPT', 550, 'No', { ...rejected, reason: 'recipient_rejected', providerCode: '550' }],
     ['DATA', 452, '4.3.1 Later', { kind: 'retry', reason: 'message_rejected', providerCode: '452 4.3.1' }],

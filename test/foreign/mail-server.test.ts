@@ -98,7 +98,7 @@ describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
       'full',
       { kind: 'failed', suspendTarget: false, reason: 'recipient_rejected', providerCode: '552 5.2.2' },
     ],
-    ['spam', { kind: 'failed', suspendTarget: false, reason: 'message_rejected', providerCode: '554 5.7.1' }],
+    ['spam', { kind: 'retry', reason: 'provider_refused', providerCode: '554 5.7.1' }],
     ['busy', { kind: 'retry', reason: 'message_rejected', providerCode: '451 4.3.0' }],
   ])(
     'refuses the recipient %s, and accepts the next mail over the same connection',

@@ -9,11 +9,11 @@ export type SmtpError = Pick<NodemailerError, 'code' | 'originalCode' | 'command
 /** The codes of a reply of the server: the status, and the enhanced status (RFC 3463); empty if there is none. */
 type Codes = { status: string; enhanced: string };
 
-/** Statuses that refuse or require credentials, at any command (RFC 4954, section 6). */
+/** Statuses that refuse or require credentials (RFC 4954, section 6). */
 const AUTHENTICATION = ['530', '534', '535', '538'];
 
-/** The sender's mailbox or system is invalid (RFC 3463, section 3.2). */
-const SENDER = ['5.1.7', '5.1.8'];
+/** The sender's mailbox or system is invalid, or a policy refuses the mail (RFC 3463, sections 3.2 and 3.8). */
+const SENDER_OR_POLICY = /^5\.(1\.7|1\.8|7\.\d+)$/;
 
 /** The errors of connections, and the end of the time for the attempt. */
 const CONNECTION = ['ECONNECTION', 'ESOCKET', 'ETIMEDOUT', 'EDNS', 'ETLS', 'EPROTOCOL', 'EABORT'];
@@ -39,15 +39,14 @@ export function classifyError(error: SmtpError, wasHandedOver: boolean): Outcome
   };
 
   if (status === '421') return unavailable(false);
-  if (error.code === 'EAUTH' || AUTHENTICATION.includes(status)) return unavailable(!status.startsWith('4'));
+  if (error.code === 'EAUTH') return unavailable(!status.startsWith('4'));
   switch (error.command) {
     case 'MAIL FROM':
       return status.startsWith('4') ? retry('message_rejected') : unavailable(true);
     case 'RCPT TO':
     case 'DATA': {
-      const isAddress = codes.enhanced.startsWith('5.1.');
-      if (SENDER.includes(codes.enhanced)) return unavailable(true);
-      if (isAddress) return fail('recipient_rejected', true);
+      if (refusesSender(codes)) return retry('provider_refused');
+      if (codes.enhanced.startsWith('5.1.')) return fail('recipient_rejected', true);
       const reason = error.command === 'RCPT TO' ? 'recipient_rejected' : 'message_rejected';
       return isPermanent(codes) ? fail(reason, false) : retry(reason);
     }
@@ -63,6 +62,14 @@ function readCodes({ response = '' }: SmtpError): Codes {
   const [, status = '', enhanced = ''] =
     /^(\d{3})(?:[ -]([245]\.\d{1,3}\.\d{1,3})(?!\S))?/.exec(response) ?? [];
   return { status, enhanced };
+}
+
+/**
+ * Servers such as Postfix check credentials, sender and relaying only when they receive a recipient. The same codes can
+ * concern this recipient or message alone, which must not stop other mails.
+ */
+function refusesSender({ status, enhanced }: Codes): boolean {
+  return AUTHENTICATION.includes(status) || SENDER_OR_POLICY.test(enhanced);
 }
 
 /** 503 means that the session is in the wrong state, not that the message is refused. */
