@@ -206,16 +206,25 @@ describe('the outcome of a reply', () => {
     'token_expired',
     'token_revoked',
     'missing_scope',
-    'no_permission',
     'org_login_required',
     'ekm_access_denied',
-    'access_denied',
+    'two_factor_setup_required',
     'not_allowed_token_type',
-    'team_access_not_granted',
-    'messages_tab_disabled',
+    'method_deprecated',
     'unknown_method',
   ])('requires the operator for %s', (error) => {
     expect(json({ ok: false, error })).toEqual(refused(error));
+  });
+
+  test.each([
+    'access_denied',
+    'messages_tab_disabled',
+    'no_permission',
+    'restricted_action',
+    'team_access_not_granted',
+  ])('is a refusal that delays only this message for %s', (error) => {
+    const outcome = { kind: 'retry', reason: 'provider_refused', providerCode: error };
+    expect(json({ ok: false, error })).toEqual(outcome);
   });
 
   test.each([
@@ -257,7 +266,7 @@ describe('the outcome of a reply', () => {
     },
   );
 
-  test.each(['msg_too_long', 'no_text', 'invalid_arguments', 'restricted_action', 'never_documented'])(
+  test.each(['msg_too_long', 'no_text', 'invalid_arguments', 'never_documented'])(
     'is a refusal of the message for %s',
     (error) => {
       expect(json({ ok: false, error })).toEqual(rejectedMessage(error));

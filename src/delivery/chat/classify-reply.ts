@@ -18,25 +18,30 @@ const memberErrors = new Set([
 
 /** Errors of the token or the app, which only an operator can correct. */
 const operatorErrors = new Set([
-  'access_denied',
   'accesslimited',
   'account_inactive',
   'deprecated_endpoint',
   'ekm_access_denied',
   'enterprise_is_restricted',
   'invalid_auth',
-  'messages_tab_disabled',
   'method_deprecated',
   'missing_scope',
-  'no_permission',
   'not_allowed_token_type',
   'not_authed',
   'org_login_required',
-  'team_access_not_granted',
   'token_expired',
   'token_revoked',
   'two_factor_setup_required',
   'unknown_method',
+]);
+
+/** Errors that an operator can correct, and that may concern only this member or conversation: others are still sent. */
+const permissionErrors = new Set([
+  'access_denied',
+  'messages_tab_disabled',
+  'no_permission',
+  'restricted_action',
+  'team_access_not_granted',
 ]);
 
 /** Limits of the app or the workspace. */
@@ -108,6 +113,7 @@ function parseBody(body: string): z.output<typeof Body> | undefined {
 function classifyError(error: string): Outcome {
   if (memberErrors.has(error)) return rejectMember(error);
   if (operatorErrors.has(error)) return refused(error);
+  if (permissionErrors.has(error)) return { kind: 'retry', reason: 'provider_refused', providerCode: error };
   return { kind: 'failed', suspendTarget: false, reason: 'message_rejected', providerCode: error };
 }
 
