@@ -162,8 +162,8 @@ async function insertBacklog(client: pg.Client, size: number): Promise<void> {
     [size, USERS],
   );
   await client.query(
-    `insert into delivery (user_id, notification_id, channel, target, state, due_at, expires_at, created_at, updated_at)
-     select user_id, id, 'chat', '', 'pending', now(), now() + interval '24 h', created_at, now()
+    `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at, created_at, updated_at)
+     select user_id, id, 'chat', '', 'chat', 'pending', now(), now() + interval '24 h', created_at, now()
      from notification where id like 'backlog-%'`,
   );
 }

@@ -84,14 +84,15 @@ export async function startServer(
     destroyStalledSockets(server, isServing, stalledWriteTimeout);
     admin = await startAdminServer(config, { database, isStopping, live, keySet }, metrics, log);
     address = await listen(server, config);
+    sender = await startConfiguredDelivery(config, outbox, database.em.fork(), metrics, log);
   } catch (error) {
+    server.close();
     admin?.close();
     redis?.disconnect();
     await live.close();
     throw error;
   }
   if (redis) logConnection(redis, log);
-  sender = await startConfiguredDelivery(config, outbox, database.em.fork(), metrics, log);
   const fetching = prefetchKeySet(keySet, log);
   const tokens = watchTokens(keySet, hub);
   const writer = { em: database.em.fork(), announce: live.announce };

@@ -47,8 +47,8 @@ async function fill(user: string): Promise<void> {
     [user],
   );
   await gateway.database.sql(
-    `insert into delivery (user_id, notification_id, channel, target, state, due_at, expires_at, created_at, updated_at)
-     values ($1, 'n', 'email', '', 'pending', now(), now(), now(), now())`,
+    `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at, created_at, updated_at)
+     values ($1, 'n', 'email', '', 'email', 'pending', now(), now(), now(), now())`,
     [user],
   );
 }

@@ -9,6 +9,7 @@ const claim: Claim = {
   notificationId: 'n-1',
   channel: 'chat',
   target: '',
+  provider: 'chat',
   step: 'message',
   claims: 1,
   attempts: 1,

@@ -106,6 +106,7 @@ test('a chat API that is unavailable gets the messages as soon as it recovers', 
   );
 
   await eventually(async () => {
+    await gateway.database.sql(`update delivery set due_at = now() where state = 'pending'`);
     for (const { userId, id } of sent) {
       expect(await listDeliveries(gateway, userId, id)).toMatchObject([{ state: 'DELIVERED' }]);
     }
@@ -148,61 +149,82 @@ describe('a push service', () => {
     response.writeHead(status).end();
   };
 
+  const makeDue = (user: string) =>
+    gateway.database.sql('update delivery set due_at = now() where user_id = $1', [user]);
+  const readStates = async (...users: string[]) => {
+    const rows = await gateway.database.sql(
+      'select user_id, state, claims, reason from delivery where user_id = any($1) order by user_id',
+      [users],
+    );
+    return rows.map(({ user_id, state, claims, reason }) => [user_id, state, claims, reason]);
+  };
+
   test('that is unavailable delays no other, and gets one message at a time until it recovers', async () => {
-    const first = await registerPush(gateway, 'erin', `https://${failing.host}/erin`);
-    const second = await registerPush(gateway, 'erin', `https://${healthy.host}/erin`);
-    const { id } = await publish(gateway, 'erin');
-    await reply(503);
-    await eventually(async () => {
-      const deliveries = await listDeliveries(gateway, 'erin', id);
-      expect(deliveries).toContainEqual(
-        expect.objectContaining({ pushSubscriptionId: first, reason: 'PROVIDER_UNAVAILABLE', attempts: 1 }),
+    await registerPush(gateway, 'healthy', `https://${healthy.host}/healthy`);
+    for (const user of ['down-1', 'down-2', 'down-3', 'down-4']) {
+      await registerPush(gateway, user, `https://${failing.host}/${user}`);
+    }
+    for (const user of ['down-1', 'down-2', 'down-3']) {
+      await publish(gateway, user);
+      await reply(503);
+      await eventually(async () =>
+        expect(await readStates(user)).toEqual([[user, 'pending', 1, 'provider_unavailable']]),
       );
-      expect(deliveries).toContainEqual(
-        expect.objectContaining({ pushSubscriptionId: second, state: 'DELIVERED', attempts: 1 }),
-      );
-    });
-
-    // After the pause, the same message is sent again. Until the reply, others wait.
+    }
+    // Three failures in a row pause the service. After the pause, one message is sent.
+    await publish(gateway, 'down-4');
+    await makeDue('down-1');
     await eventually(() => expect(held).toHaveLength(1));
-    await registerPush(gateway, 'frank', `https://${failing.host}/frank`);
-    const other = await publish(gateway, 'frank');
-    const [row] = await eventually(async () => {
-      const rows = await gateway.database.sql(
-        `select extract(epoch from due_at - updated_at)::float8 as delay, attempts from delivery
-          where user_id = 'frank' and state = 'pending' and claims > 0`,
-      );
-      expect(rows).toHaveLength(1);
-      return rows;
-    });
-    expect(row?.attempts).toBe(0);
-    expect(row?.delay).toBeGreaterThanOrEqual(0.5);
-    // One that waits again keeps the reason of an earlier attempt.
-    await gateway.database.sql(
-      `update delivery set due_at = now(), reason = 'reply_lost', provider_code = 'lost' where user_id = 'frank'`,
+    const { id } = await publish(gateway, 'healthy');
+    await eventually(async () =>
+      expect(await listDeliveries(gateway, 'healthy', id)).toMatchObject([{ state: 'DELIVERED' }]),
     );
-    await eventually(async () => {
-      const again = await gateway.database.sql(
-        `select attempts, reason, provider_code from delivery
-          where user_id = 'frank' and state = 'pending' and claims > 1`,
-      );
-      expect(again).toEqual([{ attempts: 0, reason: 'reply_lost', provider_code: 'lost' }]);
-    });
+    const waiting = (await readStates('down-1', 'down-4')).filter(([, state]) => state === 'pending');
+    expect(waiting).toHaveLength(1);
     expect(held).toHaveLength(1);
+
+    await reply(201);
     await reply(201);
     await eventually(async () =>
-      expect((await listDeliveries(gateway, 'erin', id)).map(({ state }) => state)).toEqual([
-        'DELIVERED',
-        'DELIVERED',
+      expect((await readStates('down-1', 'down-4')).map(([, state]) => state)).toEqual([
+        'delivered',
+        'delivered',
+      ]),
+    );
+  });
+
+  test('that refuses the messages of one user is not paused for others, until it refuses two in a row', async () => {
+    for (const user of ['refused', 'accepted', 'refused-too', 'later']) {
+      await registerPush(gateway, user, `https://${failing.host}/${user}`);
+    }
+    for (const user of ['refused', 'refused']) {
+      await publish(gateway, user);
+      await reply(403);
+    }
+    await publish(gateway, 'accepted');
+    await reply(201);
+    await eventually(async () =>
+      expect(await readStates('accepted', 'refused')).toEqual([
+        ['accepted', 'delivered', 1, null],
+        ['refused', 'pending', 1, 'provider_refused'],
+        ['refused', 'pending', 1, 'provider_refused'],
       ]),
     );
 
-    await makeDue(gateway.database, 'frank');
-    await reply(201);
+    for (const user of ['refused', 'refused-too']) {
+      await publish(gateway, user);
+      await reply(403);
+    }
     await eventually(async () =>
-      expect(await listDeliveries(gateway, 'frank', other.id)).toMatchObject([
-        { state: 'DELIVERED', attempts: 1, reason: 'REPLY_LOST' },
-      ]),
+      expect(await readStates('refused-too')).toEqual([['refused-too', 'pending', 1, 'provider_refused']]),
     );
+    await publish(gateway, 'later');
+    const { id } = await publish(gateway, 'healthy');
+    // Sent after the other one was published, by the same sender.
+    await eventually(async () =>
+      expect(await listDeliveries(gateway, 'healthy', id)).toMatchObject([{ state: 'DELIVERED' }]),
+    );
+    expect(await readStates('later')).toEqual([['later', 'pending', 0, null]]);
+    expect(held).toHaveLength(0);
   });
 });

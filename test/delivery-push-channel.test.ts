@@ -273,13 +273,6 @@ describe('connections', () => {
     expect(await send(service)).toEqual({ kind: 'delivered' });
   });
 
-  test('the provider is the host with its port', () => {
-    const { nameProvider } = openChannel();
-
-    expect(nameProvider?.(targetAt('https://fcm.googleapis.com/fcm/send/x'))).toBe('fcm.googleapis.com');
-    expect(nameProvider?.(targetAt('https://push.internal:8443/x'))).toBe('push.internal:8443');
-  });
-
   test('an unexpected error is a retry', async () => {
     const service = await start();
     const target = { ...targetAt(`https://${service.host}/`), p256dh: new Secret('AAAA') };

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createProviderHealth } from '../src/delivery/provider-health.ts';
 import { parseRetryAfter } from '../src/delivery/retry-after.ts';
-import { computePausedDelay, computeRetryDelay } from '../src/delivery/retry-delay.ts';
+import { computeRetryDelay } from '../src/delivery/retry-delay.ts';
 
 const NOW = Date.parse('2026-11-06T08:49:37.000Z');
 const DAY_MS = 86_400_000;
@@ -126,20 +126,6 @@ describe('the delay until the next attempt', () => {
   });
 });
 
-test.each([
-  [1, 500, 1000],
-  [2, 1000, 2000],
-  [10, 256_000, 512_000],
-  [11, 300_000, 600_000],
-  [5000, 300_000, 600_000],
-])(
-  'while its provider is paused, claim %d of a delivery is followed by one after %d to %d ms',
-  (claims, least, longest) => {
-    expect(computePausedDelay(claims, () => 0)).toBe(least);
-    expect(computePausedDelay(claims, () => 1)).toBe(longest);
-  },
-);
-
 describe('the health of a provider', () => {
   const longest = () => 1;
   const unavailable = { needsOperator: false };
@@ -150,6 +136,24 @@ describe('the health of a provider', () => {
 
     expect(health.admit(0, 100)).toBe(Number.POSITIVE_INFINITY);
     expect([health.pausedUntil, health.needsOperator]).toEqual([undefined, false]);
+  });
+
+  test('is not paused by fewer failures in a row than the minimum, unless it refuses or names a time', () => {
+    const health = createProviderHealth(longest, 3);
+    health.failed(unavailable, 0);
+    health.failed(unavailable, 1);
+    health.succeeded(2);
+    health.failed(unavailable, 3);
+    health.failed(unavailable, 4);
+    expect(health.pausedUntil).toBeUndefined();
+    health.failed(unavailable, 5);
+    expect(health.pausedUntil).toBe(1005);
+
+    for (const failure of [refused, { ...unavailable, retryAfterSeconds: 7 }]) {
+      const other = createProviderHealth(longest, 3);
+      other.failed(failure, 0);
+      expect(other.admit(1, 0)).toBe(0);
+    }
   });
 
   test('admits none during a pause, and one at a time afterwards until one succeeds', () => {

@@ -118,8 +118,8 @@ describe('the last check', () => {
     await putMember(userId);
     await gateway.database.sql(`${change} where user_id = $1`, [userId]);
     await gateway.database.sql(
-      `insert into delivery (user_id, notification_id, channel, target, state, due_at, expires_at, created_at, updated_at)
-       values ($1, $2, 'chat', '', 'pending', now(), now() + interval '1 h', now(), now())`,
+      `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at, created_at, updated_at)
+       values ($1, $2, 'chat', '', 'chat', 'pending', now(), now() + interval '1 h', now(), now())`,
       [userId, id],
     );
 

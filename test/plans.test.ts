@@ -1,13 +1,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { z } from 'zod';
 import { readPoolOptions } from '../src/database/pool.ts';
 import { encodeCursor } from '../src/values/cursor.ts';
 import { fillTables, insertNotifications, insertWorkspaces } from './support/bulk-records.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { countScanned, explainAll, listNodes } from './support/plans.ts';
 import { asMember, asPlatform, payloads } from './support/records.ts';
-import { recordStatements, type Statement } from './support/statements.ts';
+import { recordStatements } from './support/statements.ts';
 import { member, signToken } from './support/tokens.ts';
 
 /*
@@ -56,72 +56,11 @@ afterAll(async () => {
   await gateway.close();
 });
 
-const Plan = z.object({
-  'Node Type': z.string(),
-  'Relation Name': z.string().optional(),
-  'Actual Rows': z.number().default(0),
-  'Actual Loops': z.number().default(0),
-  'Rows Removed by Filter': z.number().default(0),
-  'Rows Removed by Index Recheck': z.number().default(0),
-  get Plans() {
-    return z.array(Plan).default([]);
-  },
-});
-type Plan = z.output<typeof Plan>;
-
-/** Returns the nodes of a plan, except those of `database_epoch`, a table of one row. */
-function listNodes(plan: Plan): Plan[] {
-  if (plan['Relation Name'] === 'database_epoch') return [];
-  return [plan, ...plan.Plans.flatMap(listNodes)];
-}
-
-/** Returns the custom plan and the generic plan of a statement. */
-async function explainStatement({ text, values }: Statement, explain: string): Promise<Plan[]> {
-  const plans: Plan[] = [];
-  const inputs = values
-    .map((value) => (value === null ? 'null' : client.escapeLiteral(formatLiteral(value))))
-    .join(', ');
-  for (const mode of ['force_custom_plan', 'force_generic_plan']) {
-    await client.query(`begin; set local plan_cache_mode = ${mode}`);
-    // Only prepared statements have generic plans, and `explain` takes no parameters.
-    await client.query(`prepare statement as ${text}`);
-    const { rows } = await client.query(
-      `explain (format json${explain}) execute statement${inputs && `(${inputs})`}`,
-    );
-    plans.push(Plan.parse(rows[0]['QUERY PLAN'][0].Plan));
-    await client.query('rollback; deallocate statement');
-  }
-  return plans;
-}
-
-/** Sequentially, because the statements share a connection. */
-async function explainAll(statements: readonly Statement[], explain: string): Promise<Plan[]> {
-  const plans: Plan[] = [];
-  for (const statement of statements) plans.push(...(await explainStatement(statement, explain)));
-  return plans;
-}
-
-function formatLiteral(value: unknown): string {
-  return Array.isArray(value) ? `{${value.join(',')}}` : String(value);
-}
-
-/** Returns how many records of a table or entries of its indexes a plan scanned. */
-function countScanned(plan: Plan, table: string): number {
-  return listNodes(plan)
-    .filter((node) => node['Relation Name'] === table || node['Node Type'] === 'Bitmap Index Scan')
-    .map((node) => {
-      const rows =
-        node['Actual Rows'] + node['Rows Removed by Filter'] + node['Rows Removed by Index Recheck'];
-      return Math.round(rows * node['Actual Loops']);
-    })
-    .reduce((sum, rows) => sum + rows, 0);
-}
-
 /** Returns the maximum number of records that a statement of `work` scans. */
 async function measureCost(table: string, work: () => Promise<unknown>): Promise<number> {
   const statements = (await recordStatements(work)).filter(({ text }) => text.includes(`"${table}"`));
   expect(statements.length).toBeGreaterThan(0);
-  const plans = await explainAll(statements, ', analyze');
+  const plans = await explainAll(client, statements, ', analyze');
   return Math.max(...plans.map((plan) => countScanned(plan, table)));
 }
 
@@ -278,7 +217,7 @@ test.each(changes)('%s a notification does not scan the whole table', async (_wh
     /^(select|with|update|delete)/i.test(text),
   );
   expect(statements.length).toBeGreaterThan(0);
-  for (const plan of await explainAll(statements, '')) {
+  for (const plan of await explainAll(client, statements, '')) {
     const nodes = listNodes(plan).map((node) => `${node['Node Type']} ${node['Relation Name']}`);
     expect(nodes).not.toContain('Seq Scan notification');
   }

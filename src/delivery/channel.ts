@@ -20,10 +20,10 @@ export type Channel<Target> = {
   /** The maximum number of messages that are sent at once. */
   readonly concurrency: number;
   /**
-   * Names the provider of a target: what is paused as a whole while it is unavailable. Omitted by a channel that has one
-   * provider.
+   * Set if users choose the provider, as with push services: the maximum number of messages that are sent to one provider
+   * at once, so that a slow one leaves room for the others.
    */
-  nameProvider?(target: Target): string;
+  readonly concurrencyPerProvider?: number;
   /**
    * Sends a message and returns the outcome. Does not throw: an error that the channel does not expect is a retry.
    * `signal` is aborted when the time for the attempt is over.

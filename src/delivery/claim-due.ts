@@ -5,7 +5,7 @@ import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
 
 /** Longer than an attempt may take. A sender that has not stored a result by then is assumed to have stopped. */
-const LEASE_SECONDS = 60;
+export const LEASE_SECONDS = 60;
 
 /** A claimed delivery. */
 export type Claim = Pick<
@@ -14,6 +14,7 @@ export type Claim = Pick<
   | 'notificationId'
   | 'channel'
   | 'target'
+  | 'provider'
   | 'step'
   | 'claims'
   | 'attempts'
@@ -22,27 +23,66 @@ export type Claim = Pick<
   | 'expiresAt'
 >;
 
-/** How many deliveries of each channel to claim. */
-export type Capacity = ReadonlyMap<DeliveryChannel, number>;
+/** How many deliveries to claim: of a channel, and of each of its providers. */
+export type ChannelCapacity = { channel: DeliveryChannel; free: number; freePerProvider: number };
+
+/** How many deliveries of a provider to claim, instead of its channel's `freePerProvider`. */
+export type ProviderCapacity = { channel: DeliveryChannel; name: string; free: number };
 
 /** Claims the deliveries that have been due for longest. Those of another sender whose lease has expired are due too. */
-export async function claimDue(em: EntityManager, capacity: Capacity): Promise<Claim[]> {
-  return runStatement(em, claim, { channels: [...capacity.keys()], limits: [...capacity.values()] });
+export async function claimDue(
+  em: EntityManager,
+  channels: readonly ChannelCapacity[],
+  providers: readonly ProviderCapacity[],
+): Promise<Claim[]> {
+  return runStatement(em, claim, {
+    channels: channels.map(({ channel }) => channel),
+    free: channels.map(({ free }) => free),
+    freePerProvider: channels.map(({ freePerProvider }) => freePerProvider),
+    providerChannels: providers.map(({ channel }) => channel),
+    providers: providers.map(({ name }) => name),
+    freeOfProviders: providers.map(({ free }) => free),
+  });
 }
 
-type Input = { channels: readonly DeliveryChannel[]; limits: readonly number[] };
+type Input = {
+  channels: readonly DeliveryChannel[];
+  free: readonly number[];
+  freePerProvider: readonly number[];
+  providerChannels: readonly DeliveryChannel[];
+  providers: readonly string[];
+  freeOfProviders: readonly number[];
+};
 
 type Due = Pick<Delivery, 'userId' | 'notificationId' | 'channel' | 'target' | 'state'>;
 
 const claim = statement((db, { slot }: Slots<Input>) => {
+  const unfinished = sql`state in ('pending', 'sending')`;
+  // Finds each provider by one step in the index, so that the deliveries of a paused one are not read.
+  const providers = sql`
+    (select channel, provider from delivery where ${unfinished} order by channel, provider limit 1)
+    union all
+    select next.* from providers cross join lateral (
+      select channel, provider from delivery
+       where ${unfinished} and (channel, provider) > (providers.channel, providers.provider)
+       order by channel, provider limit 1) as next`;
   // Locked rows are skipped, so that senders neither wait for each other nor claim the same row.
   const due: RawBuilder<Due> = sql`(
-    select due.*
-      from unnest(${slot('channels', 'text[]')}, ${slot('limits', 'int[]')}) as capacity (channel, free)
-     cross join lateral (
-       select user_id, notification_id, channel, target, state from delivery
-        where channel = capacity.channel and state in ('pending', 'sending') and due_at <= now()
-        order by due_at limit capacity.free for update skip locked) as due)`;
+    with recursive providers (channel, provider) as (${providers}),
+    candidates as (
+      select due.*, row_number() over (partition by due.channel order by due_at) as position, capacity.free
+        from providers
+        join unnest(${slot('channels', 'text[]')}, ${slot('free', 'int[]')}, ${slot('freePerProvider', 'int[]')})
+          as capacity (channel, free, per_provider) on capacity.channel = providers.channel
+        left join unnest(${slot('providerChannels', 'text[]')}, ${slot('providers', 'text[]')},
+          ${slot('freeOfProviders', 'int[]')}) as restricted (channel, provider, free)
+          on restricted.channel = providers.channel and restricted.provider = providers.provider
+       cross join lateral (
+         select user_id, notification_id, channel, target, state, due_at from delivery
+          where channel = providers.channel and provider = providers.provider and ${unfinished} and due_at <= now()
+          order by due_at limit least(capacity.free, coalesce(restricted.free, capacity.per_provider))
+          for update skip locked) as due)
+    select * from candidates where position <= free)`;
   return db
     .updateTable('Delivery')
     .from(due.as<'due'>(sql`due`))
@@ -62,6 +102,7 @@ const claim = statement((db, { slot }: Slots<Input>) => {
       'Delivery.notificationId',
       'Delivery.channel',
       'Delivery.target',
+      'Delivery.provider',
       'Delivery.step',
       'Delivery.claims',
       'Delivery.attempts',

@@ -6,13 +6,12 @@ import type { Outbox } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { toMilliseconds } from '../values/time.ts';
 import type { Outcome } from './channel.ts';
-import type { Claim } from './claim-due.ts';
+import { type Claim, LEASE_SECONDS } from './claim-due.ts';
 import { describeMessage } from './describe-message.ts';
 import type { Loaded } from './load-claimed.ts';
 import type { Message } from './message.ts';
-import type { ProviderHealth } from './provider-health.ts';
-import type { Providers } from './providers.ts';
-import { computePausedDelay, computeRetryDelay } from './retry-delay.ts';
+import type { Provider, Providers } from './providers.ts';
+import { computeRetryDelay } from './retry-delay.ts';
 import { type Result, storeResult } from './store-result.ts';
 import { suspendTarget } from './suspend-target.ts';
 import type { Attempt, Transport } from './transport.ts';
@@ -29,36 +28,43 @@ export type DeliveryOptions = {
   log: Log;
 };
 
+/** A claimed delivery. `claimedAt` is the time of a monotonic clock in milliseconds, before the lease began. */
+export type Claimed = { claim: Claim; loaded: Loaded; claimedAt: number };
+
+const LEASE_MS = LEASE_SECONDS * 1000;
+
 /** Shorter than a lease, so that the result can still be stored. */
 const ATTEMPT_MS = 20_000;
 
-/** Delivers a claimed delivery and stores the result. Rejects if the result cannot be stored; its lease then expires. */
-export async function deliver(options: DeliveryOptions, claim: Claim, loaded: Loaded): Promise<void> {
-  const { em, appUrl, transports, providers } = options;
+/** Time to store a result, and between two tries to do so. */
+const STORE_MS = 5000;
+const STORE_RETRY_MS = 1000;
+
+/** Delivers a claimed delivery and stores the result. Rejects if the result cannot be stored before the lease expires. */
+export async function deliver(options: DeliveryOptions, claimed: Claimed): Promise<void> {
+  const { appUrl, transports, providers } = options;
+  const { claim, loaded } = claimed;
   const end = findResultWithoutAttempt(claim, loaded);
   const message = describeMessage(claim, loaded, appUrl);
   if (end !== undefined || message === undefined) {
-    await storeResult(em, claim, end ?? { kind: 'cancelled', reason: 'settled' });
+    const isStored = await store(options, claimed, end ?? { kind: 'cancelled', reason: 'settled' });
+    if (end?.kind === 'expired') report(options, claim, { kind: 'expired', reason: 'expired' }, isStored);
     return;
   }
-  const attempt = await transports.get(claim.channel)?.open(loaded);
-  if (attempt === undefined) {
-    const failure = { reason: 'target_unreadable', providerCode: null } as const;
-    await finish(options, claim, loaded, { kind: 'retry', ...failure });
-    return;
+  const transport = transports.get(claim.channel);
+  const attempt = await transport?.open(loaded);
+  if (transport === undefined || attempt === undefined) {
+    return finish(options, claimed, { kind: 'retry', reason: 'target_unreadable', providerCode: null });
   }
-  const provider = providers.get(attempt.provider);
-  if (provider.health.admit(performance.now(), provider.running) < 1) {
-    const seconds = Math.max(secondsUntilResumed(provider.health), computePausedDelay(claim.claims) / 1000);
-    await storeResult(em, claim, { kind: 'postponed', seconds, failure: null });
-    return;
-  }
+  // A process that was suspended may have lost its lease.
+  if (performance.now() - claimed.claimedAt > LEASE_MS - ATTEMPT_MS - STORE_MS) return;
+  const provider = providers.get(claim.channel, claim.provider);
   provider.running += 1;
   const outcome = await run(attempt, claim, message).finally(() => {
     provider.running -= 1;
   });
-  recordHealth(provider.health, outcome);
-  await finish(options, claim, loaded, outcome, provider.health);
+  recordHealth(provider, transport.isChosenByUsers, claim.userId, outcome);
+  await finish(options, claimed, outcome, provider);
 }
 
 /** Decides a delivery that is not attempted. */
@@ -73,6 +79,7 @@ async function run(attempt: Attempt, claim: Claim, message: Message): Promise<Ou
   const finished = new AbortController();
   const timeout = AbortSignal.timeout(ATTEMPT_MS);
   const late: Outcome = { kind: 'retry', reason: 'reply_lost', providerCode: null };
+  // A channel that ignores the signal must not hold its slot.
   const deadline = pause(ATTEMPT_MS + 1000, late, { signal: finished.signal });
   try {
     return await Promise.race([attempt.run(claim, message, timeout), deadline]);
@@ -82,24 +89,57 @@ async function run(attempt: Attempt, claim: Claim, message: Message): Promise<Ou
   }
 }
 
-function recordHealth(health: ProviderHealth, outcome: Outcome): void {
-  if (outcome.kind === 'unavailable') health.failed(outcome, performance.now());
-  else if (outcome.kind === 'delivered' || outcome.kind === 'failed') health.succeeded(performance.now());
+/**
+ * Records whether a provider works. One that users choose is paused only if it refuses the messages of two users in a
+ * row: a user can register a subscription that its push service always refuses.
+ */
+function recordHealth(provider: Provider, isChosenByUsers: boolean, userId: string, outcome: Outcome): void {
+  const { health, refusedUser } = provider;
+  const now = performance.now();
+  if (outcome.kind === 'delivered' || outcome.kind === 'failed') {
+    health.succeeded(now);
+    provider.refusedUser = undefined;
+  } else if (outcome.kind === 'unavailable') {
+    if (outcome.needsOperator) provider.refusedUser = userId;
+    const isFirst = refusedUser === undefined || refusedUser === userId;
+    if (!(outcome.needsOperator && isChosenByUsers && isFirst)) health.failed(outcome, now);
+  }
 }
 
 /** Stores the outcome of an attempt, unless another sender has claimed the delivery, and reports it. */
 async function finish(
   options: DeliveryOptions,
-  claim: Claim,
-  loaded: Loaded,
+  claimed: Claimed,
   outcome: Outcome,
-  health?: ProviderHealth,
+  provider?: Provider,
 ): Promise<void> {
-  const { em, outbox, metrics, log } = options;
-  const result = toResult(claim, outcome, health);
-  const isStored = await storeResult(em, claim, result);
-  const { userId, notificationId, channel, step, attempts } = claim;
-  const { reason, providerCode } = outcome.kind === 'delivered' ? {} : outcome;
+  const { claim, loaded } = claimed;
+  const result = toResult(claim, outcome, provider);
+  const isStored = await store(options, claimed, result);
+  report(options, claim, outcome, isStored);
+  if (!isStored) return;
+  if (result.kind === 'failed' && result.reason === 'expired') {
+    report(options, claim, { kind: 'expired', reason: 'expired' }, isStored);
+  }
+  if (outcome.kind === 'delivered' && claim.step === 'message') {
+    const seconds = (Date.now() - toMilliseconds(claim.createdAt)) / 1000;
+    options.metrics.observeDelay(claim.channel, seconds);
+  }
+  if (outcome.kind === 'failed' && outcome.suspendTarget) {
+    await suspendTarget(options.em, options.outbox, loaded);
+  }
+}
+
+/** Logs and counts an attempt, or a delivery that expired. */
+function report(
+  { log, metrics }: DeliveryOptions,
+  { userId, notificationId, channel, step, attempts }: Claim,
+  outcome: Outcome | { kind: 'expired'; reason: 'expired' },
+  isStored: boolean,
+): void {
+  const { kind, ...failure } = outcome;
+  const { reason, providerCode } = { reason: undefined, providerCode: undefined, ...failure };
+  const what = kind === 'expired' ? 'delivery expired' : 'delivery attempt';
   log.info(
     {
       user: userId,
@@ -107,44 +147,50 @@ async function finish(
       channel,
       step,
       attempts,
-      outcome: outcome.kind,
+      outcome: kind,
       reason,
       providerCode,
     },
-    isStored ? 'delivery attempt' : 'delivery attempt; the lease was lost and the result is discarded',
+    isStored ? what : `${what}; the lease was lost and the result is discarded`,
   );
   metrics.countAttempt(channel, reason ?? 'delivered');
-  if (!isStored) return;
-  if (outcome.kind === 'delivered' && step === 'message') {
-    metrics.observeDelay(channel, (Date.now() - toMilliseconds(claim.createdAt)) / 1000);
-  }
-  if (outcome.kind === 'failed' && outcome.suspendTarget) await suspendTarget(em, outbox, loaded);
 }
 
-function toResult({ attempts, expiresAt }: Claim, outcome: Outcome, health?: ProviderHealth): Result {
+function toResult({ attempts, expiresAt }: Claim, outcome: Outcome, provider?: Provider): Result {
   switch (outcome.kind) {
     case 'delivered':
       return { kind: 'delivered', receipt: outcome.receipt ?? null };
     case 'failed':
       return outcome;
     case 'unavailable':
-      return { kind: 'postponed', seconds: health ? secondsUntilResumed(health) : 0, failure: outcome };
     case 'retry': {
-      const { retryAfterSeconds } = outcome;
-      const now = Date.now();
+      const { reason, providerCode, retryAfterSeconds = 0 } = outcome;
+      const pauseSeconds = ((provider?.health.pausedUntil ?? 0) - performance.now()) / 1000;
       const delay = computeRetryDelay({
         failures: attempts,
-        retryAfterSeconds,
-        now,
+        retryAfterSeconds: Math.max(retryAfterSeconds, pauseSeconds),
+        now: Date.now(),
         expiresAt: toMilliseconds(expiresAt),
       });
-      if (delay === undefined)
-        return { kind: 'failed', reason: 'expired', providerCode: outcome.providerCode };
-      return { kind: 'postponed', seconds: delay / 1000, failure: outcome };
+      if (delay === undefined) return { kind: 'failed', reason: 'expired', providerCode };
+      return { kind: 'postponed', seconds: delay / 1000, reason, providerCode };
     }
   }
 }
 
-function secondsUntilResumed({ pausedUntil = 0 }: ProviderHealth): number {
-  return Math.max(0, pausedUntil - performance.now()) / 1000;
+/** Stores a result. Repeats a failed try until the lease expires, because the message would be sent again otherwise. */
+async function store(
+  { em, log }: DeliveryOptions,
+  { claim, claimedAt }: Claimed,
+  result: Result,
+): Promise<boolean> {
+  for (;;) {
+    try {
+      return await storeResult(em, claim, result);
+    } catch (error) {
+      if (performance.now() - claimedAt > LEASE_MS - STORE_MS) throw error;
+      log.warn({ err: error }, 'storing the result of a delivery failed; retrying');
+      await pause(STORE_RETRY_MS);
+    }
+  }
 }

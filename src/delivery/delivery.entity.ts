@@ -12,6 +12,8 @@ export const DeliverySchema = defineEntity({
     channel: enumColumn(deliveryChannels).primary(),
     /** The ID of the push subscription. Empty for email and chat, where a user has one target. */
     target: idColumn().primary(),
+    /** What is paused as a whole while it is unavailable: the host of the push service, otherwise the channel. */
+    provider: textColumn(),
     state: enumColumn(deliveryStates),
     step: enumColumn(deliverySteps).default('message'),
     /** Whether a later change can still cancel this delivery, or update the delivered message. */
@@ -34,7 +36,11 @@ export const DeliverySchema = defineEntity({
     deliveredAt: timeColumn().strictNullable(),
   },
   indexes: [
-    { name: 'delivery_due', properties: ['channel', 'dueAt'], where: "state in ('pending', 'sending')" },
+    {
+      name: 'delivery_due',
+      properties: ['channel', 'provider', 'dueAt'],
+      where: "state in ('pending', 'sending')",
+    },
     { name: 'delivery_open', properties: ['userId'], where: 'is_open' },
     { name: 'delivery_failed', properties: ['channel', 'updatedAt'], where: "state = 'failed'" },
   ],

@@ -18,7 +18,7 @@ export type ProviderHealth = {
   admit(now: number, running: number): number;
   /** Ends the failures. A success during a pause has no effect. */
   succeeded(now: number): void;
-  /** Pauses the provider. Several messages that fail together count as one failure. */
+  /** Pauses the provider. Messages that fail during a pause count as one failure. */
   failed(failure: ProviderFailure, now: number): void;
   /** The end of the current or last pause; undefined if the provider has not failed since the last success. */
   readonly pausedUntil: number | undefined;
@@ -26,8 +26,12 @@ export type ProviderHealth = {
   readonly needsOperator: boolean;
 };
 
-/** Creates the health of a provider that has not failed yet. */
-export function createProviderHealth(random: () => number = Math.random): ProviderHealth {
+/**
+ * Creates the health of a provider that has not failed yet. A provider that is only unavailable is paused after
+ * `minFailures` in a row, because a busy one fails now and then.
+ */
+export function createProviderHealth(random: () => number = Math.random, minFailures = 1): ProviderHealth {
+  let strikes = 0;
   let failures = 0;
   let pausedUntil: number | undefined;
   let needsOperator = false;
@@ -40,11 +44,15 @@ export function createProviderHealth(random: () => number = Math.random): Provid
     },
     succeeded(now) {
       if (isPaused(now)) return;
+      strikes = 0;
       failures = 0;
       pausedUntil = undefined;
       needsOperator = false;
     },
     failed(failure, now) {
+      strikes += 1;
+      const isCertain = failure.needsOperator || failure.retryAfterSeconds !== undefined;
+      if (pausedUntil === undefined && !isCertain && strikes < minFailures) return;
       const wasPaused = isPaused(now);
       const neededOperator = needsOperator;
       needsOperator = failure.needsOperator || (wasPaused && neededOperator);

@@ -1,25 +1,51 @@
 import { LRUCache } from 'lru-cache';
+import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { createProviderHealth, type ProviderHealth } from './provider-health.ts';
 
 /** The maximum number of remembered providers. Users choose their push services, so the number must be limited. */
 const MAX_PROVIDERS = 1000;
 
-/** A provider, and the number of messages that are being sent to it. */
-type Provider = { readonly health: ProviderHealth; running: number };
+/** The number of failures in a row after which a provider is paused. */
+const MIN_FAILURES = 3;
 
-/** The health of all providers. Times are of a monotonic clock, in milliseconds. */
-export type Providers = {
-  get(name: string): Provider;
+/** A provider, and what is sent to it at present. */
+export type Provider = {
+  readonly channel: DeliveryChannel;
+  readonly name: string;
+  readonly health: ProviderHealth;
+  /** The number of messages that are being sent. */
+  running: number;
+  /** The user whose message was refused last, if none was accepted since. */
+  refusedUser: string | undefined;
 };
 
-/** Creates the health of all providers, which are up until they fail. */
+/** The providers of all channels. */
+export type Providers = {
+  get(channel: DeliveryChannel, name: string): Provider;
+  /** Lists the providers that messages are being sent to, and those that are paused. */
+  listRestricted(): Provider[];
+};
+
+/** Creates the providers, which are up until they fail. */
 export function createProviders(): Providers {
   const providers = new LRUCache<string, Provider>({ max: MAX_PROVIDERS });
   return {
-    get(name) {
-      const provider = providers.get(name) ?? { health: createProviderHealth(), running: 0 };
-      providers.set(name, provider);
+    get(channel, name) {
+      const key = `${channel} ${name}`;
+      const health = () => createProviderHealth(Math.random, MIN_FAILURES);
+      const provider = providers.get(key) ?? {
+        channel,
+        name,
+        health: health(),
+        running: 0,
+        refusedUser: undefined,
+      };
+      providers.set(key, provider);
       return provider;
     },
+    listRestricted: () =>
+      [...providers.values()].filter(
+        ({ running, health }) => running > 0 || health.pausedUntil !== undefined,
+      ),
   };
 }

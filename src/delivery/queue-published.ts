@@ -63,6 +63,7 @@ export const queuePublished = statement((db, { slot }: Slots<Input>) => {
       'notificationId',
       'channel',
       'target',
+      'provider',
       'state',
       'dueAt',
       'expiresAt',
@@ -70,22 +71,22 @@ export const queuePublished = statement((db, { slot }: Slots<Input>) => {
       'updatedAt',
     ])
     .expression(
-      sql`select published.user_id, published.id, targets.channel, targets.target, 'pending',
+      sql`select published.user_id, published.id, targets.channel, targets.target, targets.provider, 'pending',
           now() + make_interval(secs => case targets.channel when 'email' then ${slot('emailDelay', 'int')} else 0 end),
           published.created_at + ${lifetime}, published.created_at, now()
         from published
         left join notification_preference as preference
           on preference.user_id = published.user_id and preference.notification_kind = published.kind
         cross join lateral (
-          select 'email' as channel, '' as target from contact
+          select 'email' as channel, '' as target, 'email' as provider from contact
            where ${slot('email', 'bool')} and contact.user_id = published.user_id
              and email is not null and email_suspended_at is null and coalesce(email_enabled, true)
           union all
-          select 'chat', '' from contact
+          select 'chat', '', 'chat' from contact
            where ${slot('chat', 'bool')} and contact.user_id = published.user_id
              and chat_member_id is not null and chat_suspended_at is null and coalesce(chat_dm_enabled, true)
           union all
-          select 'push', push_subscription.id from push_subscription
+          select 'push', push_subscription.id, push_subscription.host from push_subscription
            where ${slot('push', 'bool')} and push_subscription.user_id = published.user_id and coalesce(push_enabled, true)
         ) as targets
         where published.status = 'active' and published.created_at > now() - ${lifetime}`,

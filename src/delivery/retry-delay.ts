@@ -1,9 +1,6 @@
 const FIRST_DELAY_MS = 10_000;
 const MAX_DELAY_MS = 3_600_000;
 
-const FIRST_PAUSED_DELAY_MS = 1000;
-const MAX_PAUSED_DELAY_MS = 600_000;
-
 /** An attempt that failed. Times are in milliseconds since 1970. */
 export type FailedAttempt = {
   /** The number of attempts that failed, including this one. */
@@ -25,14 +22,6 @@ export function computeRetryDelay(
   const backoff = addJitter(Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), MAX_DELAY_MS), random);
   const delay = Math.max(backoff, retryAfterSeconds * 1000);
   return now + delay > expiresAt ? undefined : delay;
-}
-
-/**
- * Returns the milliseconds until a delivery whose provider is paused is claimed again. The delay doubles with each claim,
- * so that a long backlog of one push service is not claimed all the time.
- */
-export function computePausedDelay(claims: number, random: () => number = Math.random): number {
-  return addJitter(Math.min(FIRST_PAUSED_DELAY_MS * 2 ** (claims - 1), MAX_PAUSED_DELAY_MS), random);
 }
 
 /** Makes half of a delay random, so that those who failed together do not retry together. */

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { type Capacity, type Claim, claimDue } from './claim-due.ts';
+import { type ChannelCapacity, type Claim, claimDue, type ProviderCapacity } from './claim-due.ts';
 import { type DeliveryOptions, deliver } from './deliver.ts';
 import { loadClaimed } from './load-claimed.ts';
 
@@ -60,30 +60,33 @@ export function startSender(options: DeliveryOptions): Sender {
 
   /** Claims due deliveries, starts their attempts and returns their number. */
   async function claimBatch(): Promise<number> {
-    const capacity = findCapacity();
-    if (capacity.size === 0) return 0;
-    const claims = await claimDue(em, capacity);
+    const free = listFreeChannels();
+    if (free.length === 0) return 0;
+    const claimedAt = performance.now();
+    const claims = await claimDue(em, free, listRestrictedProviders());
     if (claims.length === 0) return 0;
     const loaded = await loadClaimed(em, claims);
     for (const claim of claims) {
       const found = loaded.find((row) => isSame(row, claim));
       // Without a row, the user was deleted.
-      if (found !== undefined) start(claim.channel, deliver(options, claim, found));
+      if (found !== undefined) start(claim.channel, deliver(options, { claim, loaded: found, claimedAt }));
     }
     return claims.length;
   }
 
-  function findCapacity(): Capacity {
-    const capacity = new Map<DeliveryChannel, number>();
-    for (const [channel, { concurrency, provider }] of transports) {
+  function listFreeChannels(): ChannelCapacity[] {
+    return Array.from(transports, ([channel, { concurrency, concurrencyPerProvider }]) => {
       const used = running.get(channel)?.size ?? 0;
-      // Without a provider of all targets, each delivery is checked when it is attempted.
-      const admitted =
-        provider === undefined ? concurrency : providers.get(provider).health.admit(performance.now(), used);
-      const free = Math.min(concurrency - used, admitted);
-      if (free > 0) capacity.set(channel, free);
-    }
-    return capacity;
+      return { channel, free: concurrency - used, freePerProvider: concurrencyPerProvider };
+    }).filter(({ free }) => free > 0);
+  }
+
+  function listRestrictedProviders(): ProviderCapacity[] {
+    const now = performance.now();
+    return providers.listRestricted().map(({ channel, name, health, running }) => {
+      const unused = (transports.get(channel)?.concurrencyPerProvider ?? 0) - running;
+      return { channel, name, free: Math.max(0, Math.min(unused, health.admit(now, running))) };
+    });
   }
 
   function start(channel: DeliveryChannel, attempt: Promise<void>): void {

@@ -42,31 +42,27 @@ async function openTransports(
     const { createEmailChannel } = await import('./email/email-channel.ts');
     const channel = createEmailChannel(email, { publicUrl, tokens: createUnsubscribeTokens(keys) });
     const findTarget = async ({ email: address }: Loaded) => (address === null ? undefined : { address });
-    transports.set('email', createTransport('email', channel, findTarget));
+    transports.set('email', createTransport(channel, findTarget));
   }
   if (push !== null) {
     const { createPushChannel } = await import('./push/push-channel.ts');
     const cipher = createSubscriptionCipher(keys);
-    const transport = createTransport(
-      'push',
-      createPushChannel(push),
-      async ({ userId, target, ciphertext }) => {
-        if (ciphertext === null) return undefined;
-        try {
-          return await cipher.decrypt(ciphertext, { userId, id: target });
-        } catch (error) {
-          log.error({ err: error, user: userId }, 'a push subscription cannot be decrypted');
-          return undefined;
-        }
-      },
-    );
+    const transport = createTransport(createPushChannel(push), async ({ userId, target, ciphertext }) => {
+      if (ciphertext === null) return undefined;
+      try {
+        return await cipher.decrypt(ciphertext, { userId, id: target });
+      } catch (error) {
+        log.error({ err: error, user: userId }, 'a push subscription cannot be decrypted');
+        return undefined;
+      }
+    });
     transports.set('push', transport);
   }
   if (chat !== null) {
     const { createChatChannel } = await import('./chat/chat-channel.ts');
     // Without a member, a message that was sent before is updated: its receipt contains the conversation.
     const findTarget = async ({ chatMemberId }: Loaded) => ({ memberId: chatMemberId ?? '' });
-    transports.set('chat', createTransport('chat', createChatChannel(chat), findTarget));
+    transports.set('chat', createTransport(createChatChannel(chat), findTarget));
   }
   return transports;
 }

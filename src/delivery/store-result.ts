@@ -8,8 +8,8 @@ import type { CancelReason, DeliveryReason, DeliveryState, DeliveryStep } from '
 /** The result of a claim. */
 export type Result =
   | { kind: 'delivered'; receipt: string | null }
-  /** To be claimed again after `seconds`. Without a failure, nothing was sent. */
-  | { kind: 'postponed'; seconds: number; failure: Failure | null }
+  /** To be attempted again after `seconds`. */
+  | ({ kind: 'postponed'; seconds: number } & Failure)
   | ({ kind: 'failed' } & Failure)
   /** Not attempted, because it expired or is no longer wanted. */
   | { kind: 'expired' }
@@ -25,11 +25,8 @@ function runResult(em: EntityManager, claim: Claim, result: Result) {
   switch (result.kind) {
     case 'delivered':
       return runStatement(em, storeDelivered, { ...claim, receipt: result.receipt });
-    case 'postponed': {
-      const { seconds, failure } = result;
-      const { reason, providerCode } = failure ?? { reason: null, providerCode: null };
-      return runStatement(em, storePostponed, { ...claim, seconds, reason, providerCode });
-    }
+    case 'postponed':
+      return runStatement(em, storePostponed, { ...claim, ...result });
     case 'failed':
       return runStatement(em, storeEnd, { ...claim, ...result, state: 'failed', wasAttempted: true });
     case 'expired':
@@ -77,17 +74,15 @@ const storeDelivered = statement((db, slots: Slots<Key & { receipt: string | nul
   }));
 });
 
-type Postponement = Key & { seconds: number; reason: DeliveryReason | null; providerCode: string | null };
+type Postponement = Key & Failure & { seconds: number };
 
 const storePostponed = statement((db, slots: Slots<Postponement>) => {
   const { slot } = slots;
-  const reason = slot('reason', 'text');
   return updateClaimed(db, slots).set({
     state: 'pending',
     dueAt: sql`now() + make_interval(secs => ${slot('seconds', 'float8')})`,
-    attempts: sql<number>`attempts - case when ${reason} is null then 1 else 0 end`,
-    reason: sql<DeliveryReason>`coalesce(${reason}, reason)`,
-    providerCode: sql<string>`case when ${reason} is null then provider_code else ${slot('providerCode', 'text')} end`,
+    reason: slot('reason'),
+    providerCode: slot('providerCode', 'text'),
   });
 });
 

@@ -1,4 +1,3 @@
-import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Channel, Outcome } from './channel.ts';
 import type { Claim } from './claim-due.ts';
 import type { Loaded } from './load-claimed.ts';
@@ -7,8 +6,9 @@ import type { Message } from './message.ts';
 /** A channel with the targets of its deliveries. */
 export type Transport = {
   readonly concurrency: number;
-  /** The provider of all targets; `undefined` if they have different ones. */
-  readonly provider: string | undefined;
+  readonly concurrencyPerProvider: number;
+  /** Whether users choose the provider. Then a refusal of one user's message says nothing about others. */
+  readonly isChosenByUsers: boolean;
   /** Finds the target of a delivery; `undefined` if it cannot be decrypted. */
   open(loaded: Loaded): Promise<Attempt | undefined>;
   close(): Promise<void>;
@@ -16,26 +16,23 @@ export type Transport = {
 
 /** An attempt that is ready to run. */
 export type Attempt = {
-  /** The provider that it uses. */
-  readonly provider: string;
   /** Sends the message, or the update of a delivered message. */
   run(claim: Claim, message: Message, signal: AbortSignal): Promise<Outcome>;
 };
 
 /** Combines a channel with a function that finds the target of a delivery. */
 export function createTransport<Target>(
-  name: DeliveryChannel,
   channel: Channel<Target>,
   findTarget: (loaded: Loaded) => Promise<Target | undefined>,
 ): Transport {
   return {
     concurrency: channel.concurrency,
-    provider: channel.nameProvider === undefined ? name : undefined,
+    concurrencyPerProvider: channel.concurrencyPerProvider ?? channel.concurrency,
+    isChosenByUsers: channel.concurrencyPerProvider !== undefined,
     async open(loaded) {
       const target = await findTarget(loaded);
       if (target === undefined) return undefined;
       return {
-        provider: channel.nameProvider?.(target) ?? name,
         async run({ step, receipt }, message, signal) {
           if (step === 'message') return channel.send(message, target, signal);
           // Only messages with a receipt are updated.

@@ -10,10 +10,10 @@ export class Migration20261122175038_add_deliveries extends Migration {
     );
 
     this.addSql(
-      `create table "delivery" ("user_id" varchar(255) collate "C" not null, "notification_id" varchar(255) collate "C" not null, "channel" text not null, "target" varchar(255) collate "C" not null, "state" text not null, "step" text not null default 'message', "is_open" boolean not null default true, "due_at" timestamptz(3) not null, "expires_at" timestamptz(3) not null, "claims" int not null default 0, "attempts" int not null default 0, "reason" text null, "provider_code" text null, "receipt" text null, "created_at" timestamptz(3) not null, "updated_at" timestamptz(3) not null, "delivered_at" timestamptz(3) null, primary key ("user_id", "notification_id", "channel", "target"));`,
+      `create table "delivery" ("user_id" varchar(255) collate "C" not null, "notification_id" varchar(255) collate "C" not null, "channel" text not null, "target" varchar(255) collate "C" not null, "provider" text not null, "state" text not null, "step" text not null default 'message', "is_open" boolean not null default true, "due_at" timestamptz(3) not null, "expires_at" timestamptz(3) not null, "claims" int not null default 0, "attempts" int not null default 0, "reason" text null, "provider_code" text null, "receipt" text null, "created_at" timestamptz(3) not null, "updated_at" timestamptz(3) not null, "delivered_at" timestamptz(3) null, primary key ("user_id", "notification_id", "channel", "target"));`,
     );
     this.addSql(
-      `create index "delivery_due" on "delivery" ("channel", "due_at") where state in ('pending', 'sending');`,
+      `create index "delivery_due" on "delivery" ("channel", "provider", "due_at") where state in ('pending', 'sending');`,
     );
     this.addSql(`create index "delivery_open" on "delivery" ("user_id") where is_open;`);
     this.addSql(

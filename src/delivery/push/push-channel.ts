@@ -15,6 +15,7 @@ import { createPublicLookup } from './public-address.ts';
 import { createAuthorize } from './vapid.ts';
 
 const CONCURRENCY = 50;
+const CONCURRENCY_PER_HOST = 20;
 const IDLE_TIMEOUT_MS = 15_000;
 
 /** Four weeks, the longest time that common push services keep a message. */
@@ -58,7 +59,7 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
 
   return {
     concurrency: CONCURRENCY,
-    nameProvider: ({ endpoint }) => URL.parse(endpoint.reveal())?.host ?? '',
+    concurrencyPerProvider: CONCURRENCY_PER_HOST,
     async send(message, target, signal) {
       try {
         return await send(message, target, signal);

@@ -1,0 +1,68 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../src/database/database.ts';
+import { poolOptions } from '../src/database/pool.ts';
+import { claimDue } from '../src/delivery/claim-due.ts';
+import { fillTables } from './support/bulk-records.ts';
+import { createTestDatabase, type TestDatabase } from './support/database.ts';
+import { countScanned, explainAll } from './support/plans.ts';
+import { recordStatements } from './support/statements.ts';
+
+/* The cost of a claim depends on what is claimed, not on the backlog. */
+
+const BACKLOG = 20_000;
+const options = { poolSize: 2, timeoutMs: 30_000 };
+
+let testDatabase: TestDatabase;
+let database: Database;
+let client: pg.Client;
+beforeAll(async () => {
+  testDatabase = await createTestDatabase();
+  await fillTables(testDatabase, ['delivery'], () =>
+    testDatabase.sql(
+      `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at, created_at,
+                             updated_at)
+       select 'user-' || n % 100, 'n-' || n, 'push', 'target', case n when 1 then 'healthy' else 'paused' end,
+              (array['pending', 'sending', 'delivered'])[n % 3 + 1], now() - n * interval '1 s',
+              now() + interval '1 day', now(), now()
+         from generate_series(1, $1::int) n`,
+      [BACKLOG],
+    ),
+  );
+  database = await openDatabase({ url: testDatabase.url, ...options });
+  client = new pg.Client(poolOptions({ url: testDatabase.url, ...options }));
+  await client.connect();
+});
+afterAll(async () => {
+  await client.end();
+  await database.close();
+  await testDatabase.drop();
+});
+
+const push = { channel: 'push', free: 50, freePerProvider: 20 } as const;
+const paused = { channel: 'push', name: 'paused', free: 0 } as const;
+
+test('a claim scans what it claims, by the index of due deliveries', async () => {
+  const [statement] = await recordStatements(() => claimDue(database.em.fork(), [push], []));
+  await testDatabase.sql(`update delivery set state = 'pending', due_at = now() where state = 'sending'`);
+  const settings = ['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `set ${name} = off`);
+  await client.query(settings.join('; '));
+  const plans = await explainAll(client, statement === undefined ? [] : [statement], ', analyze');
+
+  expect(plans).toHaveLength(2);
+  for (const plan of plans) expect(countScanned(plan, 'delivery')).toBeLessThan(150);
+});
+
+test('a claim skips the backlog of a paused provider', async () => {
+  await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
+  const claims = await claimDue(database.em.fork(), [push], [paused]);
+  expect(claims.map(({ provider }) => provider)).toEqual(['healthy']);
+});
+
+test('a claim takes no more of a provider than its share, the oldest first', async () => {
+  await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
+  const claims = await claimDue(database.em.fork(), [push], []);
+  const providers = claims.map(({ provider }) => provider);
+  expect(providers.filter((provider) => provider === 'paused')).toHaveLength(20);
+  expect(providers.filter((provider) => provider === 'healthy')).toHaveLength(1);
+});

@@ -1,0 +1,72 @@
+import type pg from 'pg';
+import { z } from 'zod';
+import type { Statement } from './statements.ts';
+
+const Plan = z.object({
+  'Node Type': z.string(),
+  'Relation Name': z.string().optional(),
+  'Actual Rows': z.number().default(0),
+  'Actual Loops': z.number().default(0),
+  'Rows Removed by Filter': z.number().default(0),
+  'Rows Removed by Index Recheck': z.number().default(0),
+  get Plans() {
+    return z.array(Plan).default([]);
+  },
+});
+type Plan = z.output<typeof Plan>;
+
+/** Returns the nodes of a plan, except those of `database_epoch`, a table of one row. */
+export function listNodes(plan: Plan): Plan[] {
+  if (plan['Relation Name'] === 'database_epoch') return [];
+  return [plan, ...plan.Plans.flatMap(listNodes)];
+}
+
+/** Returns the custom plan and the generic plan of a statement. */
+async function explainStatement(
+  client: pg.Client,
+  { text, values }: Statement,
+  explain: string,
+): Promise<Plan[]> {
+  const plans: Plan[] = [];
+  const inputs = values
+    .map((value) => (value === null ? 'null' : client.escapeLiteral(formatLiteral(value))))
+    .join(', ');
+  for (const mode of ['force_custom_plan', 'force_generic_plan']) {
+    await client.query(`begin; set local plan_cache_mode = ${mode}`);
+    // Only prepared statements have generic plans, and `explain` takes no parameters.
+    await client.query(`prepare statement as ${text}`);
+    const { rows } = await client.query(
+      `explain (format json${explain}) execute statement${inputs && `(${inputs})`}`,
+    );
+    plans.push(Plan.parse(rows[0]['QUERY PLAN'][0].Plan));
+    await client.query('rollback; deallocate statement');
+  }
+  return plans;
+}
+
+/** Sequentially, because the statements share a connection. */
+export async function explainAll(
+  client: pg.Client,
+  statements: readonly Statement[],
+  explain: string,
+): Promise<Plan[]> {
+  const plans: Plan[] = [];
+  for (const statement of statements) plans.push(...(await explainStatement(client, statement, explain)));
+  return plans;
+}
+
+function formatLiteral(value: unknown): string {
+  return Array.isArray(value) ? `{${value.join(',')}}` : String(value);
+}
+
+/** Returns how many records of a table or entries of its indexes a plan scanned. */
+export function countScanned(plan: Plan, table: string): number {
+  return listNodes(plan)
+    .filter((node) => node['Relation Name'] === table || node['Node Type'] === 'Bitmap Index Scan')
+    .map((node) => {
+      const rows =
+        node['Actual Rows'] + node['Rows Removed by Filter'] + node['Rows Removed by Index Recheck'];
+      return Math.round(rows * node['Actual Loops']);
+    })
+    .reduce((sum, rows) => sum + rows, 0);
+}
