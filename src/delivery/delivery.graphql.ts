@@ -36,7 +36,7 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
     message_rejected: 'The provider refused the message.',
     rate_limited: 'The provider accepts no more messages at present.',
     provider_unavailable: 'The provider did not respond or failed.',
-    provider_refused: "The provider refused the gateway's credentials or sender.",
+    provider_refused: "The provider refused the gateway's credentials, sender or access to the recipient.",
     reply_lost: 'The message was sent but the reply was lost, so the user may receive it twice.',
     lease_expired: 'The sender stopped during an attempt, so the user may receive the message twice.',
     target_unreadable: 'The key that encrypted the push subscription is not configured.',
