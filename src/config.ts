@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { JSONWebKeySet } from 'jose';
 import type { z } from 'zod';
 import { findConflicts, findMissing, findOmissions, isLoopback } from './config/conflicts.ts';
-import type { Sender } from './config/delivery-formats.ts';
+import { type DeliveryConfig, readDelivery } from './config/delivery-config.ts';
 import { Environment } from './config/environment.ts';
 import type { EncryptionKeys } from './config/formats.ts';
 import { findMisspellings } from './config/misspellings.ts';
@@ -17,27 +17,8 @@ export type KeySetSource =
 /** Access to the metrics: open, with a token, or off. */
 export type MetricsAccess = { kind: 'open' } | { kind: 'token'; token: KeyObject } | { kind: 'off' };
 
+export type { ChatConfig, DeliveryConfig, EmailConfig, PushConfig } from './config/delivery-config.ts';
 export type { EncryptionKeys } from './config/formats.ts';
-
-/** The delivery of notifications. A channel without a provider is `null`. */
-export type DeliveryConfig = {
-  /** Whether this process sends. Rows are written in any case. */
-  sends: boolean;
-  email: EmailConfig | null;
-  push: PushConfig | null;
-  chat: ChatConfig | null;
-  /** The URL of a notification in the web app, with `{id}` in place of its ID. */
-  appUrl: string | null;
-};
-
-/** `url` contains the password. Email waits `delaySeconds`, in which the user may see the notification elsewhere. */
-export type EmailConfig = { url: KeyObject; from: Sender; delaySeconds: number };
-
-/** `subject` is the operator's address for push services (RFC 8292, section 2.1). */
-export type PushConfig = { privateKey: KeyObject; subject: string; allowedHosts: readonly string[] };
-
-/** `apiUrl` has no trailing slash. */
-export type ChatConfig = { token: KeyObject; apiUrl: string };
 
 /** The settings of one process. `null` means not configured. */
 export type Config = {
@@ -149,22 +130,6 @@ type Settings = z.output<typeof Environment>;
 
 /** The names of all settings. */
 export const settingNames: readonly string[] = Object.keys(Environment.shape);
-
-function readDelivery(settings: Settings): DeliveryConfig {
-  const { SMTP_URL, SMTP_FROM, VAPID_PRIVATE_KEY, VAPID_SUBJECT, CHAT_TOKEN } = settings;
-  const delaySeconds = settings.DELIVERY_EMAIL_DELAY_SECONDS;
-  const allowedHosts = settings.PUSH_ALLOWED_HOSTS;
-  return {
-    sends: settings.DELIVERY,
-    email: SMTP_URL && SMTP_FROM ? { url: SMTP_URL, from: SMTP_FROM, delaySeconds } : null,
-    push:
-      VAPID_PRIVATE_KEY && VAPID_SUBJECT
-        ? { privateKey: VAPID_PRIVATE_KEY, subject: VAPID_SUBJECT, allowedHosts }
-        : null,
-    chat: CHAT_TOKEN ? { token: CHAT_TOKEN, apiUrl: settings.CHAT_API_URL } : null,
-    appUrl: settings.APP_URL ?? null,
-  };
-}
 
 function readAdmin({ ADMIN_HOST, ADMIN_PORT }: Settings): Config['admin'] {
   return ADMIN_PORT === undefined ? null : { host: ADMIN_HOST, port: ADMIN_PORT };

@@ -7,11 +7,11 @@ import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { toMilliseconds } from '../values/time.ts';
 import type { Outcome } from './channel.ts';
 import { type Claim, LEASE_SECONDS } from './claim-due.ts';
+import { findResultWithoutAttempt, toResult } from './decide-result.ts';
 import { describeMessage } from './describe-message.ts';
 import type { Loaded } from './load-claimed.ts';
 import type { Message } from './message.ts';
-import type { Provider, Providers } from './providers.ts';
-import { computeRetryDelay } from './retry-delay.ts';
+import { type Provider, type Providers, recordHealth } from './providers.ts';
 import { type Result, storeResult } from './store-result.ts';
 import { suspendTarget } from './suspend-target.ts';
 import type { Attempt, Transport } from './transport.ts';
@@ -67,13 +67,6 @@ export async function deliver(options: DeliveryOptions, claimed: Claimed): Promi
   await finish(options, claimed, outcome, provider);
 }
 
-/** Decides a delivery that is not attempted. */
-function findResultWithoutAttempt({ step }: Claim, { unwanted, isExpired }: Loaded): Result | undefined {
-  if (step === 'update') return undefined;
-  if (unwanted !== null) return { kind: 'cancelled', reason: unwanted };
-  return isExpired ? { kind: 'expired' } : undefined;
-}
-
 /** Runs an attempt. One that does not end in time may have been delivered. */
 async function run(attempt: Attempt, claim: Claim, message: Message): Promise<Outcome> {
   const finished = new AbortController();
@@ -86,23 +79,6 @@ async function run(attempt: Attempt, claim: Claim, message: Message): Promise<Ou
   } finally {
     finished.abort();
     deadline.catch(() => undefined);
-  }
-}
-
-/**
- * Records whether a provider works. One that users choose is paused only if it refuses the messages of two users in a
- * row: a user can register a subscription that its push service always refuses.
- */
-function recordHealth(provider: Provider, isChosenByUsers: boolean, userId: string, outcome: Outcome): void {
-  const { health, refusedUser } = provider;
-  const now = performance.now();
-  if (outcome.kind === 'delivered' || outcome.kind === 'failed') {
-    health.succeeded(now);
-    provider.refusedUser = undefined;
-  } else if (outcome.kind === 'unavailable') {
-    if (outcome.needsOperator) provider.refusedUser = userId;
-    const isFirst = refusedUser === undefined || refusedUser === userId;
-    if (!(outcome.needsOperator && isChosenByUsers && isFirst)) health.failed(outcome, now);
   }
 }
 
@@ -154,28 +130,6 @@ function report(
     isStored ? what : `${what}; the lease was lost and the result is discarded`,
   );
   metrics.countAttempt(channel, reason ?? 'delivered');
-}
-
-function toResult({ attempts, expiresAt }: Claim, outcome: Outcome, provider?: Provider): Result {
-  switch (outcome.kind) {
-    case 'delivered':
-      return { kind: 'delivered', receipt: outcome.receipt ?? null };
-    case 'failed':
-      return outcome;
-    case 'unavailable':
-    case 'retry': {
-      const { reason, providerCode, retryAfterSeconds = 0 } = outcome;
-      const pauseSeconds = ((provider?.health.pausedUntil ?? 0) - performance.now()) / 1000;
-      const delay = computeRetryDelay({
-        failures: attempts,
-        retryAfterSeconds: Math.max(retryAfterSeconds, pauseSeconds),
-        now: Date.now(),
-        expiresAt: toMilliseconds(expiresAt),
-      });
-      if (delay === undefined) return { kind: 'failed', reason: 'expired', providerCode };
-      return { kind: 'postponed', seconds: delay / 1000, reason, providerCode };
-    }
-  }
 }
 
 /** Stores a result. Repeats a failed try until the lease expires, because the message would be sent again otherwise. */

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import type { Outcome } from './channel.ts';
 import { createProviderHealth, type ProviderHealth } from './provider-health.ts';
 
 /** The maximum number of remembered providers. Users choose their push services, so the number must be limited. */
@@ -48,4 +49,26 @@ export function createProviders(): Providers {
         ({ running, health }) => running > 0 || health.pausedUntil !== undefined,
       ),
   };
+}
+
+/**
+ * Records whether a provider works. One that users choose is paused only if it refuses the messages of two users in a
+ * row: a user can register a subscription that its push service always refuses.
+ */
+export function recordHealth(
+  provider: Provider,
+  isChosenByUsers: boolean,
+  userId: string,
+  outcome: Outcome,
+): void {
+  const { health, refusedUser } = provider;
+  const now = performance.now();
+  if (outcome.kind === 'delivered' || outcome.kind === 'failed') {
+    health.succeeded(now);
+    provider.refusedUser = undefined;
+  } else if (outcome.kind === 'unavailable') {
+    if (outcome.needsOperator) provider.refusedUser = userId;
+    const isFirst = refusedUser === undefined || refusedUser === userId;
+    if (!(outcome.needsOperator && isChosenByUsers && isFirst)) health.failed(outcome, now);
+  }
 }
