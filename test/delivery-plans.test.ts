@@ -1,11 +1,14 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../src/database/database.ts';
-import { poolOptions } from '../src/database/pool.ts';
+import { type Database, type EntityManager, openDatabase } from '../src/database/database.ts';
+import { openPipelinedPool, poolOptions } from '../src/database/pool.ts';
+import { cancelUnwanted } from '../src/delivery/cancel-unwanted.ts';
 import { claimDue } from '../src/delivery/claim-due.ts';
+import { queuePublished } from '../src/delivery/queue-published.ts';
+import { change } from '../src/revisions/change.ts';
 import { fillTables } from './support/bulk-records.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
-import { countScanned, explainAll } from './support/plans.ts';
+import { countScanned, explainAfter, explainAll } from './support/plans.ts';
 import { recordStatements } from './support/statements.ts';
 
 /* The cost of a claim depends on what is claimed, not on the backlog. */
@@ -39,8 +42,47 @@ afterAll(async () => {
   await testDatabase.drop();
 });
 
+const channels = { email: true, push: true, chat: true, emailDelay: 60 };
+
 const push = { channel: 'push', free: 50, freePerProvider: 20 } as const;
 const paused = { channel: 'push', name: 'paused', free: 0 } as const;
+
+/** The maximum number of deliveries that a statement scans, if it was prepared while the table was empty. */
+test.each([
+  [
+    'publishing',
+    10,
+    (em: EntityManager) =>
+      change(em, ['user-1'], (run) => run(queuePublished, { users: ['user-1'], ids: ['n-1'], ...channels })),
+  ],
+  // The user's own.
+  [
+    'cancelling',
+    3 * (BACKLOG / 100),
+    (em: EntityManager) => change(em, ['user-1'], (run) => run(cancelUnwanted, { users: ['user-1'] })),
+  ],
+  ['claiming', 150, (em: EntityManager) => claimDue(em, [{ ...push, channel: 'chat' }], [])],
+])('%s scans at most %d deliveries', async (_what, limit, send) => {
+  const other = await createTestDatabase();
+  await other.sql('vacuum analyze delivery');
+  const pool = openPipelinedPool({ url: other.url, ...options });
+  const connection = await pool.connect();
+  const sent = await recordStatements(() => send(database.em.fork()));
+  const statement = sent.find(({ text }) => text.includes('"delivery"')) ?? expect.unreachable();
+  const plan = await explainAfter(connection, statement, () =>
+    other.sql(
+      `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at, created_at,
+                             updated_at)
+       select 'user-' || n % 100, 'n-' || n, 'chat', '', 'chat', 'pending', now(), now(), now(), now()
+         from generate_series(1, $1::int) n`,
+      [BACKLOG],
+    ),
+  );
+  expect(countScanned(plan, 'delivery')).toBeLessThanOrEqual(limit);
+  connection.release();
+  await pool.end();
+  await other.drop();
+});
 
 test('a claim scans what it claims, by the index of due deliveries', async () => {
   const [statement] = await recordStatements(() => claimDue(database.em.fork(), [push], []));

@@ -3,6 +3,7 @@ import type { EntityManager } from '../database/database.ts';
 import { runStatement, type Slots, statement } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
+import { isOneOf } from './wanted.ts';
 
 /** Longer than an attempt may take. A sender that has not stored a result by then is assumed to have stopped. */
 export const LEASE_SECONDS = 60;
@@ -84,8 +85,9 @@ const claim = statement((db, { slot }: Slots<Input>) => {
           for update skip locked) as due)
     select * from candidates where position <= free)`;
   return db
+    .with('due', () => due)
     .updateTable('Delivery')
-    .from(due.as<'due'>(sql`due`))
+    .from('due')
     .set((eb) => ({
       state: 'sending',
       claims: eb('Delivery.claims', '+', 1),
@@ -95,6 +97,7 @@ const claim = statement((db, { slot }: Slots<Input>) => {
       dueAt: sql`now() + make_interval(secs => ${sql.lit(LEASE_SECONDS)})`,
       updatedAt: sql`now()`,
     }))
+    .where(isOneOf('due'))
     .where(sql<boolean>`(delivery.user_id, delivery.notification_id, delivery.channel, delivery.target) =
       (due.user_id, due.notification_id, due.channel, due.target)`)
     .returning([

@@ -53,7 +53,7 @@ export const queuePublished = statement((db, { slot }: Slots<Input>) => {
             .onRef('Notification.kind', '=', 'published.kind')
             .on('Notification.resolvedBy', '=', 'superseded'),
         )
-        .select(['Notification.userId', 'Notification.id'])
+        .select(['Notification.userId', sql<string>`notification.id`.as('notification_id')])
         .select(sql<'settled'>`'settled'`.as('reason')),
     )
     .with('cancelled', (db) => cancel(db))

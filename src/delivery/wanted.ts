@@ -10,6 +10,17 @@ export const deliveryKey = [
   'Delivery.target',
 ] as const;
 
+/**
+ * Whether a delivery has the keys of a common table expression with `user_id` and `notification_id`, which must be joined
+ * as well. PostgreSQL looks these up by index. It would read the whole table for the join alone if the statement was
+ * prepared while the table was empty.
+ */
+export function isOneOf(name: string): RawBuilder<boolean> {
+  const rows = sql.table(name);
+  return sql`delivery.user_id = any(array(select user_id from ${rows}))
+    and delivery.notification_id = any(array(select notification_id from ${rows}))`;
+}
+
 /** Selects from deliveries, with everything that decides whether they are still wanted. */
 export function selectWithTargets(db: Pick<Kysely<Tables>, 'selectFrom'>) {
   return db

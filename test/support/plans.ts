@@ -44,6 +44,24 @@ async function explainStatement(
   return plans;
 }
 
+/** Returns the plan of a statement that was prepared before `fill` and is executed after it. */
+export async function explainAfter(
+  client: pg.ClientBase,
+  { text, values }: Statement,
+  fill: () => Promise<unknown>,
+): Promise<Plan> {
+  const inputs = values.map((value) => `'${formatLiteral(value)}'`).join(', ');
+  await client.query(`prepare earlier as ${text}`);
+  await client.query('begin');
+  await client.query(`execute earlier(${inputs})`);
+  await client.query('rollback');
+  await fill();
+  await client.query('begin');
+  const { rows } = await client.query(`explain (format json, analyze) execute earlier(${inputs})`);
+  await client.query('rollback');
+  return Plan.parse(rows[0]['QUERY PLAN'][0].Plan);
+}
+
 /** Sequentially, because the statements share a connection. */
 export async function explainAll(
   client: pg.Client,
