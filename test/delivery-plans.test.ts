@@ -5,6 +5,7 @@ import { openPipelinedPool, poolOptions } from '../src/database/pool.ts';
 import { cancelUnwanted } from '../src/delivery/cancel-unwanted.ts';
 import { claimDue } from '../src/delivery/claim-due.ts';
 import { queuePublished } from '../src/delivery/queue-published.ts';
+import { retryDeliveries } from '../src/delivery/retry-deliveries.ts';
 import { change } from '../src/revisions/change.ts';
 import { fillTables } from './support/bulk-records.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
@@ -14,6 +15,7 @@ import { recordStatements } from './support/statements.ts';
 /* The cost of a claim depends on what is claimed, not on the backlog. */
 
 const BACKLOG = 20_000;
+const FAILED = 20;
 const options = { poolSize: 2, timeoutMs: 30_000 };
 
 let testDatabase: TestDatabase;
@@ -62,6 +64,12 @@ test.each([
     (em: EntityManager) => change(em, ['user-1'], (run) => run(cancelUnwanted, { users: ['user-1'] })),
   ],
   ['claiming', 150, (em: EntityManager) => claimDue(em, [{ ...push, channel: 'chat' }], [])],
+  // One pass over the index to find the failed ones, and these.
+  [
+    'retrying',
+    BACKLOG + 3 * FAILED,
+    (em: EntityManager) => retryDeliveries(em, { channels: ['chat'], userId: null }),
+  ],
 ])('%s scans at most %d deliveries', async (_what, limit, send) => {
   const other = await createTestDatabase();
   await other.sql('vacuum analyze delivery');
@@ -69,15 +77,26 @@ test.each([
   const connection = await pool.connect();
   const sent = await recordStatements(() => send(database.em.fork()));
   const statement = sent.find(({ text }) => text.includes('"delivery"')) ?? expect.unreachable();
-  const plan = await explainAfter(connection, statement, () =>
-    other.sql(
+  const plan = await explainAfter(connection, statement, async () => {
+    await other.sql(`insert into contact (user_id, chat_member_id, created_at, updated_at)
+      select 'user-' || n, 'U', now(), now() from generate_series(0, 99) n`);
+    await other.sql(
+      `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at,
+                                 created_at, updated_at)
+       select 'user-' || n % 100, 'n-' || n, n, 'plan_requested', 'active', 't-' || n, 'p', 'A title', '{}', now(), now(),
+              now()
+         from generate_series(1, $1::int) n`,
+      [FAILED],
+    );
+    await other.sql(
       `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at, created_at,
                              updated_at)
-       select 'user-' || n % 100, 'n-' || n, 'chat', '', 'chat', 'pending', now(), now(), now(), now()
+       select 'user-' || n % 100, 'n-' || n, 'chat', '', 'chat',
+              case when n <= $2::int then 'failed' else 'pending' end, now(), now(), now(), now()
          from generate_series(1, $1::int) n`,
-      [BACKLOG],
-    ),
-  );
+      [BACKLOG, FAILED],
+    );
+  });
   expect(countScanned(plan, 'delivery')).toBeLessThanOrEqual(limit);
   connection.release();
   await pool.end();

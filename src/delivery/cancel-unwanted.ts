@@ -2,14 +2,14 @@ import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
-import { isOneOf, selectWithTargets, unwantedReason } from './wanted.ts';
+import { deliveryKey, isOfNotification, selectWithTargets, unwantedReason } from './wanted.ts';
 
 /** Cancels the unwanted deliveries of these users. Reads only open deliveries, of which a user has few. */
 export const cancelUnwanted = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db
     .with('unwanted', (db) =>
       selectWithTargets(db)
-        .select(['Delivery.userId', 'Delivery.notificationId', 'Delivery.channel', 'Delivery.target'])
+        .select(deliveryKey)
         .select(unwantedReason.as('reason'))
         .where('Delivery.userId', '=', sql<string>`any(${slot('users', 'text[]')})`)
         .where('Delivery.isOpen', '=', sql.lit(true)),
@@ -44,9 +44,7 @@ export function cancel<With extends Unwanted>(db: Pick<Kysely<Tables & { unwante
       isOpen: false,
       updatedAt: sql`now()`,
     })
-    .where(isOneOf('unwanted'))
-    .whereRef('Delivery.userId', '=', 'unwanted.userId')
-    .whereRef('Delivery.notificationId', '=', 'unwanted.notificationId')
+    .where(isOfNotification('unwanted'))
     .where('Delivery.isOpen', '=', sql.lit(true))
     .where(
       sql<boolean>`(delivery.state = 'pending' and unwanted.reason is not null or unwanted.reason = 'settled')`,

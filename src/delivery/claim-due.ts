@@ -3,7 +3,7 @@ import type { EntityManager } from '../database/database.ts';
 import { runStatement, type Slots, statement } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
-import { isOneOf } from './wanted.ts';
+import { deliveryKey, hasKeyOf } from './wanted.ts';
 
 /** Longer than an attempt may take. A sender that has not stored a result by then is assumed to have stopped. */
 export const LEASE_SECONDS = 60;
@@ -97,14 +97,9 @@ const claim = statement((db, { slot }: Slots<Input>) => {
       dueAt: sql`now() + make_interval(secs => ${sql.lit(LEASE_SECONDS)})`,
       updatedAt: sql`now()`,
     }))
-    .where(isOneOf('due'))
-    .where(sql<boolean>`(delivery.user_id, delivery.notification_id, delivery.channel, delivery.target) =
-      (due.user_id, due.notification_id, due.channel, due.target)`)
+    .where(hasKeyOf('due'))
     .returning([
-      'Delivery.userId',
-      'Delivery.notificationId',
-      'Delivery.channel',
-      'Delivery.target',
+      ...deliveryKey,
       'Delivery.provider',
       'Delivery.step',
       'Delivery.claims',

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
 import { type Inputs, readList } from '../database/read.ts';
 import type { Claim } from './claim-due.ts';
-import { selectWithTargets, unwantedReason } from './wanted.ts';
+import { deliveryKey, selectWithTargets, unwantedReason } from './wanted.ts';
 
 type Input = {
   users: readonly string[];
@@ -17,7 +17,7 @@ const find = readList((db, { slot }: Inputs<Input>) => {
     in (select * from unnest(${slot('users')}::text[], ${slot('notifications')}::text[], ${slot('channels')}::text[],
       ${slot('targets')}::text[]))`;
   return selectWithTargets(db)
-    .select(['Delivery.userId', 'Delivery.notificationId', 'Delivery.channel', 'Delivery.target'])
+    .select(deliveryKey)
     .select([
       'Notification.kind',
       'Notification.title',

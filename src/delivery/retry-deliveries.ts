@@ -3,7 +3,7 @@ import type { EntityManager } from '../database/database.ts';
 import { runStatement, type Slots, statement } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { lifetime } from './queue-published.ts';
-import { deliveryKey, selectWithTargets, unwantedReason } from './wanted.ts';
+import { deliveryKey, hasKeyOf, selectWithTargets, unwantedReason } from './wanted.ts';
 
 /** The maximum number of deliveries that one call retries. */
 export const MAX_RETRIED = 1000;
@@ -43,10 +43,7 @@ const retryFailed = statement((db, { slot }: Slots<RetryFilter>) =>
       expiresAt: sql`now() + ${lifetime}`,
       updatedAt: sql`now()`,
     })
-    .whereRef('Delivery.userId', '=', 'failed.userId')
-    .whereRef('Delivery.notificationId', '=', 'failed.notificationId')
-    .whereRef('Delivery.channel', '=', 'failed.channel')
-    .whereRef('Delivery.target', '=', 'failed.target')
+    .where(hasKeyOf('failed'))
     .where('Delivery.state', '=', 'failed')
     .returning('Delivery.channel'),
 );

@@ -11,14 +11,20 @@ export const deliveryKey = [
 ] as const;
 
 /**
- * Whether a delivery has the keys of a common table expression with `user_id` and `notification_id`, which must be joined
- * as well. PostgreSQL looks these up by index. It would read the whole table for the join alone if the statement was
- * prepared while the table was empty.
+ * Joins a common table expression with `user_id` and `notification_id`. The arrays make PostgreSQL look the deliveries up
+ * by index. It would read the whole table for the join alone if the statement was prepared while the table was empty.
  */
-export function isOneOf(name: string): RawBuilder<boolean> {
+export function isOfNotification(name: string): RawBuilder<boolean> {
   const rows = sql.table(name);
   return sql`delivery.user_id = any(array(select user_id from ${rows}))
-    and delivery.notification_id = any(array(select notification_id from ${rows}))`;
+    and delivery.notification_id = any(array(select notification_id from ${rows}))
+    and delivery.user_id = ${rows}.user_id and delivery.notification_id = ${rows}.notification_id`;
+}
+
+/** Joins a common table expression with all columns of the key, like {@link isOfNotification}. */
+export function hasKeyOf(name: string): RawBuilder<boolean> {
+  const rows = sql.table(name);
+  return sql`${isOfNotification(name)} and delivery.channel = ${rows}.channel and delivery.target = ${rows}.target`;
 }
 
 /** Selects from deliveries, with everything that decides whether they are still wanted. */
