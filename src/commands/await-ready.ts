@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
+import { errorCode } from '../errors/error-code.ts';
 import { OperatorError } from '../errors/operator-error.ts';
-import { errorCode } from '../postgres/embedded-postgres-error.ts';
 import { formatGatewayAddress } from './gateway-address.ts';
 import { runCommand, UsageError } from './run.ts';
 

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import pg from 'pg';
+import { errorCode } from '../errors/error-code.ts';
 import { OperatorError } from '../errors/operator-error.ts';
-import { errorCode } from '../postgres/embedded-postgres-error.ts';
 import { advisoryLocks } from './advisory-locks.ts';
 import { type Database, migrationsFolder, openDatabase } from './database.ts';
 

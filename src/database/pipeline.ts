@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { Pool, type PoolClient, type PoolConfig, type QueryConfig, type QueryResultRow } from 'pg';
-import { errorCode } from '../postgres/embedded-postgres-error.ts';
+import { errorCode } from '../errors/error-code.ts';
 
 /** One connection is enough for a process; the second takes over while a slow statement runs on the first. */
 const MAX_CONNECTIONS = 2;

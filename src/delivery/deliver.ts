@@ -75,7 +75,7 @@ async function run(attempt: Attempt, claim: Claim, message: Message): Promise<Ou
   // A channel that ignores the signal must not hold its slot.
   const deadline = pause(ATTEMPT_MS + 1000, late, { signal: finished.signal });
   try {
-    return await Promise.race([attempt.run(claim, message, timeout), deadline]);
+    return await Promise.race([attempt(claim, message, timeout), deadline]);
   } finally {
     finished.abort();
     deadline.catch(() => undefined);

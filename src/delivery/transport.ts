@@ -14,11 +14,8 @@ export type Transport = {
   close(): Promise<void>;
 };
 
-/** An attempt that is ready to run. */
-export type Attempt = {
-  /** Sends the message, or the update of a delivered message. */
-  run(claim: Claim, message: Message, signal: AbortSignal): Promise<Outcome>;
-};
+/** Sends the message, or the update of a delivered message. */
+export type Attempt = (claim: Claim, message: Message, signal: AbortSignal) => Promise<Outcome>;
 
 /** Combines a channel with a function that finds the target of a delivery. */
 export function createTransport<Target>(
@@ -32,13 +29,11 @@ export function createTransport<Target>(
     async open(loaded) {
       const target = await findTarget(loaded);
       if (target === undefined) return undefined;
-      return {
-        async run({ step, receipt }, message, signal) {
-          if (step === 'message') return channel.send(message, target, signal);
-          // Only messages with a receipt are updated.
-          if (channel.update === undefined || receipt === null) return { kind: 'delivered' };
-          return channel.update(message, target, receipt, signal);
-        },
+      return async ({ step, receipt }, message, signal) => {
+        if (step === 'message') return channel.send(message, target, signal);
+        // Only messages with a receipt are updated.
+        if (channel.update === undefined || receipt === null) return { kind: 'delivered' };
+        return channel.update(message, target, receipt, signal);
       };
     },
     close: () => channel.close(),

@@ -1,7 +1,8 @@
 import { chmod, lstat, mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
+import { errorCode } from '../errors/error-code.ts';
+import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 
 /** An account of this machine. */
 export type Account = { name: string; uid: number; gid: number };

@@ -13,6 +13,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { errorCode } from '../errors/error-code.ts';
 import {
   type Account,
   ENTER,
@@ -22,7 +23,7 @@ import {
   openSharedFolder,
   readOwner,
 } from './embedded-account.ts';
-import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
+import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { findInstalledPrograms, preparePrograms, runProgram, startProgram } from './embedded-programs.ts';
 
 /** A PostgreSQL cluster on disk. `directory` is PostgreSQL's data directory. */

@@ -4,8 +4,3 @@ import { OperatorError } from '../errors/operator-error.ts';
 export class EmbeddedPostgresError extends OperatorError {
   override readonly name = 'EmbeddedPostgresError';
 }
-
-/** Returns the code of a system error (`ENOENT`) or PostgreSQL error (`57P03`), if the value has one. */
-export function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}

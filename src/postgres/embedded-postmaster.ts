@@ -1,8 +1,9 @@
 import { readFile, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { errorCode } from '../errors/error-code.ts';
 import type { Cluster } from './embedded-cluster.ts';
-import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
+import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 
 /** PostgreSQL's main process. */
 export type Postmaster = { pid: number; port: number };

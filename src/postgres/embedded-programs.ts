@@ -4,8 +4,9 @@ import { chmod, cp, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
+import { errorCode } from '../errors/error-code.ts';
 import { type Account, hasPermissions, openSharedFolder, READ_AND_ENTER } from './embedded-account.ts';
-import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
+import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 
 /** PostgreSQL's programs: a directory with `bin`, `lib` and `share`. */
 export type Programs = { directory: string; version: string };

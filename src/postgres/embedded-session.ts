@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { advisoryLocks } from '../database/advisory-locks.ts';
+import { errorCode } from '../errors/error-code.ts';
 import { type Cluster, DATABASE, USER } from './embedded-cluster.ts';
-import { EmbeddedPostgresError, errorCode } from './embedded-postgres-error.ts';
+import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { type Postmaster, readPostmaster } from './embedded-postmaster.ts';
 import { startPostmaster } from './embedded-start.ts';
 

@@ -2,9 +2,12 @@ import type { EntityManager } from '../database/database.ts';
 import { change, type Run } from './change.ts';
 import type { Outbox } from './outbox.ts';
 
+/** The dependencies of a change after which deliveries may no longer be wanted. `Context` has them. */
+export type Canceller = { readonly em: EntityManager; readonly outbox: Pick<Outbox, 'cancelUnwanted'> };
+
 /** Like {@link change}, and cancels the deliveries of the users that are no longer wanted afterwards. */
 export async function changeAndCancel<Result>(
-  { em, outbox }: { readonly em: EntityManager; readonly outbox: Pick<Outbox, 'cancelUnwanted'> },
+  { em, outbox }: Canceller,
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {

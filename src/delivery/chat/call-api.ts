@@ -1,4 +1,5 @@
 import type { ChatConfig } from '../../config.ts';
+import { errorCode } from '../../errors/error-code.ts';
 
 /** The reply of the chat API, or the failure to receive it. */
 export type ApiReply =
@@ -38,7 +39,9 @@ export async function callApi(
     if (signal.aborted) return { kind: 'timeout' };
     // `fetch` wraps the error of the connection.
     const cause = error instanceof Error ? error.cause : undefined;
-    return isConnectionFailure(cause) ? { kind: 'unreachable', code: findCode(cause) } : { kind: 'lost' };
+    return isConnectionFailure(cause)
+      ? { kind: 'unreachable', code: errorCode(cause) ?? null }
+      : { kind: 'lost' };
   }
 }
 
@@ -54,11 +57,6 @@ async function readBody({ body }: Response): Promise<string | undefined> {
   return Buffer.concat(chunks).toString();
 }
 
-function findCode(error: unknown): string | null {
-  if (!(error instanceof Error) || !('code' in error)) return null;
-  return typeof error.code === 'string' ? error.code : null;
-}
-
 /** Errors of DNS, TCP and TLS. */
 const CONNECTION_FAILURE =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$|^ERR_SSL_|^EPROTO$|CERT|UNABLE_TO_/;
@@ -66,5 +64,5 @@ const CONNECTION_FAILURE =
 /** Whether an error occurred before the request was sent. */
 function isConnectionFailure(cause: unknown): boolean {
   // Node.js reports failed connections to a host with several addresses as an `AggregateError`.
-  return cause instanceof AggregateError || CONNECTION_FAILURE.test(findCode(cause) ?? '');
+  return cause instanceof AggregateError || CONNECTION_FAILURE.test(errorCode(cause) ?? '');
 }

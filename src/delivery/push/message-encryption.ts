@@ -2,7 +2,8 @@ import { createECDH, ECDH, hkdfSync, randomBytes } from 'node:crypto';
 import { encryptContent, OVERHEAD, SALT_LENGTH } from './aes128gcm.ts';
 
 const CURVE = 'prime256v1';
-const POINT_LENGTH = 65;
+/** The length of an uncompressed point. */
+export const POINT_LENGTH = 65;
 /** The first byte of an uncompressed point. */
 const UNCOMPRESSED = 4;
 

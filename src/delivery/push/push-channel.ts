@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { Agent } from 'node:https';
 import type { PushConfig } from '../../config.ts';
 import type { PushTarget } from '../../encryption/subscription-cipher.ts';
+import { errorCode } from '../../errors/error-code.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { toMilliseconds } from '../../values/time.ts';
 import type { Channel, Outcome } from '../channel.ts';
@@ -64,7 +65,7 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
       try {
         return await send(message, target, signal);
       } catch (error) {
-        const providerCode = error instanceof Error && 'code' in error ? String(error.code) : null;
+        const providerCode = errorCode(error) ?? null;
         return { kind: 'retry', reason: 'provider_unavailable', providerCode };
       }
     },

@@ -1,8 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
-
-const POINT_LENGTH = 65;
+import { POINT_LENGTH } from './message-encryption.ts';
 
 /** Push services reject tokens that are valid for more than 24 hours (RFC 8292, section 2). */
 const TOKEN_SECONDS = 12 * 3600;
