@@ -1,8 +1,6 @@
-import type { EntityManager } from '../database/database.ts';
 import { type Inputs, readOne } from '../database/read.ts';
 import { type Slots, statement } from '../database/statement.ts';
-import { changeAndCancel } from '../revisions/change-and-cancel.ts';
-import type { Outbox } from '../revisions/outbox.ts';
+import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
 import type { Contact } from './contact.entity.ts';
@@ -12,7 +10,7 @@ export type Targets = { email: Secret | null; chatMemberId: Secret | null };
 
 /** Replaces a user's contact, which ends suspensions, and cancels deliveries to targets that it removes. */
 export async function putContact(
-  { em, outbox }: { em: EntityManager; outbox: Outbox },
+  canceller: Canceller,
   userId: string,
   { email, chatMemberId }: Targets,
   now: Time,
@@ -23,7 +21,7 @@ export async function putContact(
     chatMemberId: chatMemberId?.reveal() ?? null,
     now,
   };
-  const [stored] = await changeAndCancel({ em, outbox }, [userId], (run) => run(store, contact));
+  const [stored] = await changeAndCancel(canceller, [userId], (run) => run(store, contact));
   if (stored === undefined) throw new Error('An upsert returns a row.');
   return stored;
 }

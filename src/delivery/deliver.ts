@@ -102,7 +102,7 @@ async function finish(
     options.metrics.observeDelay(claim.channel, seconds);
   }
   if (outcome.kind === 'failed' && outcome.suspendTarget) {
-    await suspendTarget(options.em, options.outbox, loaded);
+    await suspendTarget(options, loaded);
   }
 }
 

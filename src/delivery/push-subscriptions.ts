@@ -6,8 +6,7 @@ import { type Inputs, readList, readOne } from '../database/read.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
-import { changeAndCancel } from '../revisions/change-and-cancel.ts';
-import type { Outbox } from '../revisions/outbox.ts';
+import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Time } from '../values/time.ts';
 import { findEndpointIssue } from './push/endpoint.ts';
 import type { PushSubscription } from './push-subscription.entity.ts';
@@ -39,7 +38,7 @@ const list = readList((db, { slot }: Inputs<{ userId: string }>) =>
  * @throws {ValidationError} if messages must not be sent to the endpoint
  */
 export async function registerSubscription(
-  { em, push, outbox }: { em: EntityManager; push: PushRegistration | null; outbox: Outbox },
+  { em, outbox, push }: Canceller & { readonly push: PushRegistration | null },
   userId: string,
   target: PushTarget,
   now: Time,
@@ -117,12 +116,8 @@ const store = statement((db, { slot }: Slots<StoreInput>) =>
 );
 
 /** Removes a push subscription and cancels deliveries to it. Returns whether there was one. */
-export async function removeSubscription(
-  { em, outbox }: { em: EntityManager; outbox: Outbox },
-  userId: string,
-  id: string,
-): Promise<boolean> {
-  const removed = await changeAndCancel({ em, outbox }, [userId], (run) => run(remove, { userId, id }));
+export async function removeSubscription(canceller: Canceller, userId: string, id: string): Promise<boolean> {
+  const removed = await changeAndCancel(canceller, [userId], (run) => run(remove, { userId, id }));
   return removed.length > 0;
 }
 

@@ -1,17 +1,15 @@
 import { sql } from 'kysely';
-import type { EntityManager } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { Run } from '../revisions/change.ts';
-import { changeAndCancel } from '../revisions/change-and-cancel.ts';
-import type { Outbox } from '../revisions/outbox.ts';
+import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Loaded } from './load-claimed.ts';
 
 /**
  * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. One that was
  * replaced or registered again meanwhile is not suspended.
  */
-export async function suspendTarget(em: EntityManager, outbox: Outbox, refused: Loaded): Promise<void> {
-  await changeAndCancel({ em, outbox }, [refused.userId], (run) => suspend(run, refused));
+export async function suspendTarget(canceller: Canceller, refused: Loaded): Promise<void> {
+  await changeAndCancel(canceller, [refused.userId], (run) => suspend(run, refused));
 }
 
 function suspend(run: Run, { userId, channel, target, email, chatMemberId, ciphertext }: Loaded) {

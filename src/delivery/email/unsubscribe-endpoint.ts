@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestPath } from '../../http/address.ts';
 import { sendPage } from '../../pages/page.ts';
+import type { Canceller } from '../../revisions/change-and-cancel.ts';
 import { toTime } from '../../values/time.ts';
-import { isSubscriber, type Unsubscriber, unsubscribe } from './unsubscribe.ts';
+import { isSubscriber, unsubscribe } from './unsubscribe.ts';
 import { invalidLinkPage, renderConfirmation, renderQuestion } from './unsubscribe-pages.ts';
 import type { Subscription, UnsubscribeTokens } from './unsubscribe-token.ts';
 
@@ -16,7 +17,7 @@ export type UnsubscribeEndpoint = {
 
 /** Creates the handlers of unsubscribe links. They do not require email to be configured: links do not expire. */
 export function createUnsubscribeEndpoint(
-  options: Unsubscriber & { tokens: UnsubscribeTokens },
+  options: Canceller & { tokens: UnsubscribeTokens },
 ): UnsubscribeEndpoint {
   const { tokens, em } = options;
   const parse = (request: IncomingMessage) => tokens.parse(requestPath(request).split('/').at(-1) ?? '');

@@ -2,14 +2,11 @@ import { sql } from 'kysely';
 import type { EntityManager } from '../../database/database.ts';
 import { type Slots, statement } from '../../database/statement.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
-import { changeAndCancel } from '../../revisions/change-and-cancel.ts';
-import type { Outbox } from '../../revisions/outbox.ts';
+import { preferenceColumns } from '../../notifications/preferences/preference-statements.ts';
+import { type Canceller, changeAndCancel } from '../../revisions/change-and-cancel.ts';
 import { findRevision } from '../../revisions/revisions.ts';
 import type { Time } from '../../values/time.ts';
 import type { Subscription } from './unsubscribe-token.ts';
-
-/** The dependencies of {@link unsubscribe}. */
-export type Unsubscriber = { readonly em: EntityManager; readonly outbox: Pick<Outbox, 'cancelUnwanted'> };
 
 /** Whether a user ever received a notification and was not deleted since. Links of deleted users are invalid. */
 export async function isSubscriber(em: EntityManager, userId: string): Promise<boolean> {
@@ -22,13 +19,13 @@ export async function isSubscriber(em: EntityManager, userId: string): Promise<b
  * values. Returns `false` if the user was deleted.
  */
 export async function unsubscribe(
-  { em, outbox }: Unsubscriber,
+  canceller: Canceller,
   { userId, kind }: Subscription,
   now: Time,
 ): Promise<boolean> {
   // A change stores a revision for an unknown user.
-  if (!(await isSubscriber(em, userId))) return false;
-  const owners = await changeAndCancel({ em, outbox }, [userId], (run) =>
+  if (!(await isSubscriber(canceller.em, userId))) return false;
+  const owners = await changeAndCancel(canceller, [userId], (run) =>
     run(disableEmail, { userId, kind, now }),
   );
   return owners.length > 0;
@@ -49,15 +46,7 @@ const disableEmail = statement(
       .with('stored', (db) =>
         db
           .insertInto('NotificationPreference')
-          .columns([
-            'userId',
-            'notificationKind',
-            'emailEnabled',
-            'pushEnabled',
-            'chatDmEnabled',
-            'createdAt',
-            'updatedAt',
-          ])
+          .columns(preferenceColumns)
           .expression(
             sql`select user_id, ${slot('kind', 'text')}, false, true, true, ${now}, ${now} from owner`,
           )

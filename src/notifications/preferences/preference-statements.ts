@@ -15,19 +15,22 @@ export type PreferenceColumns = {
   now: Time;
 };
 
+/** The columns of a preference, in the order in which statements select them for an insert. */
+export const preferenceColumns = [
+  'userId',
+  'notificationKind',
+  'emailEnabled',
+  'pushEnabled',
+  'chatDmEnabled',
+  'createdAt',
+  'updatedAt',
+] as const;
+
 function insertPreferences(db: Kysely<Tables>, { slot }: Slots<PreferenceColumns>) {
   const now = slot('now', 'timestamptz');
   return db
     .insertInto('NotificationPreference')
-    .columns([
-      'userId',
-      'notificationKind',
-      'emailEnabled',
-      'pushEnabled',
-      'chatDmEnabled',
-      'createdAt',
-      'updatedAt',
-    ])
+    .columns(preferenceColumns)
     .expression(
       sql`select ${slot('userId', 'text')}, kind, email, push, chat_dm, ${now}, ${now}
         from unnest(${slot('kinds', 'text[]')}, ${slot('email', 'bool[]')}, ${slot('push', 'bool[]')},

@@ -1,6 +1,5 @@
 import type { EntityManager } from '../../database/database.ts';
-import { changeAndCancel } from '../../revisions/change-and-cancel.ts';
-import type { Outbox } from '../../revisions/outbox.ts';
+import { type Canceller, changeAndCancel } from '../../revisions/change-and-cancel.ts';
 import { type DeliveryChannel, deliveryChannels } from '../../values/delivery-channel.enums.ts';
 import type { Time } from '../../values/time.ts';
 import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
@@ -65,7 +64,7 @@ function addDefaults(userId: string, stored: readonly NotificationPreference[]):
 
 /** Applies changes and stores the preferences of all kinds. `updatedAt` changes only if a channel does. */
 export async function updatePreferences(
-  { em, outbox }: { readonly em: EntityManager; readonly outbox: Outbox },
+  canceller: Canceller,
   userId: string,
   changes: readonly PreferenceChange[],
   now: Time,
@@ -75,7 +74,7 @@ export async function updatePreferences(
   const others = wanted.flatMap(({ kind, channels }) =>
     channels === undefined ? [{ kind, channels: allOn }] : [],
   );
-  const [, , stored] = await changeAndCancel({ em, outbox }, [userId], (run) =>
+  const [, , stored] = await changeAndCancel(canceller, [userId], (run) =>
     Promise.all([
       given.length > 0 ? run(storeChanged, toColumns(userId, given, now)) : [],
       others.length > 0 ? run(storeMissing, toColumns(userId, others, now)) : [],
