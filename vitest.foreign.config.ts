@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import main from './vitest.config.ts';
 
-/** Tests with programs that npm does not install: client generators, Schemathesis, a browser, systemd. */
+/** Tests with foreign programs: client generators, a mail server, a browser, the frameworks of the benchmarks, npm. */
 export default defineConfig({
   test: { ...main.test, include: ['test/foreign/**/*.test.ts'], exclude: [], fileParallelism: false },
 });

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { applyBlock, copyRepository, exampleBlocks } from '../support/contributing.ts';
+import { createEmptyDatabase } from '../support/database.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { captureOutput } from '../support/process.ts';
 
@@ -8,22 +9,21 @@ import { captureOutput } from '../support/process.ts';
 const TIMEOUT_MS = 1_800_000;
 
 let folder: string;
-beforeAll(async () => {
+beforeEach(async () => {
   folder = await makeFolder();
   await copyRepository(folder);
 });
-afterAll(() => removeFolder(folder));
+afterEach(() => removeFolder(folder));
 
 /** Runs a command as a contributor would, without the variables of the running test. */
-async function run(command: string): Promise<void> {
+function run(command: string, environment: Record<string, string> = {}) {
   const { PATH, HOME } = process.env;
   const child = spawn('sh', ['-c', command], {
     cwd: folder,
-    env: { PATH, HOME },
+    env: { PATH, HOME, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const { status, stdout, stderr } = await captureOutput(child, command).ended;
-  expect(status, `${command}\n${stdout}${stderr}`).toBe(0);
+  return captureOutput(child, command).ended;
 }
 
 test('the worked example of CONTRIBUTING.md passes every check and test when followed to the end', {
@@ -37,8 +37,51 @@ test('the worked example of CONTRIBUTING.md passes every check and test when fol
     }
     for (const command of block.content.trim().split('\n')) {
       commands.push(command);
-      await run(command);
+      const { status, stdout, stderr } = await run(command);
+      expect(status, `${command}\n${stdout}${stderr}`).toBe(0);
     }
   }
   expect(commands.slice(-2)).toEqual(['npm run check', 'npm test']);
+});
+
+test("npm run migration generates the worked example's migration once, and applying it creates the table", {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const database = await createEmptyDatabase();
+  const migrate = () => run('npm run -s migrate', { DATABASE_URL: database.url });
+  const generate = () => run('npm run -s migration -- add_favorite_projects', { DATABASE_URL: database.url });
+  expect((await migrate()).status).toBe(0);
+  for (const block of exampleBlocks()) {
+    if (/^(src|rest)\//.test(block.path)) await applyBlock(folder, block);
+  }
+
+  expect(await generate()).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(
+      /^Wrote src\/database\/migrations\/Migration\d{14}_add_favorite_projects\.ts\./,
+    ),
+  });
+  expect(await generate()).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(
+      /The database lacks Migration\d+_add_favorite_projects\. Run: npm run migrate/,
+    ),
+  });
+
+  expect((await migrate()).stdout).toMatch(/^Applied Migration\d{14}_add_favorite_projects\n$/);
+  expect(await database.sql('select * from favorite_project')).toEqual([]);
+  expect(await generate()).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining(
+      'The database already matches the entities; there is nothing to migrate.',
+    ),
+  });
+  await database.drop();
+});
+
+test('npm run migration rejects an invalid name with the usage', async () => {
+  expect(await run('npm run -s migration -- Favorites')).toMatchObject({
+    status: 1,
+    stderr: expect.stringMatching(/Usage: npm run -s migration -- NAME/),
+  });
 });

@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
@@ -19,15 +19,10 @@ export function exampleBlocks(): Block[] {
   );
 }
 
-/** Copies the repository without the example's migration, and links the installed packages. */
+/** Copies the repository, and links the installed packages. */
 export async function copyRepository(folder: string): Promise<void> {
   const isOurs = (path: string) => !/\/(node_modules|\.git|\.data)$/.test(path);
   await cp(repository, folder, { recursive: true, filter: isOurs });
-  // Who follows the example has written its migration.
-  const migrations = join(folder, 'src/database/migrations');
-  for (const file of await readdir(migrations)) {
-    if (file.endsWith('_add_favorite_projects.ts')) await rm(join(migrations, file));
-  }
   for (const packages of ['node_modules', 'test/clients/node_modules']) {
     await symlink(join(repository, packages), join(folder, packages));
   }
@@ -40,12 +35,11 @@ export async function applyBlock(folder: string, { kind, path, content }: Block)
   await writeFile(file, kind === 'ts' ? content : patch(await readFile(file, 'utf8'), content, path));
 }
 
-/** Replaces the old lines, which must occur exactly once, unless they are there already. */
+/** Replaces the old lines, which must occur exactly once. */
 function patch(text: string, diff: string, path: string): string {
   const lines = diff.split('\n').filter((line) => line !== '');
   const side = (sign: string) =>
     lines.filter((line) => line.startsWith(' ') || line.startsWith(sign)).map((line) => `${line.slice(1)}\n`);
-  if (text.includes(side('+').join(''))) return text;
   const parts = text.split(side('-').join(''));
   expect(parts, `${path} contains these lines once:\n${side('-').join('')}`).toHaveLength(2);
   return parts.join(side('+').join(''));
