@@ -24,12 +24,10 @@ import './workspaces/put-workspaces.graphql.ts';
 import './workspaces/workspace-events.graphql.ts';
 import './workspaces/workspaces.graphql.ts';
 
-/** Assembles the schema of all features for printing. Does not enforce access or limits. */
-export function assembleSchema(): GraphQLSchema {
-  return builder.toSchema({ directives: rateLimitDirectives });
-}
+/** The schema of all features, for printing. Does not enforce access or limits. */
+export const schema: GraphQLSchema = builder.toSchema({ directives: rateLimitDirectives });
 
 /** Creates the schema for serving: every root field checks access, then the rate limit, then its arguments. */
 export function createSchema(rateLimiter: RateLimiter): GraphQLSchema {
-  return guardSchema(assembleSchema(), rateLimiter);
+  return guardSchema(schema, rateLimiter);
 }

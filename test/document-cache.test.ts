@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
 import { createDocumentCache } from '../src/graphql/execution/documents.ts';
-import { assembleSchema } from '../src/schema.ts';
-
-const schema = assembleSchema();
+import { schema } from '../src/schema.ts';
 
 /** Valid documents of about one kilobyte, and of the maximum length. */
 const small = (index: number) => `query Q${index} { workspaces { totalCount } } # ${' '.repeat(1000)}`;

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
 import { parseDocument, validateDocument } from '../src/graphql/execution/documents.ts';
-import { assembleSchema } from '../src/schema.ts';
+import { schema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { type DevelopmentGateway, signTokenFor, startDevelopmentGateway } from './support/development.ts';
 import { type Block, type Page, pages, readBlocks } from './support/documentation.ts';
@@ -139,7 +139,6 @@ test('the README calls both APIs, and the tour every REST path', () => {
 const blocks = pages.flatMap(readBlocks);
 
 test('documented GraphQL documents are valid', () => {
-  const schema = assembleSchema();
   const documents = blocks.filter(({ language }) => language === 'graphql').map(({ content }) => content);
   expect(documents.length).toBeGreaterThan(10);
   for (const text of documents) expect(validateDocument(schema, parseDocument(text)), text).toEqual([]);

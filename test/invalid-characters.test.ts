@@ -1,13 +1,11 @@
 import { isScalarType } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { assembleSchema } from '../src/schema.ts';
+import { schema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { argumentsWith, formatPath, type InputPlace, inputPlaces } from './support/input-places.ts';
 import { buildDocument, isSubscription } from './support/root-fields.ts';
 import { signToken } from './support/tokens.ts';
-
-const schema = assembleSchema();
 
 /** The scalars that accept stored text. Every other scalar has its own rule. */
 const textual = ['ID', 'String', 'Secret', 'JSON'];

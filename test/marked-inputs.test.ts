@@ -1,6 +1,6 @@
 import { type GraphQLInputType, getNamedType, isEnumType, isInputObjectType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { assembleSchema } from '../src/schema.ts';
+import { schema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { argumentsWith, formatPath, type InputPlace, inputPlaces } from './support/input-places.ts';
 import { isSubscription, rootFields } from './support/root-fields.ts';
@@ -13,7 +13,6 @@ import { signToken } from './support/tokens.ts';
 
 const MARK = 'MARKED0123456789';
 
-const schema = assembleSchema();
 let gateway: TestGateway;
 let token: string;
 beforeAll(async () => {

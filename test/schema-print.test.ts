@@ -11,9 +11,8 @@ import {
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { printSchema } from '../src/commands/print-schema.ts';
-import { assembleSchema } from '../src/schema.ts';
+import { schema } from '../src/schema.ts';
 
-const schema = assembleSchema();
 const types = Object.values(schema.getTypeMap()).filter(
   (type) => !isIntrospectionType(type) && !isSpecifiedScalarType(type),
 );

@@ -9,7 +9,7 @@ import {
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { notificationKinds } from '../src/notifications/notification.enums.ts';
-import { assembleSchema } from '../src/schema.ts';
+import { schema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { dismiss } from './support/inbox.ts';
 import { asMember, publish, putWorkspaces, resolve, workspaceInput } from './support/records.ts';
@@ -62,8 +62,6 @@ beforeAll(async () => {
   ]);
 });
 afterAll(() => gateway.close());
-
-const schema = assembleSchema();
 
 /** Returns one selection for each leaf of a type: `title`, `task { id }`, `... on UserNotification { title }`. */
 function selectLeaves(output: GraphQLOutputType): string[] {

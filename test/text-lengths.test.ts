@@ -1,6 +1,6 @@
 import { getNamedType, isInputObjectType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { assembleSchema } from '../src/schema.ts';
+import { schema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { payloads, workspaceInput } from './support/records.ts';
@@ -119,7 +119,7 @@ describe.each(['prUrl', 'projectRepoUrl'])('%s', (field) => {
 });
 
 test('the schema states the maximum length of every stored string', () => {
-  const texts = Object.values(assembleSchema().getTypeMap())
+  const texts = Object.values(schema.getTypeMap())
     .filter(isInputObjectType)
     .flatMap((type) =>
       Object.values(type.getFields()).map((field) => ({ ...field, name: `${type.name}.${field.name}` })),

@@ -1,10 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { printSchemaWithDirectives } from '@graphql-tools/utils';
-import { assembleSchema } from '../schema.ts';
+import { schema } from '../schema.ts';
 
 /** Returns the content of `schema.graphql`: the schema with directives and default rate limits. */
 export function printSchema(): string {
-  return `${printSchemaWithDirectives(assembleSchema())}\n`;
+  return `${printSchemaWithDirectives(schema)}\n`;
 }
 
 if (import.meta.main) {

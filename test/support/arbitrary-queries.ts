@@ -11,12 +11,11 @@ import {
   isListType,
   isObjectType,
 } from 'graphql';
-import { assembleSchema } from '../../src/schema.ts';
+import { schema } from '../../src/schema.ts';
 
 /** A query of the schema with its variables, valid or not. */
 export type ArbitraryQuery = { query: string; variables: Record<string, unknown> };
 
-const schema = assembleSchema();
 const root = schema.getQueryType()?.getFields() ?? {};
 
 /** Aliases with a meaning in JavaScript or JSON, and plain ones. */

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { type GraphQLField, getNamedType, isCompositeType } from 'graphql';
 import { formatChangeCursor } from '../../src/revisions/change-cursor.ts';
-import { assembleSchema } from '../../src/schema.ts';
+import { schema } from '../../src/schema.ts';
 import { payloads, workspaceInput } from './records.ts';
 
 type Arguments = Record<string, unknown>;
 
-const schema = assembleSchema();
 const queries = schema.getQueryType()?.getFields() ?? {};
 const mutations = schema.getMutationType()?.getFields() ?? {};
 const subscriptions = schema.getSubscriptionType()?.getFields() ?? {};
