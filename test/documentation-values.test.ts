@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { errorDescriptions } from '../rest/openapi/error-shapes.ts';
 import { routes } from '../rest/router.ts';
 import { scopes } from '../src/auth/viewer.ts';
 import { readConfig, settingNames } from '../src/config.ts';
@@ -34,14 +35,18 @@ test('every REST path is documented with its status and field', () => {
   expect(paths.sort()).toEqual(expected.sort());
 });
 
-test('every error code is documented with its status', () => {
+test('every REST error code is documented with its status', () => {
   const codes = tableBelow(readPage('docs/rest-api.md'), 'Errors').map(([status, code]) => [
     code,
     Number(status),
   ]);
-  const expected = Object.entries(httpStatus).map(([code, status]) => [code.toLowerCase(), status]);
-  // This code only ends live streams, and is documented in a table of its own.
-  expect(codes.sort()).toEqual(expected.filter(([code]) => code !== 'going_away').sort());
+  const expected = Object.entries(httpStatus).filter(([code]) => code in errorDescriptions);
+  expect(codes.sort()).toEqual(expected.map(([code, status]) => [code.toLowerCase(), status]).sort());
+});
+
+test('every GraphQL error code is documented', () => {
+  const codes = column(tableBelow(readPage('docs/graphql-api.md'), 'Errors'), 0);
+  expect([...new Set(codes)].sort()).toEqual(Object.keys(httpStatus).sort());
 });
 
 test('the documented limits of GraphQL documents are the configured ones', () => {

@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { Kind, OperationTypeNode, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readExamples } from '../src/pages/graphiql-examples.ts';
@@ -10,6 +9,7 @@ import {
   signTokenFor,
   startDevelopmentGateway,
 } from './support/development.ts';
+import { normalize, readBlocks, readPage } from './support/documentation.ts';
 import { rootFields } from './support/root-fields.ts';
 import { openStream, subscribe } from './support/sse.ts';
 
@@ -48,7 +48,7 @@ function splitOperations(query: string): { type: OperationTypeNode; document: st
 async function runExample(name: string) {
   const { query = '', variables = '' } = examples.find((example) => example.name === name) ?? {};
   const token = await signExampleToken(query);
-  const { errors, data } = await graphql(gateway, query, JSON.parse(variables), { token });
+  const { errors, data } = await graphql(gateway, query, await resolveVariables(variables), { token });
   expect(errors).toEqual([]);
   return data;
 }
@@ -86,17 +86,24 @@ test('every platform operation has an example', () => {
   expect(names.filter((name) => !shown.has(name))).toEqual([]);
 });
 
-test('docs/editor-refresh.md contains its examples unchanged', async () => {
-  const page = await readFile('docs/editor-refresh.md', 'utf8');
-  const shown = [...page.matchAll(/^```graphql\n(.*?)^```$/gms)].map(([, block = '']) => block);
-  const withoutComment = (query: string) => query.replace(/^#.*\n+/gm, '');
-  const operations = [
+test('docs/editor-refresh.md contains its examples unchanged, with the replies that they return', async () => {
+  const blocks = readBlocks(readPage('docs/editor-refresh.md')).filter(({ language }) => language !== 'bash');
+  const names = [
     'read-editor-credential',
     'claim-editor-credential-refresh',
     'refresh-editor-credential',
     'report-editor-auth-failure',
-  ].map((name) => withoutComment(examples.find((example) => example.name === name)?.query ?? ''));
-  expect(shown).toEqual(operations);
+  ];
+  expect(blocks).toHaveLength(3 * names.length);
+  await runExample('connect-editor');
+  for (const [index, name] of names.entries()) {
+    const [operation, input, reply] = blocks.slice(3 * index).map(({ content }) => content);
+    const { query = '', variables = '' } = examples.find((example) => example.name === name) ?? {};
+    expect(operation).toBe(query.replace(/^#.*\n+/gm, ''));
+    expect(JSON.parse(input ?? '')).toEqual(JSON.parse(variables));
+    const data = await runExample(name);
+    expect(JSON.parse(normalize(JSON.stringify({ data })))).toEqual(JSON.parse(normalize(reply ?? '')));
+  }
 });
 
 // In the order of GraphiQL's menu.

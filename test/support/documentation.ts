@@ -41,3 +41,11 @@ export function tableBelow({ path, text }: Page, heading: string): string[][] {
     .map((row) => row.split('|').slice(1, -1))
     .map((cells) => cells.map((cell) => cell.trim().replaceAll('`', '')));
 }
+
+/** Replaces values that differ between runs: timestamps, UUIDs and cursors of changes. */
+export function normalize(text: string): string {
+  return text
+    .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<timestamp>')
+    .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, '<uuid>')
+    .replaceAll(/"Wy[IJ][\w-]+"/g, '"<cursor>"');
+}
