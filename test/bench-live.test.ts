@@ -17,7 +17,7 @@ function readInTwoPieces<Found>(
   });
 }
 
-test('finds the number of every event once, wherever its text is split', () => {
+test('finds the number of every event once, at any split between chunks', () => {
   const formatEvent = (number: number) =>
     `event: next\ndata: {"data":{"notificationEvents":{"notification":{"id":"event-${number}","kind":"A"}}}}\n\n`;
   const text = `:\n\n${formatEvent(7)}${formatEvent(12_345_678)}:\n\n${formatEvent(0)}`;
@@ -25,7 +25,7 @@ test('finds the number of every event once, wherever its text is split', () => {
   for (const found of readInTwoPieces(text, createEventScanner)) expect(found).toEqual([7, 12_345_678, 0]);
 });
 
-test('finds every reply once, wherever its text is split', () => {
+test('finds every reply once, at any split between chunks', () => {
   const formatReply = (body: string) =>
     `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\nX-A: b\r\n\r\n${body}`;
   const replies = [formatReply('{"a":1}'), formatReply(''), formatReply('\r\n\r\n{"b":2}')];

@@ -4,9 +4,9 @@ import { median, medianInterval, quantile } from '../bench/statistics.ts';
 const range = (count: number) => Array.from({ length: count }, (_, index) => count - index);
 
 describe('median', () => {
-  test('is the middle value', () => expect(median([5, 1, 3])).toBe(3));
-  test('is the mean of the two middle values', () => expect(median([4, 1, 2, 10])).toBe(3));
-  test('of no values is NaN', () => expect(median([])).toBeNaN());
+  test('returns the middle value', () => expect(median([5, 1, 3])).toBe(3));
+  test('returns the mean of the two middle values', () => expect(median([4, 1, 2, 10])).toBe(3));
+  test('returns NaN for no values', () => expect(median([])).toBeNaN());
 });
 
 describe('medianInterval', () => {
@@ -18,7 +18,7 @@ describe('medianInterval', () => {
     { count: 9, low: 2, high: 8, confidence: 0.9609375 },
     { count: 20, low: 6, high: 15, confidence: 0.958610534667969 },
   ])(
-    'of $count values excludes as many as a confidence of 95 % allows',
+    'excludes as many of $count values as a confidence of 95 % allows',
     ({ count, low, high, confidence }) => {
       const interval = medianInterval(range(count));
       expect(interval).toEqual({ low, high, confidence: expect.closeTo(confidence, 10) });

@@ -22,7 +22,7 @@ const state = (epoch: string, notifications: number) => ({
   editorAuth: 0,
 });
 
-test('a cursor survives writing and reading', () => {
+test('parsing a formatted cursor returns the original', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
       expect(parseChangeCursor(formatChangeCursor(cursor), [])).toEqual(cursor);

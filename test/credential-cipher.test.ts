@@ -61,7 +61,7 @@ test.each([
   await expect(decrypt(ciphertext, other)).rejects.toThrow('another user or version');
 });
 
-test('binds a push subscription to its user and ID, and neither kind is read as the other', async () => {
+test('binds a push subscription to its user and ID, and rejects ciphertexts of the other cipher', async () => {
   const subscriptions = createSubscriptionCipher(new Map([['first', first]]));
   const target = { endpoint: new Secret('https://a'), p256dh: new Secret('b'), auth: new Secret('c') };
   const subscription = { userId: 'alice', id: owner.version };

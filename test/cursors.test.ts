@@ -31,7 +31,7 @@ const position = fc.record({
   id: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }).filter(isId),
 });
 
-test('a cursor survives formatting and parsing', async () => {
+test('parsing a formatted cursor returns the original', async () => {
   const edges = [
     { createdAt: toTime(earliest), id: '\u{1F600}'.repeat(255) },
     { createdAt: toTime(latest), id: '"],[' },

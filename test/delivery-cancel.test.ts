@@ -44,7 +44,7 @@ async function updatePreferences(userId: string, preference: object): Promise<vo
   await asMember(gateway, userId, query, { input: { preferences: [preference] } });
 }
 
-describe('settling a notification cancels its deliveries, and no others', () => {
+describe('settling a notification', () => {
   const dismissOne = (userId: string, id: string) =>
     asMember(
       gateway,
@@ -77,7 +77,7 @@ describe('settling a notification cancels its deliveries, and no others', () => 
       'resolving its task until now',
       (userId) => resolve(gateway, userId, 'a', 'ANSWERED', new Date().toISOString()),
     ],
-  ])('%s', async (name, settle) => {
+  ])('%s cancels the deliveries of this notification only', async (name, settle) => {
     const userId = name.replaceAll(/\W/g, '-');
     const { id, other } = await publishTwo(userId);
     const bystander = `${userId}-bystander`;
@@ -89,7 +89,7 @@ describe('settling a notification cancels its deliveries, and no others', () => 
     expect(await stored(bystander)).toEqual([...pending, ...pending].sort());
   });
 
-  test('publishing its successor', async () => {
+  test('publishing its successor cancels the deliveries of this notification only', async () => {
     const { id, other } = await publishTwo('superseded');
     const successor = await publishIn('superseded', 'a');
 
@@ -98,14 +98,14 @@ describe('settling a notification cancels its deliveries, and no others', () => 
     expect(await stored('superseded', successor.id)).toEqual(pending);
   });
 
-  test('resolving until a time cancels only what occurred before', async () => {
+  test('resolving until a time cancels only the deliveries of notifications that occurred before', async () => {
     const { id } = await publishTwo('resolved-before');
     await resolve(gateway, 'resolved-before', 'a', 'ANSWERED', new Date(Date.now() - 60_000).toISOString());
 
     expect(await stored('resolved-before', id)).toEqual(pending);
   });
 
-  test('dismissing it again changes nothing', async () => {
+  test('dismissing it again changes no delivery', async () => {
     const { id } = await publishTwo('dismissed-twice');
     await dismissOne('dismissed-twice', id);
     const read = () => gateway.database.sql(`select * from delivery where user_id = 'dismissed-twice'`);
@@ -115,7 +115,7 @@ describe('settling a notification cancels its deliveries, and no others', () => 
     expect(await read()).toEqual(before);
   });
 
-  test('what was sent or failed is not cancelled, and a message that can be changed is updated', async () => {
+  test('does not cancel sent or failed deliveries, and updates a message that can be changed', async () => {
     const { id } = await publishTwo('sent');
     const set = (channel: string, changes: string) =>
       gateway.database.sql(
@@ -137,12 +137,12 @@ describe('settling a notification cancels its deliveries, and no others', () => 
   });
 });
 
-describe('disabling a channel cancels its deliveries', () => {
+describe('disabling a channel', () => {
   test.each([
     ['email', { emailEnabled: false, pushEnabled: true, chatDmEnabled: true }],
     ['push', { emailEnabled: true, pushEnabled: false, chatDmEnabled: true }],
     ['chat', { emailEnabled: true, pushEnabled: true, chatDmEnabled: false }],
-  ])('%s, for one kind', async (channel, channels) => {
+  ])('cancels the deliveries over %s for one kind', async (channel, channels) => {
     const userId = `disable-${channel}`;
     const { id, other } = await publishTwo(userId);
     await updatePreferences(userId, { notificationKind: 'PLAN_REQUESTED', ...channels });
@@ -153,7 +153,7 @@ describe('disabling a channel cancels its deliveries', () => {
     expect(await stored(userId, other)).toEqual(pending);
   });
 
-  test('for all kinds', async () => {
+  test('cancels the deliveries of all kinds', async () => {
     const { id, other } = await publishTwo('disable-all');
     await updatePreferences('disable-all', { emailEnabled: true, pushEnabled: true, chatDmEnabled: false });
 
@@ -162,7 +162,7 @@ describe('disabling a channel cancels its deliveries', () => {
     expect(await stored('disable-all', other)).toEqual(rows);
   });
 
-  test('but not what is sent already', async () => {
+  test('does not cancel sent deliveries', async () => {
     await publishTwo('disable-late');
     await gateway.database.sql(
       `update delivery set state = 'delivered', receipt = 'D1 1.0' where user_id = 'disable-late' and channel = 'chat'`,
@@ -179,7 +179,7 @@ describe('disabling a channel cancels its deliveries', () => {
     ]);
   });
 
-  test('with the unsubscribe link of a kind', async () => {
+  test('with the unsubscribe link of a kind cancels only the email of this kind', async () => {
     const { id, other } = await publishTwo('unsubscribe');
     const tokens = createUnsubscribeTokens(new Map([['k1', createSecretKey(encryptionKey)]]));
     const url = toUnsubscribeUrl(
@@ -197,8 +197,8 @@ describe('disabling a channel cancels its deliveries', () => {
   });
 });
 
-describe('removing a target cancels its deliveries', () => {
-  test('an address or a chat member', async () => {
+describe('removing a target', () => {
+  test('cancels the deliveries to a removed address or chat member', async () => {
     const { id } = await publishTwo('remove-target');
     await putContact(gateway, 'remove-target', { chatMemberId: 'U-remove-target' });
     expect(await stored('remove-target', id)).toEqual([
@@ -215,7 +215,7 @@ describe('removing a target cancels its deliveries', () => {
     ]);
   });
 
-  test('but replacing one does not', async () => {
+  test('does not cancel deliveries if the target is replaced', async () => {
     const { id } = await publishTwo('replace-target');
     await putContact(gateway, 'replace-target', { email: 'new@example.com', chatMemberId: 'U-NEW' });
 
@@ -224,7 +224,7 @@ describe('removing a target cancels its deliveries', () => {
 
   const REMOVE = 'mutation ($id: ID!) { removePushSubscription(input: { id: $id }) { removed } }';
 
-  test('a push subscription, but no other', async () => {
+  test('cancels the deliveries to a removed push subscription, and to no other', async () => {
     const first = await addTargets(gateway, 'remove-push');
     const second = await registerPush(gateway, 'remove-push', 'https://push.example.com/kept');
     await publish(gateway, 'remove-push');
@@ -238,7 +238,7 @@ describe('removing a target cancels its deliveries', () => {
     expect(rows).toContainEqual({ target: second, state: 'pending', reason: null });
   });
 
-  test('a push subscription that another user registers', async () => {
+  test('cancels the deliveries to a push subscription that another user registers', async () => {
     const { id } = await publishTwo('lends');
     await registerPush(gateway, 'borrows', 'https://push.example.com/lends');
 
@@ -251,7 +251,7 @@ describe('removing a target cancels its deliveries', () => {
     expect(await stored('borrows')).toEqual(['push pending']);
   });
 
-  test('but registering a push subscription again does not', async () => {
+  test('does not cancel deliveries if the user registers a push subscription again', async () => {
     const { id } = await publishTwo('registers-again');
     await registerPush(gateway, 'registers-again', 'https://push.example.com/registers-again');
 

@@ -175,7 +175,7 @@ const plain = (status: number, body = '') =>
   classifyReply({ kind: 'reply', status, retryAfter: null, body }, NOW);
 
 describe('the outcome of a reply', () => {
-  test('is a delivery with the place of the message', () => {
+  test('returns delivered with the channel and timestamp of the message', () => {
     expect(json({ ok: true, channel: 'D1', ts: '1.5' })).toEqual({ kind: 'delivered', receipt: 'D1 1.5' });
   });
 
@@ -183,7 +183,7 @@ describe('the outcome of a reply', () => {
     ['no timestamp', { ok: true, channel: 'D1' }],
     ['a timestamp that is not a string', { ok: true, channel: 'D1', ts: 5 }],
     ['a channel with a space', { ok: true, channel: 'D 1', ts: '1.5' }],
-  ])('is a delivery without receipt for %s', (_what, body) => {
+  ])('returns delivered without receipt for %s', (_what, body) => {
     expect(json(body)).toEqual({ kind: 'delivered' });
   });
 
@@ -212,7 +212,7 @@ describe('the outcome of a reply', () => {
     'not_allowed_token_type',
     'method_deprecated',
     'unknown_method',
-  ])('requires the operator for %s', (error) => {
+  ])('returns a refusal that needs an operator for %s', (error) => {
     expect(json({ ok: false, error })).toEqual(refused(error));
   });
 
@@ -222,7 +222,7 @@ describe('the outcome of a reply', () => {
     'no_permission',
     'restricted_action',
     'team_access_not_granted',
-  ])('is a refusal that delays only this message for %s', (error) => {
+  ])('retries only this message for %s', (error) => {
     const outcome = { kind: 'retry', reason: 'provider_refused', providerCode: error };
     expect(json({ ok: false, error })).toEqual(outcome);
   });
@@ -233,13 +233,13 @@ describe('the outcome of a reply', () => {
     ['message_limit_exceeded', 200],
     ['ratelimited', 429],
     ['unexpected', 429],
-  ])('is a rate limit for %s with status %i', (error, status) => {
+  ])('returns rate limited for %s with status %i', (error, status) => {
     expect(json({ ok: false, error }, status)).toEqual(limited(error));
     expect(json({ ok: false, error }, status, '30')).toEqual(limited(error, 30));
     expect(json({ ok: false, error }, status, 'soon')).toEqual(limited(error));
   });
 
-  test('is a rate limit for status 429 without JSON', () => {
+  test('returns rate limited for status 429 without JSON', () => {
     expect(plain(429)).toEqual(limited('HTTP 429'));
   });
 
@@ -249,25 +249,25 @@ describe('the outcome of a reply', () => {
     ['service_unavailable', 503],
     ['request_timeout', 200],
     ['invalid_auth', 500],
-  ])('is unavailable for %s with status %i', (error, status) => {
+  ])('returns unavailable for %s with status %i', (error, status) => {
     expect(json({ ok: false, error }, status)).toEqual(unavailable(error));
     const withTime = { ...unavailable(error), retryAfterSeconds: 30 };
     expect(json({ ok: false, error }, status, '30')).toEqual(withTime);
   });
 
-  test.each([500, 502, 503, 504, 408])('is unavailable for status %i', (status) => {
+  test.each([500, 502, 503, 504, 408])('returns unavailable for status %i', (status) => {
     expect(plain(status, '<html>')).toEqual(unavailable(`HTTP ${status}`));
   });
 
   test.each([301, 302, 307, 400, 401, 403, 404])(
-    'requires the operator for status %i without an error code',
+    'returns a refusal that needs an operator for status %i without an error code',
     (status) => {
       expect(plain(status, '<html>')).toEqual(refused(`HTTP ${status}`));
     },
   );
 
   test.each(['msg_too_long', 'no_text', 'invalid_arguments', 'never_documented'])(
-    'is a refusal of the message for %s',
+    'rejects the message for %s',
     (error) => {
       expect(json({ ok: false, error })).toEqual(rejectedMessage(error));
     },
@@ -292,7 +292,7 @@ describe('the outcome of a reply', () => {
     expect(plain(200, body)).toEqual(replyLost);
   });
 
-  test('is an outcome with a short code for any reply', () => {
+  test('returns an outcome with a short code for any reply', () => {
     const arbitraryReply = fc.record({
       status: fc.integer({ min: 200, max: 599 }),
       retryAfter: fc.option(fc.string()),
@@ -379,7 +379,7 @@ describe('the channel', () => {
     expect(api.calls).toHaveLength(1);
   });
 
-  test('reads the time of Retry-After', async () => {
+  test('converts the date in Retry-After to seconds', async () => {
     const inAMinute = new Date(Date.now() + 60_000).toUTCString();
     api.answer({ error: 'ratelimited', status: 429, headers: { 'Retry-After': inAMinute } });
 
@@ -391,7 +391,7 @@ describe('the channel', () => {
     expect(seconds).toBeLessThanOrEqual(60);
   });
 
-  test('requires the operator if the token is wrong', async () => {
+  test('returns a refusal that needs an operator if the token is wrong', async () => {
     const other = createChannel(api.url, 'another-token');
 
     expect(await other.send(message, member, never)).toEqual(refused('invalid_auth'));
@@ -416,7 +416,7 @@ describe('the channel', () => {
     expect(api.calls.map(({ method }) => method)).toEqual(['chat.postMessage', 'auth.test']);
   });
 
-  test('reports a reply that takes too long as unknown, and ends the request', async () => {
+  test('reports a reply as lost and ends the request when the timeout expires', async () => {
     const release = api.hold();
     const timeout = new AbortController();
     const called = api.nextCall();
@@ -428,7 +428,7 @@ describe('the channel', () => {
     release();
   });
 
-  test('does not send when the time is already over', async () => {
+  test('does not send if the timeout has already expired', async () => {
     expect(await send(AbortSignal.abort())).toMatchObject({ kind: 'unavailable' });
     expect(api.calls).toEqual([]);
   });

@@ -80,14 +80,14 @@ describe('the outcome of an error without a reply', () => {
     expect(classifyError(error, false)).toEqual({ ...outcome, providerCode: originalCode ?? code });
   });
 
-  test('is a lost reply once the server may have the whole message', () => {
+  test('returns reply_lost once the server may have received the whole message', () => {
     for (const code of ['ECONNECTION', 'ESOCKET', 'ETIMEDOUT', 'EABORT', 'EPROTOCOL']) {
       const outcome = { kind: 'retry', reason: 'reply_lost', providerCode: code };
       expect(classifyError({ code, command: 'CONN' }, true)).toEqual(outcome);
     }
   });
 
-  test('is a refused address if nodemailer finds it invalid', () => {
+  test('suspends an address that nodemailer rejects as invalid', () => {
     expect(classifyError({ code: 'EENVELOPE', command: 'API' }, false)).toMatchObject(suspended);
   });
 });

@@ -96,7 +96,7 @@ const arbitraryFates = fc
 
 let published = 0;
 
-test('every wanted message is delivered, none that was settled before its claim, and repeats have a cause', async () => {
+test('delivers every wanted message, none settled before its claim, and repeats only with a recorded cause', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(arbitraryStep, { minLength: 25, maxLength: 40 }), arbitraryFates, check),
     { numRuns: 2 },

@@ -90,12 +90,12 @@ describe('the request and the details', () => {
     ['a failure', result('task_failed', 'It broke.'), null, 'The task failed.', 'It broke.'],
     ['a failure with a preview', result('task_failed', 'It'), 'It broke.', 'The task failed.', 'It broke.'],
     ['a failure without a message', result('task_failed', null), null, 'The task failed.', null],
-    ['a response', result('task_response_ready', 'Done.'), null, 'The task has a response.', 'Done.'],
+    ['a response', result('task_response_ready', 'Done.'), null, 'The task produced a response.', 'Done.'],
     [
       'a response with a preview',
       result('task_response_ready', null),
       'Done.',
-      'The task has a response.',
+      'The task produced a response.',
       'Done.',
     ],
   ])('of %s', (_what, content, previewText, request, details) => {

@@ -125,7 +125,7 @@ describe('publishing queues', () => {
     expect(await stored('resolved', id)).toHaveLength(3);
   });
 
-  test('nothing twice when a publication is repeated, whatever became of the first', async () => {
+  test('nothing again when a publication is repeated, whatever the state of the first deliveries', async () => {
     await addTargets(gateway, 'repeated');
     const first = draft('repeated', 'n-1');
     await publishAll([first]);

@@ -87,7 +87,7 @@ describe('requests', () => {
   });
 
   test.each(notificationKinds)(
-    '%s: the urgency depends on whether the kind waits for the user',
+    '%s messages have high urgency only if the task waits for the user',
     async (kind) => {
       const service = await start();
       await send(service, { kind });
@@ -100,14 +100,14 @@ describe('requests', () => {
   test.each([
     ['expired', inSeconds(-60), '0'],
     ['far in the future', inSeconds(365 * 86_400), String(28 * 86_400)],
-  ])('TTL of a message that is %s', async (_what, expiresAt, ttl) => {
+  ])('limits the TTL of a message that is %s', async (_what, expiresAt, ttl) => {
     const service = await start();
     await send(service, { expiresAt });
 
     expect(service.requests[0]?.headers.ttl).toBe(ttl);
   });
 
-  test('the topic is the same for each attempt, and another for each user and notification', async () => {
+  test('all attempts have the same topic, and each user and notification has a different one', async () => {
     const service = await start();
     const others = [
       { userId: 'bob' },
@@ -199,7 +199,7 @@ describe('replies', () => {
     expect(other.connections()).toBe(0);
   });
 
-  test('the signal ends the wait for a reply', async () => {
+  test('reports a lost reply when the attempt is aborted while waiting', async () => {
     const controller = new AbortController();
     const service = await start(() => controller.abort());
 
@@ -211,13 +211,13 @@ describe('replies', () => {
     });
   });
 
-  test('the signal ends a reply that never ends, and the status counts', async () => {
+  test('returns the outcome of the status when the attempt is aborted during an endless body', async () => {
     const service = await start((response) => void response.writeHead(201).write('x'));
 
     expect(await send(service, {}, AbortSignal.timeout(1000))).toEqual({ kind: 'delivered' });
   });
 
-  test('an aborted signal sends nothing', async () => {
+  test('sends nothing if the attempt is already aborted', async () => {
     const service = await start();
 
     expect(await send(service, {}, AbortSignal.abort())).toMatchObject({
@@ -273,7 +273,7 @@ describe('connections', () => {
     expect(await send(service)).toEqual({ kind: 'delivered' });
   });
 
-  test('an unexpected error is a retry', async () => {
+  test('retries after an unexpected error', async () => {
     const service = await start();
     const target = { ...targetAt(`https://${service.host}/`), p256dh: new Secret('AAAA') };
 

@@ -69,7 +69,7 @@ test('a registered subscription is listed, with its ID and host only', async () 
   expect(await list('somebody')).toEqual([]);
 });
 
-test('a dashboard lists the subscriptions of another user, who cannot', async () => {
+test("lists another user's subscriptions for a dashboard, and not for another user", async () => {
   const registered = await register('viewed', subscriptionAt(nameEndpoint('viewed')));
 
   const token = await platform('platform:read');
@@ -95,7 +95,7 @@ test('endpoint and keys are stored encrypted, bound to the user', async () => {
   ]);
 });
 
-test('registering an endpoint again replaces its keys and keeps its time', async () => {
+test('registering an endpoint again replaces its keys and keeps `createdAt`', async () => {
   const endpoint = nameEndpoint('again');
   const first = await register('twice', subscriptionAt(endpoint));
   const [before] = await gateway.database.sql('select * from push_subscription where id = $1', [first.id]);

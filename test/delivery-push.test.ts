@@ -36,7 +36,7 @@ const listStates = async (user: string) =>
     (row) => row.state,
   );
 
-test("a published notification reaches all of the user's browsers, and nobody else's", async () => {
+test("delivers a published notification to all of the user's browsers, and to no other user's", async () => {
   const [desktop, phone, other] = [createBrowser(), createBrowser(), createBrowser()];
   await register('alice', '/desktop', desktop);
   await register('alice', '/phone', phone);
@@ -73,7 +73,7 @@ test('a subscription that the push service no longer has is removed', async () =
   expect(service.requests).toHaveLength(1);
 });
 
-test('the log contains neither endpoints, keys nor texts', async () => {
+test('the log contains no endpoints, keys or notification text', async () => {
   const browser = createBrowser();
   await register('alice', '/SECRET', browser);
   await publish(gateway, 'alice', 'plan_requested', { title: 'SECRET title' });

@@ -115,7 +115,7 @@ describe('the delay until the next attempt', () => {
     );
   });
 
-  test('reaches the expiry of a day in a bounded number of attempts', () => {
+  test('limits the attempts within 24 hours to fewer than 60', () => {
     let now = NOW;
     let failures = 0;
     for (let delay: number | undefined = 0; delay !== undefined; now += delay ?? 0) {
@@ -138,7 +138,7 @@ describe('the health of a provider', () => {
     expect([health.pausedUntil, health.needsOperator]).toEqual([undefined, false]);
   });
 
-  test('is not paused by fewer failures in a row than the minimum, unless it refuses or names a time', () => {
+  test('is paused after fewer failures in a row than the minimum only by a refusal or Retry-After', () => {
     const health = createProviderHealth(longest, 3);
     health.failed(unavailable, 0);
     health.failed(unavailable, 1);
@@ -184,7 +184,7 @@ describe('the health of a provider', () => {
     expect(health.pausedUntil).toBe(now + (seconds[0] ?? 0) * 1000);
   });
 
-  test('makes half of a pause random', () => {
+  test('shortens a pause to at least half at random', () => {
     const health = createProviderHealth(() => 0);
     health.failed(unavailable, 0);
 
@@ -217,7 +217,7 @@ describe('the health of a provider', () => {
     expect([health.admit(3, 0), health.needsOperator, health.pausedUntil]).toEqual([0, true, 60_002]);
   });
 
-  test('needs the operator only until a probe fails for another reason or succeeds', () => {
+  test('needs an operator until the next message after the pause fails for another reason or succeeds', () => {
     const health = createProviderHealth(longest);
     health.failed(refused, 0);
     health.failed(unavailable, 60_000);
@@ -229,7 +229,7 @@ describe('the health of a provider', () => {
     expect(health.needsOperator).toBe(false);
   });
 
-  test('never pauses for longer than ten minutes or Retry-After, and never forever', () => {
+  test('limits a pause to ten minutes or Retry-After', () => {
     const step = fc.record({
       wait: fc.integer({ min: 0, max: 700_000 }),
       result: fc.option(

@@ -184,7 +184,7 @@ describe('marking a message as settled', () => {
     return id;
   }
 
-  test('works for a contact that was removed since', async () => {
+  test('succeeds for a contact that was removed after the delivery', async () => {
     const id = await sendTo('left-since');
     await putContact(gateway, 'left-since', {});
     await dismiss(gateway, 'left-since', [id]);
@@ -210,7 +210,7 @@ describe('marking a message as settled', () => {
     );
   });
 
-  test('is given up if the provider refuses it, and suspends nobody', async () => {
+  test('stops if the provider rejects it, without suspending the target', async () => {
     const id = await sendTo('update-refused');
     chat.answer({ error: 'channel_not_found' });
     await dismiss(gateway, 'update-refused', [id]);
@@ -225,7 +225,7 @@ describe('marking a message as settled', () => {
 });
 
 describe('a message that may be accepted later', () => {
-  test('is sent again, and keeps the reason of the repetition', async () => {
+  test('is retried and keeps the reason of the retry', async () => {
     await putMember('repeated');
     chat.answer('no reply');
     const { id } = await publish(gateway, 'repeated');
@@ -429,7 +429,7 @@ describe('retryDeliveries', () => {
     await expectDelivery('retry-two', two, { state: 'DELIVERED' });
   });
 
-  test('gives an expired delivery another day', async () => {
+  test('allows attempts of an expired delivery for another 24 hours', async () => {
     const id = await fail('retry-expired');
     await update('retry-expired', `expires_at = now() - interval '1 h', reason = 'expired'`);
     expect(await retryDeliveries({ userId: 'retry-expired' })).toBe(1);

@@ -219,7 +219,7 @@ test('versions never repeat over any sequence of changes, and only the current o
   );
 });
 
-test('of concurrent refreshes of one version exactly one is stored, and the others return CONFLICT', async () => {
+test('stores exactly one of several concurrent refreshes of a version; the others return CONFLICT', async () => {
   const version = await store('race');
   const token = await platform();
   const replies = await Promise.all(

@@ -168,7 +168,7 @@ describe.each(['REST', 'GraphQL'] as const)('over %s', (api) => {
     }
   });
 
-  test('of credentials stored concurrently one is stored completely', async () => {
+  test('stores exactly one of several concurrently sent credentials, completely', async () => {
     const user = `at-once-${api}`;
     const pairs = Array.from({ length: 8 }, (_, n) => createPair(user, `-${n}-`));
     await Promise.all(pairs.map((pair) => store(user, pair)));

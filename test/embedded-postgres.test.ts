@@ -65,7 +65,7 @@ test('fails to start if another process runs on the same data directory, naming 
   expect(String(refusal)).toContain('or set DATA_DIR to another directory, or set DATABASE_URL');
 });
 
-test('of two simultaneous first starts one succeeds, and the other reports the running gateway', async () => {
+test('starts exactly one of two simultaneous first starts; the other reports the running gateway', async () => {
   const dataDir = await createDataDirectory();
   const results = await Promise.allSettled([start(dataDir), start(dataDir)]);
   const refusals = results.filter((result) => result.status === 'rejected');

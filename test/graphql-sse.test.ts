@@ -21,7 +21,7 @@ const connectClient = (token: string, onConnected: () => void = () => undefined)
     on: { connected: onConnected },
   });
 
-test('a client receives events in order, and disconnecting frees its place', async () => {
+test('a client receives events in order and frees a slot by disconnecting', async () => {
   for (const round of [1, 2]) {
     const connected = Promise.withResolvers<void>();
     const client = connectClient(await member('alice'), connected.resolve);

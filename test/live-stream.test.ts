@@ -101,7 +101,7 @@ test('concurrent callers receive successive events', async () => {
   await stream.return?.();
 });
 
-test('resolves waiting callers when the client disconnects, and frees its place', async () => {
+test('resolves waiting callers and frees a slot when the client disconnects', async () => {
   const list = await startList('leaving');
   const stream = await list.open();
   const waiting = [stream.next(), stream.next()];

@@ -31,7 +31,7 @@ async function readRevision(userId: string): Promise<number> {
   return Number(row?.revision);
 }
 
-test('of concurrent publications of one task and kind, only the last one stored is active', async () => {
+test('leaves only the last stored of several concurrent publications of a task and kind active', async () => {
   const ids = await runConcurrently(20, (n) =>
     publish(gateway, 'burst', 'plan_requested', { id: `n-${n}`, task }),
   );
@@ -43,7 +43,7 @@ test('of concurrent publications of one task and kind, only the last one stored 
     expect(row).toMatchObject({ status: 'resolved', resolved_by: 'superseded' });
 });
 
-test('of concurrent retries one creates the notification, and the others return it', async () => {
+test('creates the notification in exactly one of several concurrent retries; the others return it', async () => {
   const query = `mutation ($input: PublishNotificationInput!) {
     publishNotification(input: $input) { created notification { ... on UserNotification { id createdAt } } }
   }`;
@@ -59,7 +59,7 @@ test('of concurrent retries one creates the notification, and the others return 
   expect(await readRows('retries')).toHaveLength(1);
 });
 
-test('of concurrent publications with one ID and different content one is stored, and the others conflict', async () => {
+test('stores exactly one of several concurrent publications with one ID and different content; the others return CONFLICT', async () => {
   const query =
     'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }';
   const input = { userId: 'rivals', id: 'taken', task, payload: payloads.task_failed };

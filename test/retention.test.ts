@@ -154,7 +154,7 @@ test('does not recreate a user who is deleted concurrently', async () => {
   expect(await readRevision('leaving')).toBeUndefined();
 });
 
-test('removes resolutions by the time of their report, not by the time that they cover', async () => {
+test('removes resolutions by the time of the call that stored them, not by `before`', async () => {
   await database.sql(
     `insert into task_resolution (user_id, task_id, kind, resolved_before, resolved_by, updated_at)
      values ('forgets', 'old', 'task_failed', now(), 'answered', now() - interval '91 days'),

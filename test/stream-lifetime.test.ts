@@ -102,7 +102,7 @@ test("subscriptions to another user's records count against the subscriber's lim
   for (const { stream } of replies) stream?.close();
 });
 
-test('MAX_SUBSCRIBERS limits subscriptions of all users, and a disconnected client frees its place', async () => {
+test('MAX_SUBSCRIBERS limits subscriptions of all users, and a disconnected client frees a slot', async () => {
   const first = await subscribeWhenFree(limited, 'a');
   const second = await subscribeWhenFree(limited, 'b');
   await expect(subscribeToNotifications(limited, 'c')).rejects.toThrow('429');
@@ -113,7 +113,7 @@ test('MAX_SUBSCRIBERS limits subscriptions of all users, and a disconnected clie
   third.close();
 });
 
-test('a rejected subscription takes no place', async () => {
+test('a rejected subscription uses no slot', async () => {
   for (let count = 0; count < 5; count += 1) {
     const after = 'subscription { notificationEvents(after: "x") { cursor } }';
     expect((await subscribe(limited, after, {}, { token: await member('rejected') })).status).toBe(400);
@@ -127,7 +127,7 @@ test('a rejected subscription takes no place', async () => {
   for (const stream of streams) stream.close();
 });
 
-test('a client that disconnects before its subscription starts frees its place', async () => {
+test('a client that disconnects before its subscription starts frees a slot', async () => {
   const places = async () => (await scrape(limited)).sum('gateway_live_subscribers');
   await eventually(async () => expect(await places()).toBe(0));
   const locker = new pg.Client({ connectionString: gateway.database.url });

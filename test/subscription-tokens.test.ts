@@ -94,7 +94,7 @@ test('the stream returns VALIDATION_FAILED for a variable of the wrong type', as
   expect(await stream.ended).toBe('complete');
 });
 
-test('rejected subscriptions took no place', async () => {
+test('rejected subscriptions use no slot', async () => {
   const reply = await subscribe(
     gateway,
     buildDocument('workspaceEvents', {}),

@@ -21,7 +21,7 @@ const shape = z.strictObject({
   foreign_json: z.looseObject({ any_key: z.string() }),
 });
 
-test('a shape selects GraphQL fields with wire names as aliases; foreign JSON is a leaf', () => {
+test('a shape selects GraphQL fields with wire names as aliases, and arbitrary JSON without subfields', () => {
   expect(toSelection(shape)).toBe(
     '{ item_id: itemId color maybe_null: maybeNull left_out: leftOut some_words: someWords ' +
       'inner_part: innerPart { is_on: isOn count } parts { part_name: partName } foreign_json: foreignJson }',

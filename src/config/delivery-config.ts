@@ -14,7 +14,7 @@ export type DeliveryConfig = {
   appUrl: string | null;
 };
 
-/** `url` contains the password. Email waits `delaySeconds`, in which the user may see the notification elsewhere. */
+/** `url` contains the password. Email waits `delaySeconds`, during which the user may dismiss the notification. */
 export type EmailConfig = { url: KeyObject; from: Sender; delaySeconds: number };
 
 /** `subject` is the operator's address for push services (RFC 8292, section 2.1). */

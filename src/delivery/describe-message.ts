@@ -52,7 +52,7 @@ function describeRequest(
     }
     case 'task_response_ready': {
       const { message } = requirePayload(content, 'task_response_ready');
-      return { request: 'The task has a response.', details: previewText ?? message };
+      return { request: 'The task produced a response.', details: previewText ?? message };
     }
   }
 }

@@ -97,7 +97,7 @@ addEventListener('DOMContentLoaded', () => {
   YogaGraphiQL.renderYogaGraphiQL(root, options);
 });
 
-/** The tab that was open before the page was reloaded. GraphiQL opens another one unless it is given its content. */
+/** The tab that was open before the page was reloaded. Without this, GraphiQL opens a new tab. */
 function readOpenTab() {
   try {
     const { tabs, activeTabIndex } = JSON.parse(localStorage.getItem('graphiql:tabState'));

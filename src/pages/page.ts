@@ -31,7 +31,7 @@ export function linkStyle(path: string): string {
   return `<link rel="stylesheet" href="${path}">`;
 }
 
-/** Whether a client prefers a page to the other media types of a path. Without a preference, it gets no page. */
+/** Returns whether the client prefers `text/html`; `false` without a preference. */
 export function prefersPage(request: IncomingMessage, others: readonly string[]): boolean {
   return new Negotiator(request).mediaType([...others, 'text/html']) === 'text/html';
 }
@@ -78,7 +78,7 @@ export async function addAsset(
   return name;
 }
 
-/** Where the forms of a page may be submitted to. */
+/** The CSP `form-action`. */
 type FormAction = "'none'" | "'self'";
 
 // Restricts scripts and requests to this origin. Pages use inline styles, and fonts and images in data URLs.

@@ -35,7 +35,7 @@ function renderStart(links: readonly Link[]): string {
   return renderTextPage(
     'Start',
     `<h1>Account gateway</h1>
-    <p>The account and integrations service, over GraphQL and REST.</p>
+    <p>An account and integrations service with GraphQL and REST APIs.</p>
     <dl>${items.join('')}
     </dl>`,
   );

@@ -304,7 +304,7 @@ describe('TLS', () => {
     expect(server.mails.map(({ isSecure }) => isSecure)).toEqual([true]);
   });
 
-  test('waits for a temporary refusal of STARTTLS (RFC 3207, section 4)', async () => {
+  test('pauses after a temporary rejection of STARTTLS (RFC 3207, section 4)', async () => {
     const starttls = acceptExcept({
       EHLO: (socket) => socket.write('250-mail.test\r\n250 STARTTLS\r\n'),
       STARTTLS: (socket) => socket.write('454 4.7.0 TLS not available\r\n'),
@@ -336,7 +336,7 @@ describe('credentials', () => {
     expect(await sendTo(withUser(server, 'gateway@example.com', 'p:/?ä%'))).toEqual({ kind: 'delivered' });
   });
 
-  test('need the operator if they are refused or missing, but not if the server cannot check them', async () => {
+  test('need an operator if they are rejected or missing, but not if the server cannot check them', async () => {
     const server = await startServer(options);
     const refused = { kind: 'unavailable', needsOperator: true, reason: 'provider_refused' };
     expect(await sendTo(withUser(server, 'gateway@example.com', 'wrong'))).toEqual({
@@ -354,7 +354,7 @@ describe('credentials', () => {
   });
 });
 
-describe('a refusal', () => {
+describe('a rejection', () => {
   const rejected = { kind: 'failed', suspendTarget: false };
   const operator = { kind: 'unavailable', needsOperator: true, reason: 'provider_refused' };
   const refused = { kind: 'retry', reason: 'provider_refused' };
@@ -398,7 +398,7 @@ describe('a refusal', () => {
     ['with pipelining', false],
     ['without pipelining', true],
   ])('%s', (_what, hidePIPELINING) => {
-    test.each(cases)('of %s with %i %s', async (command, status, text, outcome) => {
+    test.each(cases)('of %s with %i %s affects this mail only', async (command, status, text, outcome) => {
       const refuse = (isRefused: boolean) => (isRefused ? refusal(status, text) : null);
       let isFirst = true;
       const server = await startServer({
@@ -422,7 +422,7 @@ describe('a refusal', () => {
       '421 4.3.2 Later',
       { ...operator, needsOperator: false, reason: 'provider_unavailable', providerCode: '421 4.3.2' },
     ],
-  ])('of the connection: %s', async (greeting, outcome) => {
+  ])('of the connection with %s pauses the provider', async (greeting, outcome) => {
     expect(await sendTo(local(await startBroken(greeting)))).toEqual(outcome);
   });
 });
@@ -431,14 +431,14 @@ describe('a failure of the connection', () => {
   const waiting = { kind: 'unavailable', needsOperator: false, reason: 'provider_unavailable' };
   const lost = { kind: 'retry', reason: 'reply_lost' };
 
-  test('waits for a server that refuses connections, or whose name does not resolve', async () => {
+  test('pauses if the server refuses connections or its name does not resolve', async () => {
     const server = await startMailServer();
     await server.close();
     expect(await sendTo(local(server))).toEqual({ ...waiting, providerCode: 'ECONNREFUSED' });
     expect(await sendTo('smtp://mail.invalid', { timeouts: short })).toMatchObject(waiting);
   });
 
-  test('waits for a server that does not greet, or closes the connection instead', async () => {
+  test('pauses if the server sends no greeting or closes the connection', async () => {
     expect(await sendTo(local(await startBroken(null)), { timeouts: short })).toEqual({
       ...waiting,
       providerCode: 'ETIMEDOUT',

@@ -110,7 +110,7 @@ describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
     },
   );
 
-  test('needs the operator if the password is wrong or the certificate is not trusted', async () => {
+  test('needs an operator if the password is wrong or the certificate is not trusted', async () => {
     const refused = { kind: 'unavailable', needsOperator: true, reason: 'provider_refused' };
     expect(await sendTo(openChannel('wrong'), 'bob@example.org')).toEqual({
       ...refused,

@@ -5,5 +5,5 @@ export const kindNames: Readonly<Record<NotificationKind, string>> = {
   plan_requested: 'plans that need your approval',
   question_requested: 'questions for you',
   task_failed: 'failed tasks',
-  task_response_ready: 'responses of tasks',
+  task_response_ready: 'task responses',
 };
