@@ -40,7 +40,7 @@ const option = z
   .strictObject({
     label: z.string().describe('The text of the answer.'),
     description: z.string().optional().describe('An explanation of the answer.'),
-    preview: z.string().optional().describe('A preview of the outcome of the answer.'),
+    preview: z.string().optional().describe('A preview of the result of choosing this answer.'),
   })
   .meta({ id: 'AskUserQuestionOption', description: 'An answer that the user can choose.' });
 
@@ -110,7 +110,7 @@ function notificationShape<Kind extends NotificationKind, Payload extends z.ZodO
     task,
     title: z.string().describe('The title, one line of text.'),
     payload,
-    occurred_at: timestamp.describe('Timestamp of the event in the task.'),
+    occurred_at: timestamp.describe('Timestamp at which the event occurred in the task.'),
     created_at: timestamp.describe('Timestamp of publication. Lists are sorted by it.'),
     updated_at: timestamp.describe('Timestamp of the last change.'),
     dismissed_at: timestamp
@@ -120,7 +120,10 @@ function notificationShape<Kind extends NotificationKind, Payload extends z.ZodO
       .nullable()
       .describe('Timestamp of the resolution. `null` if the notification was never resolved.'),
     pr_url: z.string().nullable().describe("The URL of the task's pull request. `null` if there is none."),
-    preview_text: z.string().nullable().describe('A preview of the text. `null` if there is none.'),
+    preview_text: z
+      .string()
+      .nullable()
+      .describe('A short preview of the response or error message. `null` if there is none.'),
     project_name: z.string().optional().describe("The project's name. Omitted if unknown."),
     project_repo_url: z
       .string()

@@ -11,7 +11,7 @@ import { timestamp } from './timestamp.ts';
 const channels = {
   email_enabled: z.boolean().describe('Whether email is enabled.'),
   push_enabled: z.boolean().describe('Whether push messages are enabled.'),
-  chat_dm_enabled: z.boolean().describe('Whether direct messages in the chat are enabled.'),
+  chat_dm_enabled: z.boolean().describe('Whether chat direct messages are enabled.'),
 };
 
 const effective = {

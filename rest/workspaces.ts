@@ -50,7 +50,9 @@ const common = {
 /** Workspace of the specification. `error_message` is present only while the status is `error`. */
 const workspace = z
   .discriminatedUnion('status', [
-    z.strictObject(common).meta({ id: 'HealthyWorkspace', description: 'A workspace that has not failed.' }),
+    z
+      .strictObject(common)
+      .meta({ id: 'HealthyWorkspace', description: 'A workspace whose status is not `error`.' }),
     z
       .strictObject({
         ...common,

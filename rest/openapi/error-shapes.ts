@@ -20,7 +20,7 @@ export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 
 /** A code that a REST path can return. */
 export type Code = keyof typeof errorDescriptions;
 
-const message = z.string().min(1).describe('The error message, for people.');
+const message = z.string().min(1).describe('Human-readable message.');
 
 const item = z
   .strictObject({
@@ -47,7 +47,7 @@ function createErrorShape(code: Code) {
   return z
     .strictObject({
       error: message,
-      code: z.literal(code.toLowerCase()).describe('The error code, for programs.'),
+      code: z.literal(code.toLowerCase()).describe('Machine-readable code.'),
       ...(code !== 'ORG_MEMBERSHIP_REQUIRED' && { errors }),
     })
     .meta({ id: formatComponentName([code]), description: errorDescriptions[code] });

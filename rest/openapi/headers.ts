@@ -12,11 +12,11 @@ export const headers = {
   },
   'RateLimit-Limit': {
     description:
-      'The maximum number of requests per minute for this kind of operation. The `RateLimit-*` headers are absent if ' +
+      'The maximum number of points per minute for this kind of operation. The `RateLimit-*` headers are absent if ' +
       'the operator turned the limit off.',
     schema: wholeNumber(1),
   },
-  'RateLimit-Remaining': { description: 'The number of requests left.', schema: wholeNumber(0) },
+  'RateLimit-Remaining': { description: 'The number of points left.', schema: wholeNumber(0) },
   'RateLimit-Reset': {
     description: 'The number of seconds until the limit starts over.',
     schema: wholeNumber(1),

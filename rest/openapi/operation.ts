@@ -29,7 +29,7 @@ export function listShapes({
       ? reply.shape
       : z
           .strictObject({ [reply.name]: reply.shape.describe(reply.description) })
-          .meta({ id: `${toPascalCase(field)}Reply`, description: `The reply of "${summary}".` });
+          .meta({ id: `${toPascalCase(field)}Reply`, description: `Response body of "${summary}".` });
   return {
     ...(body && { [`${field}.request`]: body }),
     ...(reply.status === 200 && { [`${field}.reply`]: replyShape }),

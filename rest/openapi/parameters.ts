@@ -22,7 +22,7 @@ export const listParameters = {
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
-    description: 'The `ETag` of the list that the client has. If it is still current, the reply is a 304.',
+    description: 'An `ETag` from an earlier response. If the list is unchanged, the response is 304.',
     schema: { type: 'string' },
   },
 };

@@ -9,7 +9,7 @@ import { maskEmail, maskMemberId } from './mask-contact.ts';
 type ShownContact = Omit<Contact, 'createdAt' | 'updatedAt'>;
 
 const ContactType = builder.objectRef<ShownContact>('Contact').implement({
-  description: 'Where a user receives notifications by email and chat. Addresses are masked.',
+  description: 'The masked addresses at which a user receives email and chat notifications.',
   fields: (t) => ({
     userId: t.exposeID('userId', { description: "The user's ID." }),
     email: t.string({
@@ -22,7 +22,7 @@ const ContactType = builder.objectRef<ShownContact>('Contact').implement({
       type: 'DateTime',
       nullable: true,
       description:
-        'Timestamp at which the address was suspended, because it was refused permanently. `null` if it is not suspended.',
+        'Timestamp at which the address was suspended, because the provider permanently rejected it. `null` if it is not suspended.',
     }),
     chatMemberId: t.string({
       nullable: true,
@@ -34,7 +34,7 @@ const ContactType = builder.objectRef<ShownContact>('Contact').implement({
       type: 'DateTime',
       nullable: true,
       description:
-        'Timestamp at which the chat member was suspended, because the chat refused it permanently. `null` if it is not suspended.',
+        'Timestamp at which the chat member was suspended, because the provider permanently rejected it. `null` if it is not suspended.',
     }),
   }),
 });

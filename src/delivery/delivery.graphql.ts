@@ -18,18 +18,18 @@ import { MAX_RETRIED, retryDeliveries } from './retry-deliveries.ts';
 const DeliveryStateEnum = builder.enumType('DeliveryState', {
   description: 'The state of a delivery.',
   values: toEnumValues(deliveryStates, {
-    pending: 'An attempt is due now or later.',
+    pending: 'The delivery waits for its next attempt.',
     sending: 'An attempt is running.',
     delivered: 'The provider accepted the message.',
     failed: 'No further attempt is made. `reason` gives the cause.',
-    cancelled: 'The message was no longer wanted before it was sent.',
+    cancelled: 'The delivery was cancelled before it was sent. `reason` gives the cause.',
   }),
 });
 
 const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
   description: 'The reason why a delivery was cancelled, failed or retried.',
   values: toEnumValues(deliveryReasons, {
-    settled: 'The notification was dismissed, resolved or deleted.',
+    settled: 'The notification was dismissed, resolved, superseded or deleted.',
     channel_disabled: "The user's preferences disable the channel.",
     target_removed: 'The address, chat member or push subscription was removed or suspended.',
     recipient_rejected: 'The provider refused the recipient.',
@@ -70,7 +70,7 @@ const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
     nextAttemptAt: t.expose('nextAttemptAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Timestamp from which the next attempt is made. `null` unless the state is `PENDING`.',
+      description: 'Earliest timestamp of the next attempt. `null` unless the state is `PENDING`.',
     }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
@@ -80,7 +80,7 @@ const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
     deliveredAt: t.expose('deliveredAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'Timestamp at which the provider accepted the message. `null` if it did not.',
+      description: 'Timestamp at which the provider accepted the message. `null` until then.',
     }),
   }),
 });

@@ -22,10 +22,11 @@ export const DateTime = new GraphQLScalarType<Time, string>({
   },
 });
 
-/** Any JSON, passed through unchanged. */
+/** Any JSON, as parsed by JavaScript. */
 export const JSONValue = new GraphQLScalarType<unknown, unknown>({
   name: 'JSON',
-  description: 'Any JSON value. It is returned equal to what was sent, with its keys in the same order.',
+  description:
+    'Any JSON value. It is returned as parsed by JavaScript: numbers are doubles and integer keys come first; other keys keep their order.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
   parseValue: (value) => value,
   serialize: (value) => value,

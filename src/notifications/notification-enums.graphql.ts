@@ -22,7 +22,8 @@ export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
   description: 'The status of a notification.',
   values: toEnumValues(notificationStatuses, {
     active: "The notification needs the user's attention.",
-    resolved: 'The platform resolved the notification. `resolvedBy` gives the reason.',
+    resolved:
+      'The platform resolved the notification, or a later one superseded it. `resolvedBy` gives the reason.',
     dismissed: 'The user dismissed the notification.',
   }),
 });
@@ -32,7 +33,7 @@ export const NotificationChannelEnum = builder.enumType('NotificationChannel', {
   values: {
     EMAIL: { value: 'email', description: 'Email.' },
     PUSH: { value: 'push', description: 'Push message.' },
-    CHAT_DM: { value: 'chat', description: 'Direct message in the chat.' },
+    CHAT_DM: { value: 'chat', description: 'Chat direct message.' },
   } as const,
 });
 

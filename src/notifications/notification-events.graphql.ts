@@ -13,7 +13,10 @@ const EventTypeEnum = builder.enumType('NotificationEventType', {
   description: 'The type of a change of a notification.',
   values: {
     CREATED: { value: 'active', description: 'The notification was published.' },
-    RESOLVED: { value: 'resolved', description: 'The platform resolved the notification.' },
+    RESOLVED: {
+      value: 'resolved',
+      description: 'The platform resolved the notification, or a later one superseded it.',
+    },
     DISMISSED: { value: 'dismissed', description: 'The user dismissed the notification.' },
   } as const,
 });
@@ -52,7 +55,7 @@ builder.subscriptionField('notificationEvents', (t) =>
     access: accountRead,
     type: Event,
     description:
-      "Delivers changes of a user's notifications in order, without gaps or duplicates. The stream ends when the token expires.",
+      'Delivers the latest state of every changed notification of a user, in order. Intermediate states may be skipped. The stream ends when the token expires.',
     args: {
       userId: t.arg.id(userArgument),
       after: t.arg.string({

@@ -44,7 +44,7 @@ const UserNotification = createRecordInterfaceRef<Notification, SelectedNotifica
     title: t.exposeString('title', { description: 'The title, one line of text.' }),
     previewText: t.exposeString('previewText', {
       nullable: true,
-      description: 'A preview of the text. `null` if there is none.',
+      description: 'A short preview of the response or error message. `null` if there is none.',
     }),
     prUrl: t.exposeString('prUrl', {
       nullable: true,
@@ -65,7 +65,7 @@ const UserNotification = createRecordInterfaceRef<Notification, SelectedNotifica
     }),
     occurredAt: t.expose('occurredAt', {
       type: 'DateTime',
-      description: 'Timestamp of the event in the task.',
+      description: 'Timestamp at which the event occurred in the task.',
     }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',

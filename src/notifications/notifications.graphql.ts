@@ -86,7 +86,8 @@ builder.queryField('notification', (t) =>
     access: accountRead,
     type: NotificationUnion,
     nullable: true,
-    description: 'Returns a notification of a user.',
+    description:
+      'Returns a notification. Fails with `NOT_FOUND` if the user has no notification with this ID.',
     args: {
       id: t.arg.id({ required: true, description: "The notification's ID." }),
       userId: t.arg.id(userArgument),

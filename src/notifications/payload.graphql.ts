@@ -31,7 +31,7 @@ const Option = builder.objectRef<AskUserQuestionOption>('AskUserQuestionOption')
     }),
     preview: t.exposeString('preview', {
       nullable: true,
-      description: 'A preview of the outcome of the answer. `null` if there is none.',
+      description: 'A preview of the result of choosing this answer. `null` if there is none.',
     }),
   }),
 });

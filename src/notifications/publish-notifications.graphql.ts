@@ -40,10 +40,12 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     occurredAt: t.field({
       type: 'DateTime',
       description:
-        'Timestamp of the event in the task. At most five minutes in the future. Defaults to the current time, or to the `occurredAt` of the newest notification of the same task and kind if that is later. A notification that occurred before the newest one is stored as resolved.',
+        'Timestamp at which the event occurred in the task. At most five minutes in the future. Defaults to the current time, or to the `occurredAt` of the newest notification of the same task and kind if that is later. A notification that occurred before the newest one is stored as resolved.',
       validate: notAheadRule,
     }),
-    previewText: t.string(boundedText('A preview of the text.', MAX_LENGTH.preview)),
+    previewText: t.string(
+      boundedText('A short preview of the response or error message.', MAX_LENGTH.preview),
+    ),
     prUrl: t.string(linkUrl("The URL of the task's pull request.")),
     projectName: t.string(boundedText("The project's name.", MAX_LENGTH.name)),
     projectRepoUrl: t.string(linkUrl("The URL of the project's repository.")),
@@ -131,7 +133,7 @@ builder.mutationFields((t) => ({
     type: PublishNotificationsPayload,
     nullable: true,
     description:
-      'Publishes notifications in order, as `publishNotification` does. One conflict rejects all of them. Each notification costs one point of the rate limit.',
+      'Publishes notifications in order, as `publishNotification` does. A conflict rejects the whole call. Each notification costs one point of the rate limit.',
     args: {
       input: t.arg({
         type: PublishNotificationsInput,

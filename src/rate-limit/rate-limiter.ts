@@ -19,8 +19,8 @@ export function rateLimitArguments(bucket: Bucket): { limit: number; duration: n
 /** Replaces the definition of the library, which describes neither the limits that fields share nor 0. */
 const directive = `
 """
-The default rate limit of a root field, per user. Reads of the account share one limit, writes another, and platform
-operations a third. The operator can configure other limits.
+The default rate limit of a root field, per token subject. Reads of the account share one limit, writes another, and
+platform operations a third. The operator can configure other limits.
 """
 directive @rateLimit(
   """The maximum number of points per time window. A call costs at least one point. 0 means no limit."""

@@ -86,7 +86,7 @@ const PutWorkspacesInput = builder.inputType('PutWorkspacesInput', {
 const PutWorkspacesPayload = builder
   .objectRef<{ workspaces: Workspace[] }>('PutWorkspacesPayload')
   .implement({
-    description: "Result of storing workspaces' states.",
+    description: 'Result of storing workspace states.',
     fields: (t) => ({
       workspaces: t.expose('workspaces', {
         type: [WorkspaceType],

@@ -158,7 +158,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description The reply of "Dismiss a notification". */
+        /** @description Response body of "Dismiss a notification". */
         DismissNotificationReply: {
             /** @description The dismissed notification. */
             notification: components["schemas"]["Notification"];
@@ -177,7 +177,7 @@ export interface components {
             /** @description The title, one line of text. */
             title: string;
             payload: components["schemas"]["PlanRequestedPayload"];
-            /** @description Timestamp of the event in the task. */
+            /** @description Timestamp at which the event occurred in the task. */
             occurred_at: components["schemas"]["Timestamp"];
             /** @description Timestamp of publication. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
@@ -189,7 +189,7 @@ export interface components {
             resolved_at: components["schemas"]["Timestamp"] | null;
             /** @description The URL of the task's pull request. `null` if there is none. */
             pr_url: string | null;
-            /** @description A preview of the text. `null` if there is none. */
+            /** @description A short preview of the response or error message. `null` if there is none. */
             preview_text: string | null;
             /** @description The project's name. Omitted if unknown. */
             project_name?: string;
@@ -249,7 +249,7 @@ export interface components {
             /** @description The title, one line of text. */
             title: string;
             payload: components["schemas"]["QuestionRequestedPayload"];
-            /** @description Timestamp of the event in the task. */
+            /** @description Timestamp at which the event occurred in the task. */
             occurred_at: components["schemas"]["Timestamp"];
             /** @description Timestamp of publication. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
@@ -261,7 +261,7 @@ export interface components {
             resolved_at: components["schemas"]["Timestamp"] | null;
             /** @description The URL of the task's pull request. `null` if there is none. */
             pr_url: string | null;
-            /** @description A preview of the text. `null` if there is none. */
+            /** @description A short preview of the response or error message. `null` if there is none. */
             preview_text: string | null;
             /** @description The project's name. Omitted if unknown. */
             project_name?: string;
@@ -299,7 +299,7 @@ export interface components {
             label: string;
             /** @description An explanation of the answer. */
             description?: string;
-            /** @description A preview of the outcome of the answer. */
+            /** @description A preview of the result of choosing this answer. */
             preview?: string;
         };
         /** @description The notification of a task that failed. */
@@ -316,7 +316,7 @@ export interface components {
             /** @description The title, one line of text. */
             title: string;
             payload: components["schemas"]["TaskResultPayload"];
-            /** @description Timestamp of the event in the task. */
+            /** @description Timestamp at which the event occurred in the task. */
             occurred_at: components["schemas"]["Timestamp"];
             /** @description Timestamp of publication. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
@@ -328,7 +328,7 @@ export interface components {
             resolved_at: components["schemas"]["Timestamp"] | null;
             /** @description The URL of the task's pull request. `null` if there is none. */
             pr_url: string | null;
-            /** @description A preview of the text. `null` if there is none. */
+            /** @description A short preview of the response or error message. `null` if there is none. */
             preview_text: string | null;
             /** @description The project's name. Omitted if unknown. */
             project_name?: string;
@@ -363,7 +363,7 @@ export interface components {
             /** @description The title, one line of text. */
             title: string;
             payload: components["schemas"]["TaskResultPayload"];
-            /** @description Timestamp of the event in the task. */
+            /** @description Timestamp at which the event occurred in the task. */
             occurred_at: components["schemas"]["Timestamp"];
             /** @description Timestamp of publication. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
@@ -375,7 +375,7 @@ export interface components {
             resolved_at: components["schemas"]["Timestamp"] | null;
             /** @description The URL of the task's pull request. `null` if there is none. */
             pr_url: string | null;
-            /** @description A preview of the text. `null` if there is none. */
+            /** @description A short preview of the response or error message. `null` if there is none. */
             preview_text: string | null;
             /** @description The project's name. Omitted if unknown. */
             project_name?: string;
@@ -384,7 +384,7 @@ export interface components {
         };
         /** @description A notification. Its kind determines its type. */
         Notification: components["schemas"]["PlanRequestedNotification"] | components["schemas"]["QuestionRequestedNotification"] | components["schemas"]["TaskFailedNotification"] | components["schemas"]["TaskResponseReadyNotification"];
-        /** @description The reply of "List notifications". */
+        /** @description Response body of "List notifications". */
         NotificationsReply: {
             /** @description The notifications. */
             notifications: components["schemas"]["Notification"][];
@@ -407,10 +407,10 @@ export interface components {
             email_enabled: boolean;
             /** @description Whether push messages are enabled. */
             push_enabled: boolean;
-            /** @description Whether direct messages in the chat are enabled. */
+            /** @description Whether chat direct messages are enabled. */
             chat_dm_enabled: boolean;
         };
-        /** @description The reply of "Update notification preferences". */
+        /** @description Response body of "Update notification preferences". */
         UpdateNotificationPreferencesReply: {
             /** @description The preferences for all kinds. */
             preferences: components["schemas"]["NotificationPreference"][];
@@ -422,7 +422,7 @@ export interface components {
             email_enabled: boolean;
             /** @description Whether push messages are enabled. */
             push_enabled: boolean;
-            /** @description Whether direct messages in the chat are enabled. */
+            /** @description Whether chat direct messages are enabled. */
             chat_dm_enabled: boolean;
             /** @description The ID of the user who owns the preference. */
             user_id: string;
@@ -431,7 +431,7 @@ export interface components {
             /** @description Timestamp of the last change of a channel. */
             updated_at: components["schemas"]["Timestamp"];
         };
-        /** @description The reply of "List notification preferences". */
+        /** @description Response body of "List notification preferences". */
         NotificationPreferencesReply: {
             /** @description The preferences for all kinds. */
             preferences: components["schemas"]["EffectiveNotificationPreference"][];
@@ -443,7 +443,7 @@ export interface components {
             email_enabled: boolean;
             /** @description Whether push messages are enabled. */
             push_enabled: boolean;
-            /** @description Whether direct messages in the chat are enabled. */
+            /** @description Whether chat direct messages are enabled. */
             chat_dm_enabled: boolean;
             /** @description The ID of the user who owns the preference. */
             user_id: string;
@@ -484,14 +484,14 @@ export interface components {
              */
             type: "none" | "subscription";
         };
-        /** @description The reply of "List all workspaces". */
+        /** @description Response body of "List all workspaces". */
         WorkspacesReply: {
             /** @description The workspaces. */
             workspaces: components["schemas"]["Workspace"][];
         };
         /** @description A development workspace of a user. `error_message` is present only while the status is `error`. */
         Workspace: components["schemas"]["HealthyWorkspace"] | components["schemas"]["FailedWorkspace"];
-        /** @description A workspace that has not failed. */
+        /** @description A workspace whose status is not `error`. */
         HealthyWorkspace: {
             /**
              * Format: uuid
@@ -573,10 +573,10 @@ export interface components {
         WorkspaceStatus: "creating" | "starting" | "running" | "stopping" | "stopped" | "error";
         /** @description The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
         BadRequest: {
-            /** @description The error message, for people. */
+            /** @description Human-readable message. */
             error: string;
             /**
-             * @description The error code, for programs.
+             * @description Machine-readable code.
              * @constant
              */
             code: "bad_request";
@@ -594,10 +594,10 @@ export interface components {
         };
         /** @description The token is missing or invalid. The body does not say which check failed. */
         Unauthenticated: {
-            /** @description The error message, for people. */
+            /** @description Human-readable message. */
             error: string;
             /**
-             * @description The error code, for programs.
+             * @description Machine-readable code.
              * @constant
              */
             code: "unauthenticated";
@@ -606,10 +606,10 @@ export interface components {
         };
         /** @description The token lacks the required scope. */
         Forbidden: {
-            /** @description The error message, for people. */
+            /** @description Human-readable message. */
             error: string;
             /**
-             * @description The error code, for programs. (enum property replaced by openapi-typescript)
+             * @description Machine-readable code. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             code: "forbidden";
@@ -618,10 +618,10 @@ export interface components {
         };
         /** @description The token names no organization. This body has no `errors`. */
         OrgMembershipRequired: {
-            /** @description The error message, for people. */
+            /** @description Human-readable message. */
             error: string;
             /**
-             * @description The error code, for programs. (enum property replaced by openapi-typescript)
+             * @description Machine-readable code. (enum property replaced by openapi-typescript)
              * @enum {string}
              */
             code: "org_membership_required";
@@ -630,10 +630,10 @@ export interface components {
         ForbiddenOrOrgMembershipRequired: components["schemas"]["Forbidden"] | components["schemas"]["OrgMembershipRequired"];
         /** @description The record does not exist or belongs to another user. The body is the same for both. */
         NotFound: {
-            /** @description The error message, for people. */
+            /** @description Human-readable message. */
             error: string;
             /**
-             * @description The error code, for programs.
+             * @description Machine-readable code.
              * @constant
              */
             code: "not_found";
@@ -642,10 +642,10 @@ export interface components {
         };
         /** @description The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
         ValidationFailed: {
-            /** @description The error message, for people. */
+            /** @description Human-readable message. */
             error: string;
             /**
-             * @description The error code, for programs.
+             * @description Machine-readable code.
              * @constant
              */
             code: "validation_failed";
@@ -654,10 +654,10 @@ export interface components {
         };
         /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
         RateLimited: {
-            /** @description The error message, for people. */
+            /** @description Human-readable message. */
             error: string;
             /**
-             * @description The error code, for programs.
+             * @description Machine-readable code.
              * @constant
              */
             code: "rate_limited";
@@ -666,10 +666,10 @@ export interface components {
         };
         /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
         InternalError: {
-            /** @description The error message, for people. */
+            /** @description Human-readable message. */
             error: string;
             /**
-             * @description The error code, for programs.
+             * @description Machine-readable code.
              * @constant
              */
             code: "internal_error";
@@ -697,16 +697,16 @@ export interface components {
         Limit: number;
         /** @description The number of records to skip. */
         Offset: number;
-        /** @description The `ETag` of the list that the client has. If it is still current, the reply is a 304. */
+        /** @description An `ETag` from an earlier response. If the list is unchanged, the response is 304. */
         IfNoneMatch: string;
     };
     requestBodies: never;
     headers: {
         /** @description The request's ID, which the log contains. Clients can set it in a request header of the same name, with 1 to 128 letters, digits, `.`, `_` and `-`. Otherwise the gateway generates it. */
         "X-Request-Id": string;
-        /** @description The maximum number of requests per minute for this kind of operation. The `RateLimit-*` headers are absent if the operator turned the limit off. */
+        /** @description The maximum number of points per minute for this kind of operation. The `RateLimit-*` headers are absent if the operator turned the limit off. */
         "RateLimit-Limit": number;
-        /** @description The number of requests left. */
+        /** @description The number of points left. */
         "RateLimit-Remaining": number;
         /** @description The number of seconds until the limit starts over. */
         "RateLimit-Reset": number;
@@ -854,7 +854,7 @@ export interface operations {
                 offset?: components["parameters"]["Offset"];
             };
             header?: {
-                /** @description The `ETag` of the list that the client has. If it is still current, the reply is a 304. */
+                /** @description An `ETag` from an earlier response. If the list is unchanged, the response is 304. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;
@@ -1435,7 +1435,7 @@ export interface operations {
                 offset?: components["parameters"]["Offset"];
             };
             header?: {
-                /** @description The `ETag` of the list that the client has. If it is still current, the reply is a 304. */
+                /** @description An `ETag` from an earlier response. If the list is unchanged, the response is 304. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
             };
             path?: never;

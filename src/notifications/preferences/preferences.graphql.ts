@@ -16,7 +16,7 @@ const NotificationPreference = builder.objectRef<EffectivePreference>('Notificat
     emailEnabled: t.exposeBoolean('emailEnabled', { description: 'Whether email is enabled.' }),
     pushEnabled: t.exposeBoolean('pushEnabled', { description: 'Whether push messages are enabled.' }),
     chatDmEnabled: t.exposeBoolean('chatDmEnabled', {
-      description: 'Whether direct messages in the chat are enabled.',
+      description: 'Whether chat direct messages are enabled.',
     }),
     userId: t.exposeID('userId', { description: 'The ID of the user who owns the preference.' }),
     createdAt: t.expose('createdAt', {
@@ -57,7 +57,7 @@ const NotificationPreferenceInput = builder.inputType('NotificationPreferenceInp
     pushEnabled: t.boolean({ required: true, description: 'Whether push messages are enabled.' }),
     chatDmEnabled: t.boolean({
       required: true,
-      description: 'Whether direct messages in the chat are enabled.',
+      description: 'Whether chat direct messages are enabled.',
     }),
   }),
 });
