@@ -8,11 +8,12 @@ import {
   ValidationError,
   type ValidationIssue,
 } from '../src/errors/gateway-errors.ts';
-import { toIssues, valueAt } from '../src/errors/validation-issues.ts';
+import { valueAt } from '../src/errors/json-path.ts';
+import { toIssues } from '../src/errors/validation-issues.ts';
 import type { Engine, PreparedOperation } from '../src/graphql/execution/engine.ts';
-import { requestPath, requestQuery } from '../src/http/address.ts';
-import { readJson } from '../src/http/body.ts';
-import { matchesEntityTag } from '../src/http/conditional.ts';
+import { matchesEntityTag } from '../src/http/entity-tags.ts';
+import { readJson } from '../src/http/read-json.ts';
+import { requestPath, requestQuery } from '../src/http/request-target.ts';
 import { bindArguments, locateArgument, type Parts } from './binding.ts';
 import { parsePathParameters } from './path.ts';
 import { parseQuery, toOffsetPage } from './query.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Path } from '../src/errors/gateway-errors.ts';
-import { valueAt } from '../src/errors/validation-issues.ts';
+import { valueAt } from '../src/errors/json-path.ts';
 import { toArguments, toBodyPath } from './wire-arguments.ts';
 
 /** The parts of a request that arguments come from, checked and decoded. */

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createItemWriter, type ErrorItem } from '../src/errors/error-items.ts';
 import { errorHeaders, type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
-import { sendText } from '../src/http/reply.ts';
+import { sendText } from '../src/http/send-text.ts';
 
 /** ErrorResponse of the specification. */
 type ErrorResponse = {

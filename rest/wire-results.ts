@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRecord } from '../src/errors/validation-issues.ts';
+import { isRecord } from '../src/errors/json-path.ts';
 import { isStrictObject, toCamelCase, typeNames, unwrap } from './wire.ts';
 
 /** Converts a shape to a GraphQL selection, with the names on the wire as aliases. Empty for a leaf. */

@@ -14,7 +14,7 @@ import { NotFoundError } from './errors/gateway-errors.ts';
 import type { Engine } from './graphql/execution/engine.ts';
 import { createGraphQLEndpoint } from './graphql/server/endpoint.ts';
 import { GRAPHQL_PATH } from './graphql/server/graphql-path.ts';
-import { requestPath } from './http/address.ts';
+import { requestPath } from './http/request-target.ts';
 import { toPattern } from './http/route-names.ts';
 import { createGraphiql } from './pages/graphiql.ts';
 import { createPageToken } from './pages/graphiql-token.ts';

@@ -2,9 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Registry } from 'prom-client';
 import type { Config } from '../config.ts';
 import { errorHeaders, httpStatus, UnauthenticatedError } from '../errors/gateway-errors.ts';
-import { requestPath } from '../http/address.ts';
 import { listen } from '../http/listen.ts';
-import { sendText } from '../http/reply.ts';
+import { requestPath } from '../http/request-target.ts';
+import { sendText } from '../http/send-text.ts';
 import type { Log } from '../log.ts';
 import { type Readiness, serveHealth, serveReadiness } from './health.ts';
 import { METRICS_PATH, serveMetrics } from './metrics-endpoint.ts';

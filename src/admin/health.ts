@@ -3,7 +3,7 @@ import type { KeySet } from '../auth/key-set.ts';
 import { isNeverFetched } from '../auth/key-set-prefetch.ts';
 import type { Database } from '../database/database.ts';
 import { findPendingMigrations } from '../database/migrate.ts';
-import { sendText } from '../http/reply.ts';
+import { sendText } from '../http/send-text.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import type { Log } from '../log.ts';
 

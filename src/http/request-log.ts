@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../errors/gateway-errors.ts';
 import type { Log } from '../log.ts';
-import { requestPath } from './address.ts';
+import { requestPath } from './request-target.ts';
 
 /** An error in a reply: of one root field, or of the whole request if `field` is undefined. */
 export type Failure = { readonly field?: string; readonly code: ErrorCode };

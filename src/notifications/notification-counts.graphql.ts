@@ -1,7 +1,7 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { userArgument } from '../graphql/user-argument.ts';
-import { formatChangeCursor, getLatestCursor } from '../revisions/change-cursor.ts';
+import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
 import { findRevision } from '../revisions/revisions.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
@@ -52,7 +52,7 @@ builder.queryField('notificationCounts', (t) =>
     args: { userId: t.arg.id(userArgument) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;
-      const cursor = formatChangeCursor(getLatestCursor(await findRevision(em, owner)));
+      const cursor = formatEventCursor(getLatestCursor(await findRevision(em, owner)));
       return { ...(await countActive(em, owner)), cursor };
     },
   }),

@@ -3,7 +3,7 @@ import { builder } from '../graphql/builder.ts';
 import { findSelectedProperties, reads, readsBelow } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
-import { parseChangeCursor } from '../revisions/change-cursor.ts';
+import { parseEventCursor } from '../revisions/event-cursor.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import { Counts } from './notification-counts.graphql.ts';
@@ -62,7 +62,7 @@ builder.subscriptionField('notificationEvents', (t) =>
     },
     subscribe: (_root, { userId, after }, context, info) => {
       const { em, viewer } = context;
-      const cursor = after == null ? undefined : parseChangeCursor(after, ['after']);
+      const cursor = after == null ? undefined : parseEventCursor(after, ['after']);
       return openStream(
         context,
         watchNotifications(em, userId ?? viewer.userId, cursor, findSelectedProperties(info)),

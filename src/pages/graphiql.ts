@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requestPath } from '../http/address.ts';
+import { requestPath } from '../http/request-target.ts';
 import type { Step } from '../http/steps.ts';
 import { lazy } from '../values/lazy.ts';
 import type { Prepared } from './graphiql-assets.ts';

@@ -3,7 +3,7 @@ import { RateLimiterRes } from 'rate-limiter-flexible';
 import type { Bucket } from '../auth/access.ts';
 import type { Viewer } from '../auth/viewer.ts';
 import type { Charges, Quota } from './charges.ts';
-import type { Counters, Limits } from './counters.ts';
+import type { Limits, PointCounters } from './point-counters.ts';
 
 /** Maximum number of cached empty buckets. A cached bucket is rejected without a call to Redis. */
 const MAX_CACHED = 10_000;
@@ -12,7 +12,7 @@ const MAX_CACHED = 10_000;
 export type Caller = { readonly viewer: Viewer; readonly charges: Charges };
 
 /** Creates the users' buckets of points. Caches empty ones until they reset. */
-export function createBuckets(limits: Limits, counters: Counters) {
+export function createBuckets(limits: Limits, counters: PointCounters) {
   const exhausted = new LRUCache<string, number>({ max: MAX_CACHED });
 
   /** Returns the quota of a bucket that is known to be empty; undefined for other buckets. */

@@ -6,7 +6,7 @@ import type { Viewer } from '../auth/viewer.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
 import { type Caller, createBuckets, keepTightest } from './buckets.ts';
 import type { Charges } from './charges.ts';
-import { type Counters, type Limits, WINDOW_SECONDS } from './counters.ts';
+import { type Limits, type PointCounters, WINDOW_SECONDS } from './point-counters.ts';
 
 /** The limits in `schema.graphql`, which does not depend on the configuration. */
 const defaultLimits: Limits = { reads: 600, writes: 120, platform: 0 };
@@ -59,7 +59,7 @@ export type RateLimiter = {
 };
 
 /** Creates a rate limiter with these counters. */
-export function createRateLimiter(limits: Limits, counters: Counters): RateLimiter {
+export function createRateLimiter(limits: Limits, counters: PointCounters): RateLimiter {
   const { findEmptyQuota, record, take } = createBuckets(limits, counters);
 
   /** Uses the point charged for a field, and takes the further points that its arguments cost. */
