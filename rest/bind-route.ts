@@ -44,13 +44,13 @@ export function bindRoute(
   return async (request, response, context) => {
     context.operations.add(definition.field);
     operation.authorize(context.viewer);
-    await operation.charge(context);
+    await operation.prepay(context);
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
     if (!definition.paged) return writeReply(await runOperation(definition, operation, parts, context));
     const isKnown = readCondition(request);
-    const listing = { page: toOffsetPage(parts.query), ...(isKnown && { isKnown }) };
-    const data = await runOperation(definition, operation, parts, { ...context, listing });
+    const restPage = { page: toOffsetPage(parts.query), ...(isKnown && { isKnown }) };
+    const data = await runOperation(definition, operation, parts, { ...context, restPage });
     operation.chargeRecords(context, countRecords(data, definition));
     const etag = String(valueAt(data, ['etag']));
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');

@@ -35,7 +35,7 @@ import { createSchema } from './schema.ts';
 import { countCredentialsByState } from './statistics/statistics.ts';
 
 /** The parts of the server that request handling uses. */
-export type Shared = {
+export type ServerParts = {
   redis: Redis | undefined;
   outbox: Outbox;
   hub: Hub;
@@ -66,9 +66,9 @@ export async function createApp(
   config: Config,
   database: Database,
   log: Log,
-  shared: Shared,
+  parts: ServerParts,
 ): Promise<RequestListener> {
-  const { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
+  const { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping } = parts;
   const { issuer, audience, orgClaim, limits } = config;
   const tokens = createTokenVerifier({ keySet, issuer, audience, orgClaim });
   const keys = await readEncryptionKeys(config);
@@ -77,14 +77,14 @@ export async function createApp(
   const push = createPushRegistration(config.delivery.push, keys);
   const rateLimiter = createRateLimiter(limits, createPointCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);
-  observeState(database, tokens, shared);
+  observeState(database, tokens, parts);
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
 
   const lifecycle = createLifecycle({
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
-    shared: { em, cipher, hub, announce: live.announce, outbox, push },
+    dependencies: { em, cipher, hub, announce: live.announce, outbox, push },
   });
   const endpoints = createEndpoints({
     config,
@@ -103,7 +103,7 @@ export async function createApp(
 function observeState(
   { pools }: Database,
   tokens: TokenCache,
-  { redis, hub, keySet, live, metrics }: Shared,
+  { redis, hub, keySet, live, metrics }: ServerParts,
 ): void {
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,

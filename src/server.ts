@@ -75,8 +75,8 @@ export async function startServer(
   try {
     const publicUrl = () => config.publicUrl ?? address;
     const isStopping = () => draining.isOn;
-    const shared = { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping };
-    const app = await createApp(config, database, log, shared);
+    const parts = { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping };
+    const app = await createApp(config, database, log, parts);
     const { listener: serve, isServing } = limitPipelining(app);
     server.on('request', serve);
     // Without this listener, Node.js replies 417 to any expectation other than 100-continue.

@@ -74,7 +74,7 @@ function createFullContext(): Context {
     push: null,
     readScheduler: new ReadScheduler(),
     onLeave: () => undefined,
-    charges: { counted: true, paid: { reads: 100, writes: 100, platform: 100 } },
+    charges: { wasCharged: true, prepaid: { reads: 100, writes: 100, platform: 100 } },
   };
 }
 

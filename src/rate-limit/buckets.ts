@@ -5,7 +5,7 @@ import type { Viewer } from '../auth/viewer.ts';
 import type { Charges, Quota } from './charges.ts';
 import type { Limits, PointCounters } from './point-counters.ts';
 
-/** Maximum number of cached empty buckets. A cached bucket is rejected without a call to Redis. */
+/** Maximum number of cached empty buckets. Charges to a cached bucket are rejected without asking Redis. */
 const MAX_CACHED = 10_000;
 
 /** The charged user, and the charges of the request. */
@@ -30,8 +30,8 @@ export function createBuckets(limits: Limits, counters: PointCounters) {
     keepTightest(charges, { limit: limits[bucket], remaining: Math.max(0, remaining), resetSeconds });
   }
 
-  /** Takes points from a bucket and returns how many were available. */
-  async function take(
+  /** Charges points to a bucket and returns how many of them were available. */
+  async function chargePoints(
     bucket: Bucket,
     { viewer: { userId }, charges }: Caller,
     points: number,
@@ -50,7 +50,7 @@ export function createBuckets(limits: Limits, counters: PointCounters) {
     return Math.min(Math.max(left, 0), points);
   }
 
-  return { findEmptyQuota, record, take };
+  return { findEmptyQuota, record, chargePoints };
 }
 
 /** Keeps the quota with the fewest remaining points for the quota headers. */

@@ -16,7 +16,7 @@ import {
 } from '../../errors/gateway-errors.ts';
 import { logInternalError } from '../../log.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
-import { asGatewayError, maskResult, type Reply, type Result } from '../mask-errors.ts';
+import { asGatewayError, type GraphQLReply, maskResult, type OperationResult } from '../mask-errors.ts';
 import { createDocumentCache, openTrustedDocument } from './documents.ts';
 import { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';
@@ -36,17 +36,17 @@ export type Parameters = z.output<typeof Parameters>;
 export type AllowedOperations = { readonly mutation: boolean; readonly subscription: boolean };
 
 /** A running subscription: one result per event, and the conversion of a result to a reply. */
-export type Subscription = {
+export type RunningSubscription = {
   readonly results: AsyncGenerator<ExecutionResult>;
-  toReply(result: Result): Reply;
+  toReply(result: OperationResult): GraphQLReply;
 };
 
 /** An operation of the gateway itself, such as that of a REST route, with the same checks as any other. */
 export type PreparedOperation = {
   /** @throws {GatewayError} if the viewer may not run it */
   authorize(viewer: Viewer): void;
-  /** Takes its points from the rate limit. @throws {RateLimitedError} if none is left */
-  charge(context: Context): Promise<void>;
+  /** Charges one point for each root field. @throws {RateLimitedError} if none is left */
+  prepay(context: Context): Promise<void>;
   /** Charges for the records of a returned list beyond its first point. */
   chargeRecords(context: Context, records: number): void;
   /** Returns the data. @throws {GatewayError} the first error, if there is one */
@@ -56,7 +56,11 @@ export type PreparedOperation = {
 /** Runs operations on a schema. */
 export type Engine = {
   /** Runs the operation of a request. Errors are masked, recorded for the metrics, and logged if they are internal. */
-  run(parameters: Parameters, context: Context, allowed: AllowedOperations): Promise<Reply | Subscription>;
+  run(
+    parameters: Parameters,
+    context: Context,
+    allowed: AllowedOperations,
+  ): Promise<GraphQLReply | RunningSubscription>;
   /** Prepares the only operation of a document. @throws {Error} if the document is invalid */
   prepare(document: string): PreparedOperation;
 };
@@ -70,22 +74,25 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
     async run({ query, operationName, variables }, context, allowed) {
       try {
         const opened = openDocument(query);
-        if ('errors' in opened) return report(opened, context);
+        if ('errors' in opened) return maskAndRecord(opened, context);
         const operation = opened.findOperation(operationName ?? undefined);
         requireAllowed(operation, allowed);
         const { permitted, refusals } = checkPermissions(operation, context.viewer);
-        await rateLimiter.charge(context, permitted);
+        await rateLimiter.prepay(context, permitted);
         const given = variables ?? {};
         const issues = [...findVariableIssues(operation.variables, given).take(MAX_ERROR_ITEMS)];
         if (issues.length > 0) {
           // Missing permissions are reported first.
-          return report({ errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] }, context);
+          return maskAndRecord(
+            { errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] },
+            context,
+          );
         }
         const result = await start(operation, given, context);
-        if (!('next' in result)) return report(result, context);
-        return { results: result, toReply: (event) => report(event, context) };
+        if (!('next' in result)) return maskAndRecord(result, context);
+        return { results: result, toReply: (event) => maskAndRecord(event, context) };
       } catch (error) {
-        return report({ errors: [error] }, context);
+        return maskAndRecord({ errors: [error] }, context);
       }
     },
 
@@ -97,7 +104,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
           const [refusal] = checkPermissions(operation, viewer, {}).refusals;
           if (refusal !== undefined) throw refusal;
         },
-        charge: (context) => rateLimiter.charge(context, operation.rootAccess),
+        prepay: (context) => rateLimiter.prepay(context, operation.rootAccess),
         chargeRecords(context, records) {
           for (const { bucket } of operation.rootAccess) rateLimiter.chargeRecords(context, bucket, records);
         },
@@ -141,11 +148,11 @@ function createRequestError(
 }
 
 /** Masks the errors of a result, logs internal ones, and records the first for the metrics. */
-function report(result: Result, { log, failures }: Context): Reply {
+function maskAndRecord(result: OperationResult, { log, failures }: Context): GraphQLReply {
   const reply = maskResult(result);
-  for (const { known } of reply.errors ?? []) {
-    if (known instanceof InternalError) logInternalError(log, known);
-    if (failures.length === 0) failures.push({ code: known.code });
+  for (const { shown } of reply.errors ?? []) {
+    if (shown instanceof InternalError) logInternalError(log, shown);
+    if (failures.length === 0) failures.push({ code: shown.code });
   }
   return reply;
 }
