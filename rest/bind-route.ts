@@ -23,7 +23,7 @@ import { createWriter, toSelection } from './wire-results.ts';
 
 type RouteReply = { status: 200 | 204 | 304; body: unknown };
 
-/** Handles a request that matches a route. @throws {GatewayError} with locations in the request */
+/** Handles a request that matches a route. @throws {GatewayError} whose issues have paths in the request */
 type HandleRoute = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -59,7 +59,7 @@ export function bindRoute(
   };
 }
 
-/** Reads the condition of `If-None-Match`: whether the client has the version with an entity tag. */
+/** Returns a check whether `If-None-Match` contains an entity tag; undefined without the header. */
 function readCondition({ headers }: IncomingMessage): ((etag: string) => boolean) | undefined {
   const known = headers['if-none-match'];
   return known === undefined ? undefined : (etag) => matchesEntityTag(known, etag);

@@ -23,8 +23,7 @@ export function sendError(response: ServerResponse, error: GatewayError): void {
 }
 
 /**
- * Sends JSON, or no body with 204 and 304. Express itself would reply 304 to `If-None-Match: *`, which only
- * lists support.
+ * Sends JSON, or no body with 204 and 304. Express would reply 304 to `If-None-Match: *` on any path; only lists may.
  */
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   if (status === 204 || status === 304) response.writeHead(status).end();

@@ -21,12 +21,12 @@ export type PageRequest = {
   readonly isKnown?: (etag: string) => boolean;
 };
 
-/** What registering push subscriptions requires. */
+/** The dependencies of registering push subscriptions. */
 export type PushRegistration = {
   readonly cipher: SubscriptionCipher;
   /** The key that browsers subscribe with: an uncompressed point on P-256, base64url. */
   readonly publicKey: string;
-  /** The hosts that need not be public. */
+  /** Hosts of `PUSH_ALLOWED_HOSTS`, whose addresses may be private. */
   readonly allowedHosts: readonly string[];
 };
 
@@ -64,7 +64,7 @@ export type Handling<Reply> = {
    * sends it itself returns a function that does.
    */
   run(context: Context): Promise<Reply>;
-  /** Converts the error that the caller sees to a reply. */
+  /** Converts an error, already safe to show, to a reply. */
   refuse(error: GatewayError): Reply;
   /** Whether a request without a token may run as the anonymous viewer. Defaults to `false`. */
   allowsAnonymous?(): Promise<boolean>;

@@ -36,7 +36,7 @@ const REFRESH_MS = 30_000;
  */
 export const STALE_MS = 50_000;
 
-/** Minimum time between two fetches, so that tokens with unknown keys cannot cause more. */
+/** Minimum time between two fetches, so that tokens with unknown keys cannot each trigger one. */
 export const COOLDOWN_MS = 5000;
 
 const FETCH_TIMEOUT_MS = 5000;

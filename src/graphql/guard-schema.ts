@@ -23,7 +23,7 @@ export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): Gr
       ...field,
       resolve: guard(name, requireAccess(name, field.extensions), field.resolve ?? defaultFieldResolver),
     }),
-    // Checked only when the subscription starts, so its events keep the resolver of the original schema.
+    // Access and limit are checked only at the start; events use the unguarded resolver.
     [MapperKind.SUBSCRIPTION_ROOT_FIELD]: (
       { subscribe = defaultFieldResolver, resolve: _limited, ...field },
       name,

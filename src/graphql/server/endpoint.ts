@@ -50,7 +50,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
         return run(request, response, await read(), context);
       },
       refuse: (refusal) => ({ refusal }),
-      // A request without a token that cannot be parsed is rejected for the missing token.
+      // If a request without a token cannot be parsed, the missing token is reported.
       allowsAnonymous: async () => openIntrospection && asksIntrospection(read),
     });
     if (typeof outcome === 'function') return outcome();
