@@ -10,7 +10,8 @@ import {
 } from '../src/errors/gateway-errors.ts';
 import { valueAt } from '../src/errors/json-path.ts';
 import { toIssues } from '../src/errors/validation-issues.ts';
-import type { Engine, PreparedOperation } from '../src/graphql/execution/engine.ts';
+import type { Engine } from '../src/graphql/execution/engine.ts';
+import type { PreparedOperation } from '../src/graphql/execution/prepared-operation.ts';
 import { matchesEntityTag } from '../src/http/entity-tags.ts';
 import { readJson } from '../src/http/read-json.ts';
 import { requestPath, requestQuery } from '../src/http/request-target.ts';

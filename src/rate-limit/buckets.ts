@@ -50,7 +50,17 @@ export function createBuckets(limits: Limits, counters: PointCounters) {
     return Math.min(Math.max(left, 0), points);
   }
 
-  return { findEmptyQuota, record, chargePoints };
+  /** Charges points to a bucket without waiting for the result. The quota headers include them. */
+  function chargeInBackground(bucket: Bucket, { viewer: { userId }, charges }: Caller, points: number): void {
+    if (limits[bucket] === 0) return;
+    if (charges.quota) charges.quota.remaining = Math.max(0, charges.quota.remaining - points);
+    counters[bucket].consume(userId, points).then(
+      (response) => record({ ...charges }, bucket, userId, response),
+      (over: unknown) => over instanceof RateLimiterRes && record({ ...charges }, bucket, userId, over),
+    );
+  }
+
+  return { findEmptyQuota, chargePoints, chargeInBackground };
 }
 
 /** Keeps the quota with the fewest remaining points for the quota headers. */

@@ -1,6 +1,5 @@
 import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
-import { RateLimiterRes } from 'rate-limiter-flexible';
 import { type Access, type Bucket, requireAccess } from '../auth/access.ts';
 import type { Viewer } from '../auth/viewer.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
@@ -63,7 +62,7 @@ export type RateLimiter = {
 
 /** Creates a rate limiter with these counters. */
 export function createRateLimiter(limits: Limits, counters: PointCounters): RateLimiter {
-  const { findEmptyQuota, record, chargePoints } = createBuckets(limits, counters);
+  const { findEmptyQuota, chargePoints, chargeInBackground } = createBuckets(limits, counters);
 
   async function usePrepaid(caller: Caller, { bucket, points }: Access, args: Arguments): Promise<void> {
     const { charges } = caller;
@@ -100,15 +99,10 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
       const isRefused = fields.length > 0 && fields.every(({ bucket }) => charges.prepaid[bucket] === 0);
       if (isRefused) throw limitReached(charges);
     },
-    chargeRecords({ viewer: { userId }, charges }, bucket, records) {
+    chargeRecords(caller, bucket, records) {
       const points = Math.ceil(records / RECORDS_PER_POINT) - 1;
-      if (points <= 0 || limits[bucket] === 0) return;
-      if (charges.quota) charges.quota.remaining = Math.max(0, charges.quota.remaining - points);
-      // Not awaited: the list has already been read.
-      counters[bucket].consume(userId, points).then(
-        (response) => record({ ...charges }, bucket, userId, response),
-        (over: unknown) => over instanceof RateLimiterRes && record({ ...charges }, bucket, userId, over),
-      );
+      // The list has already been read.
+      if (points > 0) chargeInBackground(bucket, caller, points);
     },
     async chargeRejected(caller) {
       if (caller.charges.wasCharged) return;

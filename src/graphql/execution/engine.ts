@@ -6,7 +6,6 @@ import {
   subscribe,
 } from 'graphql';
 import { z } from 'zod';
-import type { Viewer } from '../../auth/viewer.ts';
 import type { Context } from '../../context.ts';
 import {
   BadRequestError,
@@ -16,10 +15,11 @@ import {
 } from '../../errors/gateway-errors.ts';
 import { logInternalError } from '../../log.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
-import { asGatewayError, type GraphQLReply, maskResult, type OperationResult } from '../mask-errors.ts';
+import { type GraphQLReply, maskResult, type OperationResult } from '../mask-errors.ts';
 import { createDocumentCache, openTrustedDocument } from './documents.ts';
 import { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';
+import { type PreparedOperation, prepareOperation } from './prepared-operation.ts';
 import { findVariableIssues } from './variable-issues.ts';
 import type { VariableValues } from './variables.ts';
 
@@ -39,18 +39,6 @@ export type AllowedOperations = { readonly mutation: boolean; readonly subscript
 export type RunningSubscription = {
   readonly results: AsyncGenerator<ExecutionResult>;
   toReply(result: OperationResult): GraphQLReply;
-};
-
-/** An operation of the gateway itself, such as that of a REST route, with the same checks as any other. */
-export type PreparedOperation = {
-  /** @throws {GatewayError} if the viewer may not run it */
-  authorize(viewer: Viewer): void;
-  /** Charges one point for each root field. @throws {RateLimitedError} if none is left */
-  prepay(context: Context): Promise<void>;
-  /** Charges for the records of a returned list beyond its first point. */
-  chargeRecords(context: Context, records: number): void;
-  /** Returns the data. @throws {GatewayError} the first error, if there is one */
-  run(variables: VariableValues, context: Context): Promise<Readonly<Record<string, unknown>>>;
 };
 
 /** Runs operations on a schema. */
@@ -96,25 +84,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
       }
     },
 
-    prepare(text) {
-      const operation = openTrustedDocument(schema, text)();
-      return {
-        authorize(viewer) {
-          // REST routes have no argument that names another user.
-          const [refusal] = checkPermissions(operation, viewer, {}).refusals;
-          if (refusal !== undefined) throw refusal;
-        },
-        prepay: (context) => rateLimiter.prepay(context, operation.rootAccess),
-        chargeRecords(context, records) {
-          for (const { bucket } of operation.rootAccess) rateLimiter.chargeRecords(context, bucket, records);
-        },
-        async run(variables, context) {
-          const { data, errors: [error] = [] } = await execute(operation, variables, context);
-          if (error !== undefined) throw asGatewayError(error);
-          return data ?? {};
-        },
-      };
-    },
+    prepare: (text) => prepareOperation(openTrustedDocument(schema, text)(), rateLimiter, execute),
   };
 
   function start(operation: Operation, variableValues: VariableValues, context: Context) {
