@@ -57,7 +57,7 @@ const DismissFilterInput = builder.inputType('DismissNotificationsFilter', {
     upTo: t.string({
       required: true,
       description:
-        'The newest cursor from `notificationCounts` or `notificationEvents` that the user has seen. Notifications that changed after it are not dismissed.',
+        'The newest event cursor from `notificationCounts` or `notificationEvents` that the user has seen. Notifications that changed after it are not dismissed.',
     }),
   }),
 });

@@ -29,7 +29,7 @@ export const Counts = builder.objectRef<ActiveCounts>('NotificationCounts').impl
 });
 
 const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('NotificationCountsNow').implement({
-  description: "Counts of a user's active notifications, with a cursor for receiving later changes.",
+  description: "Counts of a user's active notifications, with an event cursor for receiving later changes.",
   fields: (t) => ({
     total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
     byKind: t.expose('byKind', {
@@ -38,7 +38,7 @@ const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('Notifica
     }),
     cursor: t.exposeString('cursor', {
       description:
-        'Cursor for the argument `after` of `notificationEvents`. To lose no change, query it in a separate request before the list: the fields of one request are read concurrently.',
+        'Event cursor for the argument `after` of `notificationEvents`. To lose no change, query it in a separate request before the list: the fields of one request are read concurrently.',
     }),
   }),
 });

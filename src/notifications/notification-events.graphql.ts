@@ -42,7 +42,7 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
       },
     }),
     cursor: t.exposeString('cursor', {
-      description: 'Cursor of the event. Pass it in `after` to resume after this event.',
+      description: 'Event cursor. Pass it in `after` to resume after this event.',
     }),
   }),
 });
@@ -57,7 +57,7 @@ builder.subscriptionField('notificationEvents', (t) =>
       userId: t.arg.id(userArgument),
       after: t.arg.string({
         description:
-          'Cursor of the last event received. Changes since then are delivered first. If omitted, only new changes are delivered.',
+          'Event cursor of the last event received. Changes since then are delivered first. If omitted, only new changes are delivered.',
       }),
     },
     subscribe: (_root, { userId, after }, context, info) => {

@@ -8,13 +8,13 @@ export type EventCursor = { epoch: string; revision: number };
 
 const Content = z.tuple([z.string(), z.int().min(0)]);
 
-/** Formats a cursor as a string that is opaque to clients. */
+/** Formats an event cursor as a string that is opaque to clients. */
 export function formatEventCursor({ epoch, revision }: EventCursor): string {
   return encodeCursor([epoch, revision]);
 }
 
 /**
- * Parses the cursor of an argument at a path.
+ * Parses the event cursor of an argument at a path.
  * @throws {ValidationError} if it is not an event cursor
  */
 export function parseEventCursor(cursor: string, path: readonly string[]): EventCursor {
