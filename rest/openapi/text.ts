@@ -16,8 +16,8 @@ A user's notifications, notification preferences, editor connection and workspac
   (401), permission (403), rate limit (429), syntax (400), shape (422), rules (422), record (404). Unknown paths and
   methods and records of other users return 404.
 - **Rate limits** apply per user, with one limit for reads and one for writes, shared by REST and GraphQL. Every
-  authenticated request costs at least one point, even if it is invalid. A list costs one point per 1,000 records, rounded up. The
-  \`RateLimit-*\` headers show what is left.
+  authenticated request costs at least one point, even if it is invalid. A list costs one point per 1,000 records,
+  rounded up. The \`RateLimit-*\` headers show what is left.
 - **Extensions**, marked with \`x-extension\`, are operations that the given specification of the account and integrations
   service does not define.
 `.trim();
