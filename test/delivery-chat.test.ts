@@ -1,4 +1,3 @@
-import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Channel, Outcome } from '../src/delivery/channel.ts';
@@ -6,6 +5,7 @@ import { type ChatTarget, createChatChannel } from '../src/delivery/chat/chat-ch
 import { formatMessage, formatSettledMessage } from '../src/delivery/chat/chat-text.ts';
 import { classifyReply } from '../src/delivery/chat/classify-reply.ts';
 import type { Message } from '../src/delivery/message.ts';
+import { Secret } from '../src/values/secret.ts';
 import { type ChatAnswer, type ChatApi, startChatApi } from './support/chat-api.ts';
 
 const message: Message = {
@@ -26,7 +26,7 @@ const NOW = Date.parse('2026-05-04T10:00:00.000Z');
 const member = { memberId: 'U012AB3CD' };
 const never = new AbortController().signal;
 const createChannel = (apiUrl: string, token = 'chat-token') =>
-  createChatChannel({ apiUrl, token: createSecretKey(Buffer.from(token)) });
+  createChatChannel({ apiUrl, token: new Secret(token) });
 
 const refused = (providerCode: string): Outcome => ({
   kind: 'unavailable',

@@ -2,6 +2,7 @@ import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } f
 import { z } from 'zod';
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
+import { readResponseText } from '../values/response-text.ts';
 import { readDevelopmentPublicKeys } from './development-key.ts';
 import { fingerprintsIn } from './fingerprint.ts';
 
@@ -126,12 +127,7 @@ async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
     await response.body?.cancel();
     throw new Error(`Fetching the key set returned status ${response.status}.`);
   }
-  let size = 0;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_BYTES) throw new Error(`The key set is larger than ${MAX_BYTES} bytes.`);
-    chunks.push(chunk);
-  }
-  return FetchedKeys.parse(JSON.parse(Buffer.concat(chunks).toString()));
+  const text = await readResponseText(response, MAX_BYTES);
+  if (text === undefined) throw new Error(`The key set is larger than ${MAX_BYTES} bytes.`);
+  return FetchedKeys.parse(JSON.parse(text));
 }

@@ -1,6 +1,6 @@
 import { createTransport, type NodemailerError, type SMTPPoolOptions } from 'nodemailer';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
-import { isLoopback } from '../../config/conflicts.ts';
+import { isLoopback } from '../../config/hosts.ts';
 import type { EmailConfig } from '../../config.ts';
 import type { Channel } from '../channel.ts';
 import { classifyError } from './classify-error.ts';
@@ -63,7 +63,7 @@ function createPoolOptions(
   { url }: EmailConfig,
   { timeouts = defaultTimeouts }: EmailOptions,
 ): SMTPPoolOptions & { pool: true } {
-  const { host = '', port, secure, auth } = parseConnectionUrl(url.export().toString());
+  const { host = '', port, secure, auth } = parseConnectionUrl(url.reveal());
   // Servers on this machine often have a self-signed certificate, and nobody else can read the connection.
   const isLocal = isLoopback(host);
   return {
