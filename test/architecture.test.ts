@@ -131,7 +131,7 @@ const layers = [
     'src/endpoints.ts',
     'src/app.ts',
     'src/commands/',
-    'src/configured-delivery.ts',
+    'src/create-delivery.ts',
     'src/run-process.ts',
   ],
   ['src/server.ts', 'src/run-service.ts'],
@@ -189,7 +189,7 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
   expect(forbidden(isMetrics, (one) => one.typeOnly || !isOurs(one) || isMetrics(one.to))).toEqual([]);
   const mayUse = [
     'src/app.ts',
-    'src/configured-delivery.ts',
+    'src/create-delivery.ts',
     'src/endpoints.ts',
     'src/run-service.ts',
     'src/server.ts',

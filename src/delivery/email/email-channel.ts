@@ -15,7 +15,7 @@ export type EmailOptions = Omit<MailSettings, 'from'> & { timeouts?: EmailTimeou
 export type EmailTimeouts = {
   /** From the DNS query until the session is encrypted. */
   connectionTimeout: number;
-  /** Of the server's first reply, and of the TLS handshake. */
+  /** Until the server's first reply, and for the TLS handshake. */
   greetingTimeout: number;
   /** Without any data from the server. */
   socketTimeout: number;
@@ -45,6 +45,8 @@ export function createEmailChannel(config: EmailConfig, options: EmailOptions): 
 
   return {
     concurrency: CONNECTIONS,
+    concurrencyPerProvider: CONNECTIONS,
+    isProviderChosenByUsers: false,
     async send(message, { address }, signal) {
       const mail = composeMail(message, address, { from, publicUrl, tokens });
       const error = await new Promise<NodemailerError | null>((resolve) => {
