@@ -1,9 +1,129 @@
-import { listStartLines } from './process/start-lines.ts';
-import { createService } from './run-service.ts';
-import { startServer } from './server.ts';
+import { createServer as createHttpServer } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { Registry } from 'prom-client';
+import { toErrorResponse } from '../rest/errors.ts';
+import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
+import { createApp } from './app.ts';
+import { openKeySet } from './auth/key-set.ts';
+import { prefetchKeySet } from './auth/key-set-prefetch.ts';
+import type { Config } from './config.ts';
+import { startConfiguredDelivery } from './configured-delivery.ts';
+import type { Database } from './database/database.ts';
+import { createOutbox } from './delivery/create-outbox.ts';
+import type { Sender } from './delivery/sender.ts';
+import { createDraining } from './http/draining.ts';
+import { listen } from './http/listen.ts';
+import { rejectMalformed } from './http/malformed.ts';
+import { limitPipelining } from './http/pipelining.ts';
+import { destroyStalledSockets } from './http/stalled-writes.ts';
+import { type Timeouts, timeouts } from './http/timeouts.ts';
+import { createHub } from './live/hub.ts';
+import { startLiveEvents } from './live/live-events.ts';
+import { watchTokens } from './live/watch-tokens.ts';
+import type { Log } from './log.ts';
+import { createEventMetrics } from './metrics/event-metrics.ts';
+import { startRetention } from './notifications/retention.ts';
+import { logConnection } from './rate-limit/redis-log.ts';
 
-/** Serves the APIs, and sends deliveries unless `DELIVERY` is `false`. */
-export const runGateway = createService(async (config, database, log) => {
-  const gateway = await startServer(config, database, log);
-  return { ...gateway, startLines: listStartLines(config, gateway) };
-});
+/** A listening gateway. */
+export type Gateway = {
+  /** The URL with the actual port: `http://127.0.0.1:4000`. */
+  address: string;
+  /** The registry behind `/metrics`; `createService` adds process metrics. */
+  metrics: Registry;
+  /** The URL of the admin server, if configured. */
+  adminAddress: string | undefined;
+  /**
+   * Fails readiness checks, waits for `SHUTDOWN_DELAY_MS`, closes the port, and waits up to `graceMs` for running
+   * requests.
+   */
+  close(graceMs: number): Promise<void>;
+};
+
+/** Maximum number of live streams that one viewer may open on one gateway. */
+const MAX_SUBSCRIBERS_PER_VIEWER = 20;
+
+/** Creates all parts of the gateway and listens. The caller closes the database. */
+export async function startGateway(
+  config: Config,
+  database: Database,
+  log: Log,
+  limits: Timeouts = timeouts,
+): Promise<Gateway> {
+  const redis = await connectToRedis(config.redisUrl);
+  const metrics = new Registry();
+  const events = createEventMetrics(metrics);
+  const outbox = createOutbox(config.delivery);
+  let sender: Sender | undefined;
+  const hub = createHub(
+    { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, total: config.maxSubscribers },
+    {
+      observeDelay: events.observeDelay,
+      onChange: ({ topic }) => void (topic === 'notifications' && sender?.wake()),
+    },
+  );
+  const keySet = await openKeySet(config.keySet, config.dataDir);
+  const { stalledWriteTimeout, ...parsing } = limits;
+  const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...parsing });
+  const draining = createDraining(server);
+  const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
+  const live = startLiveEvents(database, hub, timing, log);
+  rejectMalformed(server, (error) => JSON.stringify(toErrorResponse(error)));
+  let address: string;
+  let admin: AdminServer | undefined;
+  try {
+    const publicUrl = () => config.publicUrl ?? address;
+    const isStopping = () => draining.isOn;
+    const shared = { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping };
+    const app = await createApp(config, database, log, shared);
+    const { listener: serve, isServing } = limitPipelining(app);
+    server.on('request', serve);
+    // Without this listener, Node.js replies 417 to any expectation other than 100-continue.
+    server.on('checkExpectation', serve);
+    destroyStalledSockets(server, isServing, stalledWriteTimeout);
+    admin = await startAdminServer(config, { database, isStopping, live, keySet }, metrics, log);
+    address = await listen(server, config);
+    sender = await startConfiguredDelivery(config, outbox, database.em.fork(), metrics, log);
+  } catch (error) {
+    server.close();
+    admin?.close();
+    redis?.disconnect();
+    await live.close();
+    throw error;
+  }
+  if (redis) logConnection(redis, log);
+  const fetching = prefetchKeySet(keySet, log);
+  const tokens = watchTokens(keySet, hub);
+  const writer = { em: database.em.fork(), announce: live.announce };
+  const retention = startRetention(writer, config.notificationRetentionDays, log);
+  return {
+    address,
+    metrics,
+    adminAddress: admin?.address,
+    async close(graceMs) {
+      draining.start();
+      log.info({ delayMs: config.shutdownDelayMs, running: draining.running }, 'stopping');
+      if (config.shutdownDelayMs > 0) await pause(config.shutdownDelayMs);
+      hub.close();
+      const [cut] = await Promise.all([draining.finish(graceMs), sender?.stop(graceMs)]);
+      if (cut > 0) {
+        log.warn({ cut, graceMs }, 'grace period exceeded; remaining requests were cut off');
+        database.abandonQueries();
+      }
+      admin?.close();
+      fetching.stop();
+      tokens.stop();
+      await retention.stop();
+      await live.close();
+      redis?.disconnect();
+    },
+  };
+}
+
+/** Loads the client only if Redis is configured. */
+async function connectToRedis(url: string | null): Promise<Redis | undefined> {
+  if (url === null) return undefined;
+  const { openRedis } = await import('./rate-limit/redis.ts');
+  return openRedis(url);
+}

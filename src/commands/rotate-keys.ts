@@ -11,8 +11,8 @@ import {
 } from '../encryption/rotate-ciphertexts.ts';
 import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
 import { OperatorError } from '../errors/operator-error.ts';
-import { startDatabaseServer } from '../postgres/start-postgres.ts';
-import { printLine, runCommand } from './run.ts';
+import { startDatabaseServer } from '../postgres/start-database-server.ts';
+import { printLine, runCommand } from './run-command.ts';
 
 const BATCH_SIZE = 100;
 
@@ -23,7 +23,7 @@ const BATCH_SIZE = 100;
 runCommand('npm run -s keys:rotate', async () => {
   const config = readConfig();
   const keys = await readEncryptionKeys(config);
-  const server = await startDatabaseServer(config, 'command', printLine);
+  const server = await startDatabaseServer(config, 'shared', printLine);
   const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
   try {
     const problems: string[] = [];

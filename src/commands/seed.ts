@@ -4,7 +4,7 @@ import { signDevelopmentToken } from '../auth/development-key.ts';
 import { type Config, readConfig } from '../config.ts';
 import { isId } from '../values/text.ts';
 import { formatGatewayAddress } from './gateway-address.ts';
-import { runCommand, UsageError, warnOfNewKey } from './run.ts';
+import { runCommand, UsageError, warnOfNewKey } from './run-command.ts';
 import { notifications, workspaces } from './seed-records.ts';
 
 const TOKEN_LIFETIME_SECONDS = 300;

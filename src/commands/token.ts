@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { signDevelopmentToken } from '../auth/development-key.ts';
 import { readConfig } from '../config.ts';
 import { isId } from '../values/text.ts';
-import { runCommand, UsageError, warnOfNewKey } from './run.ts';
+import { runCommand, UsageError, warnOfNewKey } from './run-command.ts';
 
 const usage = 'npm run -s token -- --sub USER [--org ORGANIZATION] [--scope "account:read ..."] [--ttl 1h]';
 

@@ -9,8 +9,8 @@ export type Inputs<Input> = Slots<Input> & {
   /** Whether an input is given. Each combination of given inputs is a separate statement. */
   has(name: string & keyof Input): boolean;
   /**
-   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. To be
-   * selected by `selectChosen`.
+   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. Pass them to
+   * `selectChosen`.
    */
   chosen<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
     entity: Entity,
@@ -75,7 +75,7 @@ function prepare<Input extends object, Row extends QueryResultRow>(build: Build<
     const known = statements.get(key);
     if (known !== undefined) return known;
     const compiled = build(query(em), {
-      slot: (name, type) => slot(name, type),
+      slot,
       has: (name) => given.has(name),
       chosen: <Entity extends keyof Tables, Always extends string & keyof Tables[Entity]>(
         entity: Entity,

@@ -1,35 +1,35 @@
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from '../database/database.ts';
 import type { Log } from '../log.ts';
+import { type Announcement, formatPayloads } from './announcement.ts';
 import { createAnnouncingSession } from './announcing-session.ts';
 import type { Change, Hub } from './hub.ts';
-import { formatPayloads, type Message } from './message.ts';
 
 /** Announces committed changes to the subscribers of all gateways. Returns immediately and never throws. */
 export type Announce = (changes: Change | readonly Change[]) => void;
 
-/** The dependencies of a function that changes records. `Context` is one. */
+/** The dependencies of a function that changes records. A `Context` can be passed. */
 export type Writer = { readonly em: EntityManager; readonly announce: Announce };
 
 /** Announces the changes of this gateway. */
 export type Announcer = {
   announce: Announce;
-  /** Handles a message of any gateway, this one included. */
-  receive(message: Message): void;
-  /** Sends a message without changes, to check that messages arrive. */
+  /** Handles an announcement of any gateway, this one included. */
+  receive(announcement: Announcement): void;
+  /** Sends an announcement without changes, to check that announcements arrive. */
   probe(): void;
-  /** Whether this gateway received the last messages that it sent itself. */
+  /** Whether this gateway received the last announcements that it sent itself. */
   readonly isReceiving: boolean;
   close(): Promise<void>;
 };
 
-/** How long changes are collected for one message: each takes a lock that is shared by the whole PostgreSQL cluster. */
+/** How long changes are collected for one announcement: each takes a lock that is shared by the whole PostgreSQL cluster. */
 const COLLECT_MS = 5;
 
 /** The maximum number of changes that wait to be sent. Further changes are found by sweeps. */
 const MAX_PENDING = 10_000;
 
-/** A gateway that does not receive its own message within this time does not receive announcements. */
+/** A gateway that does not receive its own announcement within this time does not receive announcements. */
 const RECEIVE_TIMEOUT_MS = 2000;
 
 /**
@@ -39,7 +39,7 @@ const RECEIVE_TIMEOUT_MS = 2000;
  */
 export function createAnnouncer(
   { url, timeoutMs }: { url: string; timeoutMs: number },
-  hub: Pick<Hub, 'announce'>,
+  hub: Pick<Hub, 'wake'>,
   log: Log,
 ): Announcer {
   const from = randomUUID();
@@ -58,14 +58,14 @@ export function createAnnouncer(
   return {
     announce(changes) {
       for (const change of 'user' in changes ? [changes] : changes) {
-        hub.announce(change);
+        hub.wake(change);
         if (pending.size < MAX_PENDING) pending.set(`${change.topic} ${change.user}`, change);
       }
       scheduleSend();
     },
-    receive(message) {
-      if (message.from === from) return noteReceived(message.number);
-      for (const change of message.changes) hub.announce(change);
+    receive({ from: sender, number, changes }) {
+      if (sender === from) return noteReceived(number);
+      for (const change of changes) hub.wake(change);
     },
     probe() {
       if (!isSending && pending.size === 0) sending = send();

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../log.ts';
+import { type Announcement, CHANNEL, parsePayload } from './announcement.ts';
 import { endSession } from './end-session.ts';
-import { CHANNEL, type Message, parsePayload } from './message.ts';
 
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;
@@ -14,9 +14,9 @@ export type Listener = {
   close(): Promise<void>;
 };
 
-/** Called by a listener. */
+/** The functions that a listener calls. */
 export type AnnouncementHandlers = {
-  receive(message: Message): void;
+  receive(announcement: Announcement): void;
   /** Called after each connect. Announcements sent before it are lost. */
   onListening(): void;
 };
@@ -67,8 +67,8 @@ export function startListener(
     });
     broken.catch(() => undefined);
     client.on('notification', ({ payload }) => {
-      const message = parsePayload(payload);
-      if (message !== undefined) receive(message);
+      const announcement = parsePayload(payload);
+      if (announcement !== undefined) receive(announcement);
     });
     try {
       await client.connect();

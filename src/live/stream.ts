@@ -6,7 +6,7 @@ import type { Revisions } from '../revisions/revisions.ts';
 import type { Change, Hub, Subscriber } from './hub.ts';
 import { type Source, SourceReader } from './source.ts';
 
-/** The viewer of a stream and its dependencies. `Context` is one. */
+/** The viewer of a stream and its dependencies. A `Context` can be passed. */
 export type StreamContext = {
   readonly em: EntityManager;
   readonly viewer: Viewer;
@@ -55,7 +55,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   #ready: Event[] = [];
   #isStale = true;
   #isReading = false;
-  /** When the oldest unread change was announced; `undefined` if no unread change was. */
+  /** When the oldest unread change was announced; `undefined` if there is none. */
   #announcedAt: number | undefined;
   #hasEnded = false;
   #failure: Error | undefined;
@@ -92,7 +92,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   wake(change: Change): void {
-    if (change.topic === 'user' && !this.#reader.hasRecords) this.end();
+    if (change.topic === 'user' && !this.#reader.hasEpoch) this.end();
     else if (this.#reader.isUnread(change)) {
       this.#announcedAt ??= performance.now();
       this.#markStale();

@@ -2,10 +2,10 @@ import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { formatChangeCursor, getLatestCursor } from '../revisions/change-cursor.ts';
-import { findRevision } from '../revisions/revisions.ts';
+import { findRevisions } from '../revisions/revisions.ts';
+import { type ActiveCounts, countActive } from './active-counts.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
-import { type ActiveCounts, countActive } from './read-changes.ts';
 
 const KindCount = builder
   .objectRef<{ kind: NotificationKind; count: number }>('NotificationKindCount')
@@ -52,7 +52,7 @@ builder.queryField('notificationCounts', (t) =>
     args: { userId: t.arg.id(userArgument) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;
-      const cursor = formatChangeCursor(getLatestCursor(await findRevision(em, owner)));
+      const cursor = formatChangeCursor(getLatestCursor(await findRevisions(em, owner)));
       return { ...(await countActive(em, owner)), cursor };
     },
   }),

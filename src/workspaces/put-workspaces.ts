@@ -64,7 +64,10 @@ const columns = [
   'updatedAt',
 ] as const satisfies readonly (keyof WorkspaceState)[];
 
-/** Stores the newer states with consecutive revisions, in their order, and updates the user's revision. */
+/**
+ * Stores the newer states with consecutive revisions, in their order, and updates the user's revision. A state is newer if
+ * the comparison is null, because the workspace was never stored or deleted.
+ */
 export const storeNewer = statement((db, { slot }: Slots<{ userId: string; states: string }>) =>
   db
     .with(

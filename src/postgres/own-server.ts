@@ -3,7 +3,7 @@ import type { Cluster } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { isServerRunning, stopPostmaster } from './embedded-postmaster.ts';
 import { formatConnectionUrl, MAX_WAIT_MS, type Session, tryOpenSession } from './embedded-session.ts';
-import { startPostmaster } from './embedded-start.ts';
+import { startPostmaster } from './start-postmaster.ts';
 
 /** A running PostgreSQL. */
 export type EmbeddedPostgres = {
@@ -25,7 +25,7 @@ const RETRY_MS = 200;
 export function ownServer(
   cluster: Cluster,
   initial: Session,
-  report: (line: string) => void,
+  printLine: (line: string) => void,
 ): EmbeddedPostgres {
   const { port } = initial.postmaster;
   const lost = Promise.withResolvers<unknown>();
@@ -81,7 +81,7 @@ export function ownServer(
     const isServing = await startPostmaster(cluster, () => undefined, port);
     if (isServing) {
       restarts.push(now);
-      report('PostgreSQL exited unexpectedly and was restarted.');
+      printLine('PostgreSQL exited unexpectedly and was restarted.');
     }
     return isServing;
   };
