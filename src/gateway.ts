@@ -1,11 +1,11 @@
-import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpServer, type RequestListener, type Server } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import { toErrorResponse } from '../rest/errors.ts';
 import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
 import { createApp } from './app.ts';
-import { openKeySet } from './auth/key-set.ts';
+import { type KeySet, openKeySet } from './auth/key-set.ts';
 import { prefetchKeySet } from './auth/key-set-prefetch.ts';
 import type { Config } from './config.ts';
 import { startConfiguredDelivery } from './configured-delivery.ts';
@@ -17,9 +17,9 @@ import { listen } from './http/listen.ts';
 import { rejectMalformed } from './http/malformed.ts';
 import { limitPipelining } from './http/pipelining.ts';
 import { destroyStalledSockets } from './http/stalled-writes.ts';
-import { type Timeouts, timeouts } from './http/timeouts.ts';
-import { createHub } from './live/hub.ts';
-import { startLiveEvents } from './live/live-events.ts';
+import { timeouts as defaultTimeouts, type Timeouts } from './http/timeouts.ts';
+import { createHub, type Hub } from './live/hub.ts';
+import { type LiveEvents, startLiveEvents } from './live/live-events.ts';
 import { watchTokens } from './live/watch-tokens.ts';
 import type { Log } from './log.ts';
 import { createEventMetrics } from './metrics/event-metrics.ts';
@@ -49,7 +49,7 @@ export async function startGateway(
   config: Config,
   database: Database,
   log: Log,
-  limits: Timeouts = timeouts,
+  timeouts: Timeouts = defaultTimeouts,
 ): Promise<Gateway> {
   const redis = await connectToRedis(config.redisUrl);
   const metrics = new Registry();
@@ -64,8 +64,8 @@ export async function startGateway(
     },
   );
   const keySet = await openKeySet(config.keySet, config.dataDir);
-  const { stalledWriteTimeout, ...parsing } = limits;
-  const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...parsing });
+  const { stalledWriteTimeout, ...httpTimeouts } = timeouts;
+  const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...httpTimeouts });
   const draining = createDraining(server);
   const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
   const live = startLiveEvents(database, hub, timing, log);
@@ -77,11 +77,7 @@ export async function startGateway(
     const isStopping = () => draining.isOn;
     const shared = { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping };
     const app = await createApp(config, database, log, shared);
-    const { listener: serve, isServing } = limitPipelining(app);
-    server.on('request', serve);
-    // Without this listener, Node.js replies 417 to any expectation other than 100-continue.
-    server.on('checkExpectation', serve);
-    destroyStalledSockets(server, isServing, stalledWriteTimeout);
+    serveRequests(server, app, stalledWriteTimeout);
     admin = await startAdminServer(config, { database, isStopping, live, keySet }, metrics, log);
     address = await listen(server, config);
     sender = await startConfiguredDelivery(config, outbox, database.em.fork(), metrics, log);
@@ -93,10 +89,7 @@ export async function startGateway(
     throw error;
   }
   if (redis) logConnection(redis, log);
-  const fetching = prefetchKeySet(keySet, log);
-  const tokens = watchTokens(keySet, hub);
-  const writer = { em: database.em.fork(), announce: live.announce };
-  const retention = startRetention(writer, config.notificationRetentionDays, log);
+  const periodicWork = startPeriodicWork(config, database, { keySet, hub, live }, log);
   return {
     address,
     metrics,
@@ -112,13 +105,40 @@ export async function startGateway(
         database.abandonQueries();
       }
       admin?.close();
-      fetching.stop();
-      tokens.stop();
-      await retention.stop();
+      await periodicWork.stop();
       await live.close();
       redis?.disconnect();
     },
   };
+}
+
+/** Starts what runs independently of requests: fetching the key set, ending streams, deleting settled notifications. */
+function startPeriodicWork(
+  config: Config,
+  database: Database,
+  { keySet, hub, live }: { keySet: KeySet; hub: Hub; live: LiveEvents },
+  log: Log,
+): { stop(): Promise<void> } {
+  const fetching = prefetchKeySet(keySet, log);
+  const tokens = watchTokens(keySet, hub);
+  const writer = { em: database.em.fork(), announce: live.announce };
+  const retention = startRetention(writer, config.notificationRetentionDays, log);
+  return {
+    async stop() {
+      fetching.stop();
+      tokens.stop();
+      await retention.stop();
+    },
+  };
+}
+
+/** Serves the requests of a server, and destroys sockets whose client does not read the replies. */
+function serveRequests(server: Server, app: RequestListener, stalledWriteTimeout: number): void {
+  const { listener, isServing } = limitPipelining(app);
+  server.on('request', listener);
+  // Without this listener, Node.js replies 417 to any expectation other than 100-continue.
+  server.on('checkExpectation', listener);
+  destroyStalledSockets(server, isServing, stalledWriteTimeout);
 }
 
 /** Loads the client only if Redis is configured. */

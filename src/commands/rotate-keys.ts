@@ -77,17 +77,25 @@ async function rotate(database: Database, { records, Records, replace, table }: 
   }
   const remaining = await countByOldKey(database.em.fork(), table);
   if (remaining.length > 0) {
-    const lines = remaining.map((use) => explain(use, table, replace));
+    const lines = remaining.flatMap((use) => explain(use, table, replace));
     return [`${Records} not re-encrypted: ${sumUses(remaining)}`, ...lines];
   }
   printLine(`All ${records} are encrypted with "${table.currentKeyId}".`);
   return [];
 }
 
-function explain({ keyId, count }: KeyUse, table: EncryptedTable, replace: string): string {
-  return table.canRead(keyId)
-    ? `  ${count} encrypted with "${keyId}". Those of the users named above are damaged or were encrypted with another key of this ID: set the right key, or ${replace}. The others were stored meanwhile by a gateway with the old settings: configure the new first key on every gateway. Then run this command again.`
-    : `  ${count} encrypted with "${keyId}", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.`;
+function explain({ keyId, count }: KeyUse, table: EncryptedTable, replace: string): string[] {
+  if (!table.canRead(keyId)) {
+    return [
+      `  ${count} encrypted with "${keyId}", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.`,
+    ];
+  }
+  return [
+    `  ${count} encrypted with "${keyId}".`,
+    `    Users named above: the ciphertext is damaged, or "${keyId}" is now another key. Restore that key, or ${replace}.`,
+    '    Others: stored meanwhile by a gateway with the old settings. Put the new key first on every gateway.',
+    '    Then run this command again.',
+  ];
 }
 
 function sumUses(uses: readonly KeyUse[]): number {

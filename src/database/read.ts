@@ -59,6 +59,14 @@ export function readCount<Input extends object>(build: Build<Input, { count: num
   };
 }
 
+/** Defines counts by group. Runs on the connections for long reads, because it reads every row that it counts. */
+export function readCounts<Input extends object, Row extends QueryResultRow & { count: number }>(
+  build: Build<Input, Row>,
+) {
+  const read = prepare(build);
+  return (em: EntityManager, input: Input): Promise<Row[]> => read(em, 'long', input);
+}
+
 /** The maximum number of cached statements per read. Each combination of inputs and properties is one. */
 const MAX_STATEMENTS = 200;
 

@@ -4,6 +4,7 @@ import type { Log } from '../log.ts';
 import { type Announcement, formatPayloads } from './announcement.ts';
 import { createAnnouncingSession } from './announcing-session.ts';
 import type { Change, Hub } from './hub.ts';
+import { createReceiptCheck } from './receipt-check.ts';
 
 /** Announces committed changes to the subscribers of all gateways. Returns immediately and never throws. */
 export type Announce = (changes: Change | readonly Change[]) => void;
@@ -29,9 +30,6 @@ const COLLECT_MS = 5;
 /** The maximum number of changes that wait to be sent. Further changes are found by sweeps. */
 const MAX_PENDING = 10_000;
 
-/** A gateway that does not receive its own announcement within this time does not receive announcements. */
-const RECEIVE_TIMEOUT_MS = 2000;
-
 /**
  * Creates the announcer of a gateway. Announcements are hints: sweeps find in the tables what was not announced. They
  * are sent after the commit, because `NOTIFY` within a transaction holds a lock of the whole PostgreSQL cluster until
@@ -51,9 +49,7 @@ export function createAnnouncer(
   let sending: Promise<void> = Promise.resolve();
   let isClosing = false;
   let lastSent = 0;
-  let lastReceived = 0;
-  let isReceiving = true;
-  let receiveCheck: NodeJS.Timeout | undefined;
+  const receipts = createReceiptCheck(log);
 
   return {
     announce(changes) {
@@ -64,21 +60,21 @@ export function createAnnouncer(
       scheduleSend();
     },
     receive({ from: sender, number, changes }) {
-      if (sender === from) return noteReceived(number);
+      if (sender === from) return receipts.noteReceived(number);
       for (const change of changes) hub.wake(change);
     },
     probe() {
       if (!isSending && pending.size === 0) sending = send();
     },
     get isReceiving() {
-      return isReceiving;
+      return receipts.isReceiving;
     },
     async close() {
       isClosing = true;
       clearTimeout(collecting);
       await sending;
       if (pending.size > 0) await send();
-      clearTimeout(receiveCheck);
+      receipts.stop();
       await session.close();
     },
   };
@@ -99,25 +95,12 @@ export function createAnnouncer(
     lastSent = number;
     try {
       await session.notify(formatPayloads({ from, number, changes }));
-      receiveCheck ??= setTimeout(() => checkReceived(number), RECEIVE_TIMEOUT_MS).unref();
+      receipts.noteSent(number);
     } catch (error) {
       log.warn({ err: error }, 'announcing changes failed; other gateways find them by sweeping');
     } finally {
       isSending = false;
       if (pending.size > 0) scheduleSend();
     }
-  }
-
-  function noteReceived(number: number): void {
-    lastReceived = Math.max(lastReceived, number);
-    if (!isReceiving) log.info('announcements arrive again');
-    isReceiving = true;
-  }
-
-  function checkReceived(number: number): void {
-    receiveCheck = undefined;
-    if (lastReceived >= number || !isReceiving) return;
-    isReceiving = false;
-    log.warn('announcements do not arrive; events of other gateways are delayed until the next sweep');
   }
 }

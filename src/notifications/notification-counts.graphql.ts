@@ -17,25 +17,25 @@ const KindCount = builder
     }),
   });
 
+const total = { description: 'The number of active notifications of all kinds.' };
+const byKind: { type: [typeof KindCount]; description: string } = {
+  type: [KindCount],
+  description: 'Counts by kind. Every kind is included, even if its count is 0.',
+};
+
 export const Counts = builder.objectRef<ActiveCounts>('NotificationCounts').implement({
   description: "Counts of a user's active notifications.",
   fields: (t) => ({
-    total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
-    byKind: t.expose('byKind', {
-      type: [KindCount],
-      description: 'Counts by kind. Every kind is included, even if its count is 0.',
-    }),
+    total: t.exposeInt('total', total),
+    byKind: t.expose('byKind', byKind),
   }),
 });
 
 const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('NotificationCountsNow').implement({
   description: "Counts of a user's active notifications, with a cursor for receiving later changes.",
   fields: (t) => ({
-    total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
-    byKind: t.expose('byKind', {
-      type: [KindCount],
-      description: 'Counts by kind. Every kind is included, even if its count is 0.',
-    }),
+    total: t.exposeInt('total', total),
+    byKind: t.expose('byKind', byKind),
     cursor: t.exposeString('cursor', {
       description:
         'Cursor for the argument `after` of `notificationEvents`. To lose no change, query it in a separate request before the list: the fields of one request are read concurrently.',

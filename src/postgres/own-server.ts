@@ -53,15 +53,15 @@ export function ownServer(
 
   const reopenSession = async (): Promise<Session | undefined> => {
     let deadline = performance.now() + MAX_WAIT_MS;
-    do {
+    while (!stopping && performance.now() < deadline) {
       const session = await tryOpenSession(cluster);
       if (session?.postmaster.port === port) return session;
       // Another process started the server on another port and was killed.
       if (session) await stopSession(cluster, session);
-      if (await isServerRunning(cluster, port)) deadline = performance.now() + MAX_WAIT_MS;
-      else if (await restart()) continue;
-      await pause(RETRY_MS);
-    } while (!stopping && performance.now() < deadline);
+      const isRunning = await isServerRunning(cluster, port);
+      if (isRunning) deadline = performance.now() + MAX_WAIT_MS;
+      if (isRunning || !(await restart())) await pause(RETRY_MS);
+    }
     if (stopping) return undefined;
     throw new EmbeddedPostgresError(
       `PostgreSQL on ${cluster.directory} exited and could not be restarted: ` +
