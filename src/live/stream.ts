@@ -61,7 +61,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   #failure: Error | undefined;
   /** Ends the current wait for a change. */
   #wakeUp: (() => void) | undefined;
-  /** Stops to wait for the current read. */
+  /** Ends the current wait for a read. */
   #abandonRead: (() => void) | undefined;
   #lastCall: Promise<unknown> = Promise.resolve();
 
@@ -101,8 +101,8 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     }
   }
 
-  compare(state: Revisions | undefined): void {
-    if (this.#reader.isBehind(state)) this.#markStale();
+  compare(revisions: Revisions | undefined): void {
+    if (this.#reader.isBehind(revisions)) this.#markStale();
   }
 
   fail(error: Error): void {

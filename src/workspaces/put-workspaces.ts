@@ -22,9 +22,8 @@ export async function putWorkspaces(
   return announceRecords(announce, userId, 'workspaces', stored);
 }
 
-/** The columns of a state, in the order in which they are stored. */
-const columns = [
-  'id',
+/** The columns of a state besides its ID. */
+const properties = [
   'projectId',
   'status',
   'cpuKind',
@@ -41,11 +40,13 @@ const columns = [
   'createdAt',
   'updatedAt',
 ] as const satisfies readonly (keyof WorkspaceState)[];
+const columns = ['id', ...properties] as const;
 
 /** Converts states to JSON rows with the table's columns as keys. */
 function toRows(states: readonly WorkspaceState[]): string {
+  const keys = columns.map((property) => [property, toColumn(property)] as const);
   return JSON.stringify(
-    states.map((state) => Object.fromEntries(columns.map((name) => [toColumn(name), reveal(state[name])]))),
+    states.map((state) => Object.fromEntries(keys.map(([property, key]) => [key, reveal(state[property])]))),
   );
 }
 
@@ -89,7 +90,7 @@ export const storeNewer = statement((db, { slot }: Slots<{ userId: string; state
     .onConflict((conflict) =>
       conflict.columns(['userId', 'id']).doUpdateSet((eb) => ({
         revision: eb.ref('excluded.revision'),
-        ...Object.fromEntries(columns.map((name) => [name, eb.ref(`excluded.${name}`)])),
+        ...Object.fromEntries(properties.map((name) => [name, eb.ref(`excluded.${name}`)])),
       })),
     )
     .returningAll(),
