@@ -269,7 +269,9 @@ test('a damaged credential is reported and left unchanged, and does not stop the
 
   expect(ended.status).toBe(1);
   expect(ended.stdout).toContain(`Skipped, because decryption failed: users ["${broken}"].\n`);
-  expect(ended.stderr).toMatch(/^Credentials not re-encrypted: 1\n {2}1 encrypted with "old"\. .*\n$/);
+  expect(ended.stderr).toMatch(
+    /^Credentials not re-encrypted: 1\n {2}1 encrypted with "old"\.\n {4}Users named above: /,
+  );
   expect(await countByKey()).toEqual({ new: 149, old: 1 });
   const [row] = await database.sql('select ciphertext from editor_credential where user_id = $1', [broken]);
   expect(row).toEqual({ ciphertext: 'eyJ.broken' });
