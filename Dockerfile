@@ -1,7 +1,7 @@
-# The gateway for production. .env.example lists the required settings.
+# The gateway for production. .env.example lists the required settings; uncomment its DATABASE_URL first.
 #   docker build -t workspace-account-gateway .
-#   docker run --env-file .env workspace-account-gateway node src/commands/migrate.ts
-#   docker run --env-file .env --publish 4000:4000 workspace-account-gateway
+#   docker run --rm --env-file .env workspace-account-gateway node src/commands/migrate.ts
+#   docker run --env-file .env --publish 4000:4000 --stop-timeout 20 workspace-account-gateway
 FROM node:24.21.0-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./

@@ -254,7 +254,7 @@ test.each(['0.0.0.0', '::', '192.168.1.5', 'gateway.test', '127.evil.test'])(
   (host) => {
     expect(collectIssues({ HOST: host })).toEqual([
       expect.stringMatching(
-        /^HOST: .* accepts connections from other machines, .* development key: set one of them/,
+        /^HOST: .* accepts connections from other machines, .* development key; set one of them/,
       ),
     ]);
     expect(readConfig({ HOST: host, AUTH_JWKS: JSON.stringify(jwks) }).host).toBe(host);
@@ -358,6 +358,12 @@ test('rejects a key set together with a key set URL', () => {
   const both = { AUTH_JWKS: JSON.stringify(jwks), AUTH_JWKS_URL: 'https://issuer.test/keys' };
   expect(collectIssues(both)).toEqual([
     'AUTH_JWKS: cannot be combined with AUTH_JWKS_URL; unset one of them',
+  ]);
+});
+
+test('reports the length of an encryption key that is too short', () => {
+  expect(collectIssues({ ENCRYPTION_KEYS: `k1:${keyText},k2:c2hvcnQ=` })).toEqual([
+    'ENCRYPTION_KEYS: key 2 must be <id>:<base64 of 32 bytes>; got 5 bytes. Generate one with: openssl rand -base64 32',
   ]);
 });
 

@@ -2,7 +2,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { guide } from './support/contributing.ts';
+import { readPage } from './support/documentation.ts';
+
+const { text: guide } = readPage('CONTRIBUTING.md');
 
 const repository = fileURLToPath(new URL('..', import.meta.url));
 

@@ -10,14 +10,47 @@ import { readPage, tableBelow } from './support/documentation.ts';
 
 const column = (table: readonly string[][], index: number) => table.map((cells) => cells[index] ?? '');
 
+const topics = [
+  'Server',
+  'Database',
+  'Tokens and keys',
+  'Rate limits',
+  'Live events',
+  'Delivery',
+  'Shutdown',
+];
+const settings = topics.flatMap((topic) => tableBelow(readPage('docs/configuration.md'), topic));
+
 test('every setting is documented with its default', () => {
-  const settings = tableBelow(readPage('docs/configuration.md'), 'Configuration');
   expect(column(settings, 0).sort()).toEqual([...settingNames].sort());
 
   // Setting a variable to its documented default must not change the configuration.
   const defaults = settings.filter(([, value = '']) => /^[\w.]+$/.test(value) && value !== 'unset');
   expect(defaults.length).toBeGreaterThan(15);
   expect(readConfig(Object.fromEntries(defaults))).toEqual(readConfig({}));
+});
+
+test('the documented range of every numeric setting is enforced', () => {
+  const accepts = (name: string, value: number) => {
+    try {
+      readConfig({ [name]: String(value) });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const ranges = settings.filter(([, , range]) => range !== '');
+  const numeric = settingNames.filter((name) => !accepts(name, 0.5) && accepts(name, 1000));
+  expect(ranges.map(([name]) => name)).toEqual(expect.arrayContaining(numeric));
+  for (const [name = '', , range] of ranges) {
+    const [minimum = Number.NaN, maximum = Number.NaN] = range?.split(' to ').map(Number) ?? [];
+    expect([accepts(name, minimum), accepts(name, maximum), accepts(name, maximum + 1)], name).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(accepts(name, minimum - 1), name).toBe(false);
+  }
 });
 
 test('every REST path is documented with its status and field', () => {

@@ -191,11 +191,14 @@ test("the dashboard's panels have unique IDs and do not overlap", async () => {
   for (const { type, fieldConfig } of panels) if (type !== 'row') expect(fieldConfig).toBeDefined();
 });
 
-test('the alerts query only existing metrics', async () => {
+test('the alerts query only existing metrics, and all are documented', async () => {
   const text = await readRepositoryFile('ops/prometheus-alerts.yaml');
   const queries = [...text.matchAll(/^ {8}expr: (?:\|\n((?: {10,}.*\n)+)|(.+)\n)/gm)].map(
     ([, block, line]) => block ?? line ?? '',
   );
-  expect(queries).toHaveLength(text.match(/- alert: /g)?.length ?? 0);
+  const alerts = Array.from(text.matchAll(/- alert: (\w+)/g), ([, name]) => name);
+  expect(queries).toHaveLength(alerts.length);
+  const documented = tableBelow(readPage('docs/observability.md'), 'Dashboard and alerts');
+  expect(documented.map(([name]) => name)).toEqual(alerts);
   expect(queries.flatMap(findUnknown)).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { renewEpoch } from '../revisions/database-epoch.ts';
 import { printLine, runCommand } from './run-command.ts';
 
-/** Invalidates entity tags and cursors. To be run after a restore, which lacks changes that clients have already seen. */
+/** Invalidates entity tags and cursors. Run it after a restore, which lacks changes that clients have already seen. */
 runCommand('npm run -s epoch:renew', async () => {
   const config = readConfig();
   const server = await startDatabaseServer(config, 'shared', printLine);

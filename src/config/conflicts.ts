@@ -9,17 +9,17 @@ const DEFAULT_PORT = '4000';
 export function findMissing(given: Record<string, string | undefined>): string[] {
   if (given.NODE_ENV !== 'production') return [];
   const needed = {
-    DATABASE_URL: 'the address of PostgreSQL 14 or later',
-    AUTH_ISSUER: 'the "iss" claim of tokens',
-    AUTH_AUDIENCE: 'the "aud" claim of tokens',
-    ENCRYPTION_KEYS: 'the keys that editor credentials are encrypted with (id:base64 of 32 bytes)',
+    DATABASE_URL: 'URL of PostgreSQL 14 or later',
+    AUTH_ISSUER: '"iss" claim of tokens',
+    AUTH_AUDIENCE: '"aud" claim of tokens',
+    ENCRYPTION_KEYS: 'keys of editor credentials, as id:base64 of 32 bytes',
   };
   const issues = Object.entries(needed)
     .filter(([name]) => given[name] === undefined)
-    .map(([name, what]) => `${name}: is required with NODE_ENV=production: ${what}`);
+    .map(([name, description]) => `${name}: is required with NODE_ENV=production (${description})`);
   if (given.AUTH_JWKS_URL === undefined && given.AUTH_JWKS === undefined) {
     issues.push(
-      'AUTH_JWKS_URL: is required with NODE_ENV=production (or AUTH_JWKS): the key set that tokens are verified against',
+      'AUTH_JWKS_URL: is required with NODE_ENV=production, or AUTH_JWKS (key set that verifies tokens)',
     );
   }
   return issues;
@@ -44,7 +44,7 @@ function findKeySetConflict(given: Record<string, string | undefined>): string[]
   const isDevelopmentKey = AUTH_JWKS_URL === undefined && AUTH_JWKS === undefined;
   if (!isDevelopmentKey || NODE_ENV === 'production' || isLoopback(HOST)) return [];
   return [
-    `HOST: "${HOST}" accepts connections from other machines, which requires AUTH_JWKS_URL or AUTH_JWKS instead of the development key: set one of them, or set HOST to ${LOOPBACK}`,
+    `HOST: "${HOST}" accepts connections from other machines, which requires AUTH_JWKS_URL or AUTH_JWKS instead of the development key; set one of them, or set HOST to ${LOOPBACK}`,
   ];
 }
 

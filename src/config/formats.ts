@@ -68,7 +68,11 @@ export const encryptionKeys = z.string().transform((text, context): EncryptionKe
     const [, id, base64] = /^\s*([\w.-]{1,64}):([A-Za-z0-9+/_-]+={0,2})\s*$/.exec(part) ?? [];
     const bytes = Buffer.from(base64 ?? '', 'base64');
     if (id === undefined || bytes.length !== 32) {
-      return reject(context, `key ${index + 1} must be id:base64 with 32 bytes (openssl rand -base64 32)`);
+      const found = id === undefined ? '' : `; got ${bytes.length} bytes`;
+      return reject(
+        context,
+        `key ${index + 1} must be <id>:<base64 of 32 bytes>${found}. Generate one with: openssl rand -base64 32`,
+      );
     }
     if (keys.has(id)) return reject(context, `the key ID "${id}" is repeated`);
     keys.set(id, createSecretKey(bytes));

@@ -26,7 +26,7 @@ function run(command: string, environment: Record<string, string> = {}) {
   return captureOutput(child, command).ended;
 }
 
-test('the worked example of CONTRIBUTING.md passes every check and test when followed to the end', {
+test('the worked example passes every check and test when followed to the end', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const commands: string[] = [];

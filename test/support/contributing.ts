@@ -5,15 +5,14 @@ import { expect } from 'vitest';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The text of CONTRIBUTING.md. */
-export const guide = await readFile(join(repository, 'CONTRIBUTING.md'), 'utf8');
+/** The text of docs/adding-an-operation.md. */
+const example = await readFile(join(repository, 'docs/adding-an-operation.md'), 'utf8');
 
 /** A block of the worked example: a complete file, a diff of a file, or commands. */
 export type Block = { kind: string; path: string; content: string };
 
 /** The blocks of the worked example, in order. */
 export function exampleBlocks(): Block[] {
-  const [, example = ''] = /^## Adding an operation$(.*?)^## /ms.exec(guide) ?? [];
   return [...example.matchAll(/^(`{3,})(ts|diff|bash)(?: (\S+))?\n(.*?)^\1$/gms)].map(
     ([, _fence, kind = '', path = '', content = '']) => ({ kind, path, content }),
   );
