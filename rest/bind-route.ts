@@ -8,11 +8,13 @@ import {
   ValidationError,
   type ValidationIssue,
 } from '../src/errors/gateway-errors.ts';
-import { toIssues, valueAt } from '../src/errors/validation-issues.ts';
-import type { Engine, PreparedOperation } from '../src/graphql/execution/engine.ts';
-import { requestPath, requestQuery } from '../src/http/address.ts';
-import { readJson } from '../src/http/body.ts';
-import { matchesEntityTag } from '../src/http/conditional.ts';
+import { valueAt } from '../src/errors/json-path.ts';
+import { toIssues } from '../src/errors/validation-issues.ts';
+import type { Engine } from '../src/graphql/execution/engine.ts';
+import type { PreparedOperation } from '../src/graphql/execution/prepared-operation.ts';
+import { matchesEntityTag } from '../src/http/entity-tags.ts';
+import { readJson } from '../src/http/read-json.ts';
+import { requestPath, requestQuery } from '../src/http/request-target.ts';
 import { bindArguments, locateArgument, type Parts } from './binding.ts';
 import { parsePathParameters } from './path.ts';
 import { parseQuery, toOffsetPage } from './query.ts';
@@ -22,7 +24,7 @@ import { createWriter, toSelection } from './wire-results.ts';
 
 type RouteReply = { status: 200 | 204 | 304; body: unknown };
 
-/** Handles a request that matches a route. @throws {GatewayError} with locations in the request */
+/** Handles a request that matches a route. @throws {GatewayError} whose issues have paths in the request */
 type HandleRoute = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -43,13 +45,13 @@ export function bindRoute(
   return async (request, response, context) => {
     context.operations.add(definition.field);
     operation.authorize(context.viewer);
-    await operation.charge(context);
+    await operation.prepay(context);
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
     if (!definition.paged) return writeReply(await runOperation(definition, operation, parts, context));
     const isKnown = readCondition(request);
-    const listing = { page: toOffsetPage(parts.query), ...(isKnown && { isKnown }) };
-    const data = await runOperation(definition, operation, parts, { ...context, listing });
+    const restPage = { page: toOffsetPage(parts.query), ...(isKnown && { isKnown }) };
+    const data = await runOperation(definition, operation, parts, { ...context, restPage });
     operation.chargeRecords(context, countRecords(data, definition));
     const etag = String(valueAt(data, ['etag']));
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
@@ -58,7 +60,7 @@ export function bindRoute(
   };
 }
 
-/** Reads the condition of `If-None-Match`: whether the client has the version with an entity tag. */
+/** Returns a check whether `If-None-Match` contains an entity tag; undefined without the header. */
 function readCondition({ headers }: IncomingMessage): ((etag: string) => boolean) | undefined {
   const known = headers['if-none-match'];
   return known === undefined ? undefined : (etag) => matchesEntityTag(known, etag);

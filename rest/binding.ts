@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import type { Path } from '../src/errors/gateway-errors.ts';
-import { valueAt } from '../src/errors/validation-issues.ts';
+import { valueAt } from '../src/errors/json-path.ts';
 import { toArguments, toBodyPath } from './wire-arguments.ts';
 
-/** The parts of a request that arguments come from, checked and decoded. */
+/** The parts of a request that supply arguments, decoded. */
 export type Parts = {
   path: Readonly<Record<string, string>>;
   query: Readonly<Record<string, readonly string[]>>;
   body: unknown;
 };
 
-/** A list of words of an enum, each in a parameter of its own, or one string. */
+/** A repeatable enum, or a single string. */
 type QueryShape = z.ZodEnum | z.ZodString;
 
 /** Where an argument comes from. */
@@ -19,7 +19,7 @@ export type ArgumentSource =
   | { from: 'query'; name: string; shape: QueryShape; description: string }
   | { from: 'body'; name: string };
 
-/** A source for every argument, nested as the arguments are. Read backwards, it locates an error. */
+/** The source of each argument, nested like them. Inverted, it maps an argument's path to the request. */
 export type Binding = { readonly [argument: string]: ArgumentSource | Binding };
 
 /** A path parameter. */
@@ -79,6 +79,7 @@ export function locateArgument(binding: Binding, argument: Path, bodyShape: z.Zo
   return ['body', bound.name, ...toBodyPath(bodyShape?.shape[bound.name], rest)];
 }
 
+/** Only a source has a string as `from`: the binding of an argument named `from` is an object. */
 function isSource(bound: ArgumentSource | Binding): bound is ArgumentSource {
   return typeof bound.from === 'string';
 }

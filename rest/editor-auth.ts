@@ -38,7 +38,7 @@ const status = z
     description: "The status of a user's editor connection. It never includes the token pair.",
   });
 
-const SECRECY = 'It is never returned or logged.';
+const SECRECY = 'The REST API never returns it, and it is never logged.';
 
 /** The connection of the coding editor. */
 export const editorAuth: readonly Route[] = [

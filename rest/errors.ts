@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createItemWriter, type ErrorItem } from '../src/errors/error-items.ts';
 import { errorHeaders, type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
-import { sendText } from '../src/http/reply.ts';
+import { sendText } from '../src/http/send-text.ts';
 
 /** ErrorResponse of the specification. */
 type ErrorResponse = {
@@ -23,8 +23,7 @@ export function sendError(response: ServerResponse, error: GatewayError): void {
 }
 
 /**
- * Sends JSON, or no body with 204 and 304. Express itself would reply 304 to `If-None-Match: *`, which only
- * lists support.
+ * Sends JSON, or no body with 204 and 304. Express would reply 304 to `If-None-Match: *` on any path; only lists may.
  */
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   if (status === 204 || status === 304) response.writeHead(status).end();

@@ -71,8 +71,8 @@ export const preferences: readonly Route[] = [
     tag: 'Notification preferences',
     summary: 'Update notification preferences',
     description:
-      "Updates the caller's notification preferences. Kinds that the body does not name keep their channels. The preferences " +
-      'of all four kinds are stored, even if the list is empty. `updated_at` changes only if a channel changes. ' +
+      "Updates the caller's notification preferences. Kinds that the body does not name keep their channels. Any " +
+      'update, even an empty one, stores all four kinds; defaults fill the rest. `updated_at` changes only if a channel changes. ' +
       'Preferences do not affect the inbox.',
     body: z
       .strictObject({

@@ -1,6 +1,11 @@
 import type { z } from 'zod';
 import type { Binding } from './binding.ts';
 
+/*
+ * The REST API implements a given specification of the account and integrations service, here called the specification.
+ * The repository has no copy of it; test/support/specification.ts is its executable form.
+ */
+
 /** A path of the REST API: a GraphQL root field, the sources of its arguments, and the shape of the reply. */
 export type Route = {
   method: 'get' | 'put' | 'post' | 'delete';
@@ -14,7 +19,7 @@ export type Route = {
   summary: string;
   /** The description of the operation, in Markdown. */
   description: string;
-  /** Whether the operation is an extension of the specification. */
+  /** Whether the operation is an extension, which the specification does not define. */
   isExtension?: boolean;
   bind: Binding;
   /** The shape of the JSON body. Without it no body is read. */

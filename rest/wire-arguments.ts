@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRecord } from '../src/errors/validation-issues.ts';
+import { isRecord } from '../src/errors/json-path.ts';
 import { isStrictObject, toCamelCase, unwrap } from './wire.ts';
 
 /** Converts a checked body to arguments: names in camel case, enum values in upper case. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRecord } from '../src/errors/validation-issues.ts';
+import { isRecord } from '../src/errors/json-path.ts';
 import { isStrictObject, toCamelCase, typeNames, unwrap } from './wire.ts';
 
 /** Converts a shape to a GraphQL selection, with the names on the wire as aliases. Empty for a leaf. */
@@ -57,7 +57,7 @@ function createEnumWriter(shape: z.core.$ZodType): ValueWriter {
   return (value) => words.get(value) ?? String(value).toLowerCase();
 }
 
-/** Writes an object. `others` are fields that were selected for another variant of it. */
+/** Writes an object. `others` are fields that only other variants have; they are removed. */
 function createObjectWriter({ shape }: z.ZodObject, others: readonly string[]): ValueWriter {
   const fields = Object.keys(shape)
     .map((name) => ({ name, write: createWriter(shape[name]) }))
@@ -72,7 +72,7 @@ function createObjectWriter({ shape }: z.ZodObject, others: readonly string[]): 
 }
 
 function createUnionWriter({ def: { discriminator }, options }: Union): ValueWriter {
-  // Variants that are GraphQL types have a selection each.
+  // Variants that are GraphQL types each have their own selection; the others share one.
   const common = options
     .filter((option) => !typeNames.has(option))
     .flatMap(({ shape }) => Object.keys(shape));

@@ -29,7 +29,7 @@ export function containsSecret(shape: z.core.$ZodType): boolean {
   return z.globalRegistry.get(inner)?.format === 'password';
 }
 
-/** A loose object is free-form JSON, a leaf. */
+/** Whether a shape lists all properties. Loose objects are free-form JSON, treated as leaves. */
 export function isStrictObject(shape: z.core.$ZodType): shape is z.ZodObject {
   return shape instanceof z.ZodObject && shape.def.catchall instanceof z.ZodNever;
 }

@@ -3,7 +3,6 @@ import type { Redis } from 'ioredis';
 import type { Registry } from 'prom-client';
 import { sendError } from '../rest/errors.ts';
 import { createAuthenticate, createTokenVerifier } from './auth/authenticate.ts';
-import { readEncryptionKeys } from './auth/development-key.ts';
 import type { KeySet } from './auth/key-set.ts';
 import type { TokenCache } from './auth/token-cache.ts';
 import type { Config } from './config.ts';
@@ -12,10 +11,11 @@ import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint
 import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
 import { createPushRegistration } from './delivery/push/registration.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
+import { readEncryptionKeys } from './encryption/encryption-keys.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
 import { createEngine } from './graphql/execution/engine.ts';
+import { checkHost } from './http/check-host.ts';
 import { allowOrigins } from './http/cors.ts';
-import { checkHost } from './http/malformed.ts';
 import { createRequestLog } from './http/request-log.ts';
 import { createRouteNames } from './http/route-names.ts';
 import { setSecurityHeaders } from './http/security-headers.ts';
@@ -27,7 +27,7 @@ import { createCredentialMetrics } from './metrics/credential-metrics.ts';
 import type { EventMetrics } from './metrics/event-metrics.ts';
 import { createRequestMetrics } from './metrics/request-metrics.ts';
 import { createStateMetrics } from './metrics/state-metrics.ts';
-import { createCounters } from './rate-limit/counters.ts';
+import { createPointCounters } from './rate-limit/point-counters.ts';
 import { createRateLimiter } from './rate-limit/rate-limiter.ts';
 import { createLifecycle, type RequestLifecycle } from './request-lifecycle.ts';
 import type { Outbox } from './revisions/outbox.ts';
@@ -35,7 +35,7 @@ import { createSchema } from './schema.ts';
 import { countCredentialsByState } from './statistics/statistics.ts';
 
 /** The parts of the server that request handling uses. */
-export type Shared = {
+export type ServerParts = {
   redis: Redis | undefined;
   outbox: Outbox;
   hub: Hub;
@@ -66,26 +66,25 @@ export async function createApp(
   config: Config,
   database: Database,
   log: Log,
-  shared: Shared,
+  parts: ServerParts,
 ): Promise<RequestListener> {
-  const { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping } = shared;
+  const { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping } = parts;
   const { issuer, audience, orgClaim, limits } = config;
   const tokens = createTokenVerifier({ keySet, issuer, audience, orgClaim });
   const keys = await readEncryptionKeys(config);
   const cipher = createCredentialCipher(keys);
-  // Shared by all requests: no entity is loaded into it, and each transaction forks its own.
-  const em = database.em.fork();
+  const { em } = database;
   const push = createPushRegistration(config.delivery.push, keys);
-  const rateLimiter = createRateLimiter(limits, createCounters(limits, redis, events.countFallback));
+  const rateLimiter = createRateLimiter(limits, createPointCounters(limits, redis, events.countFallback));
   const schema = createSchema(rateLimiter);
-  observeState(database, tokens, shared);
+  observeState(database, tokens, parts);
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
 
   const lifecycle = createLifecycle({
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
     rateLimiter,
-    shared: { em, cipher, hub, announce: live.announce, outbox, push },
+    dependencies: { em, cipher, hub, announce: live.announce, outbox, push },
   });
   const endpoints = createEndpoints({
     config,
@@ -104,7 +103,7 @@ export async function createApp(
 function observeState(
   { pools }: Database,
   tokens: TokenCache,
-  { redis, hub, keySet, live, metrics }: Shared,
+  { redis, hub, keySet, live, metrics }: ServerParts,
 ): void {
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,

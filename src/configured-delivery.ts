@@ -1,10 +1,10 @@
 import type { Registry } from 'prom-client';
-import { readEncryptionKeys } from './auth/development-key.ts';
 import type { Config } from './config.ts';
 import type { EntityManager } from './database/database.ts';
 import { readBacklog } from './delivery/deliveries.ts';
 import type { Sender } from './delivery/sender.ts';
 import { startDelivery } from './delivery/start-delivery.ts';
+import { readEncryptionKeys } from './encryption/encryption-keys.ts';
 import type { Log } from './log.ts';
 import { createBacklogMetrics, createDeliveryMetrics } from './metrics/delivery-metrics.ts';
 import type { Outbox } from './revisions/outbox.ts';

@@ -5,7 +5,7 @@ import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './encryption/credential-cipher.ts';
 import type { SubscriptionCipher } from './encryption/subscription-cipher.ts';
 import type { GatewayError } from './errors/gateway-errors.ts';
-import type { Failure } from './http/request-log.ts';
+import type { RequestFailure } from './http/request-log.ts';
 import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
@@ -14,19 +14,19 @@ import type { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import type { Outbox } from './revisions/outbox.ts';
 import type { Time } from './values/time.ts';
 
-/** The page and the condition of a REST list. GraphQL operations use connection arguments instead. */
-export type Listing = {
+/** The page of a list to read, and the condition under which it is read. */
+export type PageRequest = {
   readonly page: Page;
   /** Whether the client already has the version with this entity tag; then no records are read. */
   readonly isKnown?: (etag: string) => boolean;
 };
 
-/** What registering push subscriptions requires. */
+/** The dependencies of registering push subscriptions. */
 export type PushRegistration = {
   readonly cipher: SubscriptionCipher;
   /** The key that browsers subscribe with: an uncompressed point on P-256, base64url. */
   readonly publicKey: string;
-  /** The hosts that need not be public. */
+  /** Hosts of `PUSH_ALLOWED_HOSTS`, whose addresses may be private. */
   readonly allowedHosts: readonly string[];
 };
 
@@ -39,7 +39,7 @@ export type Context = {
   /** The root fields of the request, collected for the log. */
   readonly operations: Set<string>;
   /** The errors of the request, collected for the metrics. */
-  readonly failures: Failure[];
+  readonly failures: RequestFailure[];
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
   /** Limits how many account reads of a user run at once. */
@@ -53,15 +53,18 @@ export type Context = {
   /** Calls `leave` when the caller disconnects, or immediately if it already has. */
   onLeave(leave: () => void): void;
   readonly charges: Charges;
-  /** Present on REST routes that return a list. */
-  readonly listing?: Listing;
+  /** The page that a REST route requests. Absent in GraphQL, whose connections have arguments for it. */
+  readonly restPage?: PageRequest;
 };
 
 /** The API-specific part of handling a request. */
 export type Handling<Reply> = {
-  /** Runs the operation of an authenticated request. */
+  /**
+   * Runs the operation of an authenticated request. The reply is sent after the quota headers are set, so an API that
+   * sends it itself returns a function that does.
+   */
   run(context: Context): Promise<Reply>;
-  /** Converts the error that the caller sees to a reply. */
+  /** Converts an error, already safe to show, to a reply. */
   refuse(error: GatewayError): Reply;
   /** Whether a request without a token may run as the anonymous viewer. Defaults to `false`. */
   allowsAnonymous?(): Promise<boolean>;

@@ -25,13 +25,7 @@ export const runWorker = createService(async (config, database, log) => {
   try {
     const readiness = { database, isStopping: () => isStopping, live, keySet: {} };
     admin = await startAdminServer(config, readiness, metrics, log);
-    sender = await startConfiguredDelivery(
-      config,
-      createOutbox(config.delivery),
-      database.em.fork(),
-      metrics,
-      log,
-    );
+    sender = await startConfiguredDelivery(config, createOutbox(config.delivery), database.em, metrics, log);
     if (sender === undefined) {
       throw new OperatorError(
         'There is nothing to send: set SMTP_URL, VAPID_PRIVATE_KEY or CHAT_TOKEN, and do not set DELIVERY=false.',

@@ -14,7 +14,8 @@ import { NotFoundError } from './errors/gateway-errors.ts';
 import type { Engine } from './graphql/execution/engine.ts';
 import { createGraphQLEndpoint } from './graphql/server/endpoint.ts';
 import { GRAPHQL_PATH } from './graphql/server/graphql-path.ts';
-import { requestPath } from './http/address.ts';
+import { resultTypes } from './graphql/server/media-type.ts';
+import { requestPath } from './http/request-target.ts';
 import { toPattern } from './http/route-names.ts';
 import { createGraphiql } from './pages/graphiql.ts';
 import { createPageToken } from './pages/graphiql-token.ts';
@@ -54,7 +55,8 @@ export type EndpointsOptions = {
 /** Routes each request to its endpoint. Express serves everything except GraphQL. */
 export function createEndpoints(options: EndpointsOptions): RequestListener {
   const { config } = options;
-  const graphiql = config.graphiql ? createGraphiql(createPageToken(config)) : undefined;
+  const graphiqlOptions = { path: GRAPHQL_PATH, resultTypes, token: createPageToken(config) };
+  const graphiql = config.graphiql ? createGraphiql(graphiqlOptions) : undefined;
   const graphql = createGraphQL(options);
   const { fail } = options.lifecycle;
   const app = express().disable('x-powered-by');

@@ -14,8 +14,8 @@ import { createOutbox } from './delivery/create-outbox.ts';
 import type { Sender } from './delivery/sender.ts';
 import { createDraining } from './http/draining.ts';
 import { listen } from './http/listen.ts';
-import { rejectMalformed } from './http/malformed.ts';
 import { limitPipelining } from './http/pipelining.ts';
+import { rejectMalformed } from './http/reject-malformed.ts';
 import { destroyStalledSockets } from './http/stalled-writes.ts';
 import { timeouts as defaultTimeouts, type Timeouts } from './http/timeouts.ts';
 import { createHub, type Hub } from './live/hub.ts';
@@ -75,12 +75,12 @@ export async function startGateway(
   try {
     const publicUrl = () => config.publicUrl ?? address;
     const isStopping = () => draining.isOn;
-    const shared = { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping };
-    const app = await createApp(config, database, log, shared);
+    const parts = { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping };
+    const app = await createApp(config, database, log, parts);
     serveRequests(server, app, stalledWriteTimeout);
     admin = await startAdminServer(config, { database, isStopping, live, keySet }, metrics, log);
     address = await listen(server, config);
-    sender = await startConfiguredDelivery(config, outbox, database.em.fork(), metrics, log);
+    sender = await startConfiguredDelivery(config, outbox, database.em, metrics, log);
   } catch (error) {
     server.close();
     admin?.close();
@@ -121,7 +121,7 @@ function startPeriodicWork(
 ): { stop(): Promise<void> } {
   const fetching = prefetchKeySet(keySet, log);
   const tokens = watchTokens(keySet, hub);
-  const writer = { em: database.em.fork(), announce: live.announce };
+  const writer = { em: database.em, announce: live.announce };
   const retention = startRetention(writer, config.notificationRetentionDays, log);
   return {
     async stop() {

@@ -11,14 +11,14 @@ import { quotaHeaders, type RateLimiter } from './rate-limit/rate-limiter.ts';
 import { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import { toTime } from './values/time.ts';
 
-/** The part of the context that all requests share. */
-export type SharedContext = Pick<Context, 'em' | 'cipher' | 'hub' | 'announce' | 'outbox' | 'push'>;
+/** What the contexts of all requests share. */
+export type ContextDependencies = Pick<Context, 'em' | 'cipher' | 'hub' | 'announce' | 'outbox' | 'push'>;
 
 export type LifecycleOptions = {
   openRecord: OpenRecord;
   authenticate: Authenticate;
-  rateLimiter: Pick<RateLimiter, 'chargeRefused'>;
-  shared: SharedContext;
+  rateLimiter: Pick<RateLimiter, 'chargeRejected'>;
+  dependencies: ContextDependencies;
 };
 
 /** The handling of a request before, during and after its operation. */
@@ -36,7 +36,7 @@ export type RequestLifecycle = {
 export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
   const { openRecord, authenticate, rateLimiter } = options;
   const records = new WeakMap<ServerResponse, RequestRecord>();
-  const shared = { ...options.shared, readScheduler: new ReadScheduler() };
+  const dependencies = { ...options.dependencies, readScheduler: new ReadScheduler() };
 
   const findRecord = (response: ServerResponse): RequestRecord => {
     const record = records.get(response);
@@ -64,13 +64,13 @@ export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
       let context: Context | undefined;
       try {
         const viewer = await authenticate(request).catch(allowMissingToken(allowsAnonymous));
-        context = createContext(viewer, findRecord(response), response, shared);
+        context = createContext(viewer, findRecord(response), response, dependencies);
         return await run(context);
       } catch (error) {
         return refuse(fail(error, response));
       } finally {
         if (context !== undefined) {
-          await rateLimiter.chargeRefused(context);
+          await rateLimiter.chargeRejected(context);
           for (const [name, value] of quotaHeaders(context.charges)) response.setHeader(name, value);
         }
       }
@@ -91,18 +91,18 @@ function createContext(
   viewer: Viewer,
   record: RequestRecord,
   response: ServerResponse,
-  shared: SharedContext & Pick<Context, 'readScheduler'>,
+  dependencies: ContextDependencies & Pick<Context, 'readScheduler'>,
 ): Context {
   const { log, operations, failures } = record;
   record.user = viewer.userId;
   return {
-    ...shared,
+    ...dependencies,
     viewer,
     now: toTime(new Date()),
     log,
     operations,
     failures,
     onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
-    charges: { counted: viewer === anonymous, paid: { reads: 0, writes: 0, platform: 0 } },
+    charges: { wasCharged: viewer === anonymous, prepaid: { reads: 0, writes: 0, platform: 0 } },
   };
 }

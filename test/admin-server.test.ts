@@ -1,4 +1,8 @@
+import { Gauge, Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startAdminServer } from '../src/admin/admin-server.ts';
+import { openDatabase } from '../src/database/database.ts';
+import { createLog } from '../src/log.ts';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { scrape } from './support/metrics.ts';
@@ -79,6 +83,32 @@ test('does not serve metrics on a public admin address without METRICS_TOKEN', a
   expect(await status(`http://127.0.0.1:${port}/metrics`)).toBe(404);
   expect(await status(`http://127.0.0.1:${port}/readyz`)).toBe(200);
   await everywhere.close();
+});
+
+test('replies 500 and logs the cause if the metrics cannot be collected', async () => {
+  const registry = new Registry();
+  new Gauge({
+    name: 'broken',
+    help: 'A metric that cannot be collected.',
+    registers: [registry],
+    collect: () => Promise.reject(new Error('not collected')),
+  });
+  const database = await openDatabase({ url: first.database.url, poolSize: 1, timeoutMs: 1000 });
+  const lines: string[] = [];
+  const server = await startAdminServer(
+    { admin: { host: '127.0.0.1', port: 0 }, metrics: { kind: 'open' } },
+    { database, isStopping: () => false, live: { state: 'ok' }, keySet: {} },
+    registry,
+    createLog('info', { write: (line) => void lines.push(line) }),
+  );
+  try {
+    const reply = await fetch(`${server?.address}/metrics`);
+    expect([reply.status, await reply.text()]).toEqual([500, 'Internal error.\n']);
+    expect(lines).toEqual([expect.stringMatching(/"message":"not collected".*"msg":"internal error"/)]);
+  } finally {
+    server?.close();
+    await database.close();
+  }
 });
 
 test('fails to start if the admin port is in use, naming the port and ADMIN_PORT', async () => {

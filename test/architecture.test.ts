@@ -71,7 +71,7 @@ describe('rest/', () => {
     const importers = imports.filter(({ from, to }) => isIn('rest/')(to) && isIn('src/')(from));
     expect([...new Set(importers.map(({ from }) => from))]).toEqual([
       'src/app.ts',
-      'src/commands/openapi.ts',
+      'src/commands/format-openapi.ts',
       'src/endpoints.ts',
       'src/gateway.ts',
     ]);

@@ -15,7 +15,7 @@ import { findVariableIssues } from '../src/graphql/execution/variable-issues.ts'
 import { maskResult } from '../src/graphql/mask-errors.ts';
 import { createHub } from '../src/live/hub.ts';
 import { createLog } from '../src/log.ts';
-import { createCounters } from '../src/rate-limit/counters.ts';
+import { createPointCounters } from '../src/rate-limit/point-counters.ts';
 import { createRateLimiter } from '../src/rate-limit/rate-limiter.ts';
 import { ReadScheduler } from '../src/rate-limit/read-scheduler.ts';
 import { createSchema } from '../src/schema.ts';
@@ -27,7 +27,7 @@ import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 /* A compiled operation must return exactly what graphql-js returns for it, byte for byte. */
 
 const limits = { reads: 0, writes: 0, platform: 0 };
-const schema = createSchema(createRateLimiter(limits, createCounters(limits, undefined)));
+const schema = createSchema(createRateLimiter(limits, createPointCounters(limits, undefined)));
 
 let gateway: TestGateway;
 let database: Database;
@@ -55,7 +55,7 @@ afterAll(async () => {
 /** Creates a context in which alice has every scope and membership. */
 function createFullContext(): Context {
   return {
-    em: database.em.fork(),
+    em: database.em,
     viewer: {
       userId: 'alice',
       scopes: new Set(scopes),
@@ -74,7 +74,7 @@ function createFullContext(): Context {
     push: null,
     readScheduler: new ReadScheduler(),
     onLeave: () => undefined,
-    charges: { counted: true, paid: { reads: 100, writes: 100, platform: 100 } },
+    charges: { wasCharged: true, prepaid: { reads: 100, writes: 100, platform: 100 } },
   };
 }
 

@@ -12,7 +12,7 @@ import { toTime } from '../src/values/time.ts';
 async function requestPage(args: Parameters<typeof readConnection>[0], isOfList = isId): Promise<Page> {
   let asked: Page = {};
   await readConnection<Position>(args, undefined, {
-    page: async (page) => {
+    readRecords: async (page) => {
       asked = page;
       return [];
     },

@@ -75,7 +75,7 @@ test.each([
   await other.sql('vacuum analyze delivery');
   const pool = openPipelinedPool({ url: other.url, ...options });
   const connection = await pool.connect();
-  const sent = await recordStatements(() => send(database.em.fork()));
+  const sent = await recordStatements(() => send(database.em));
   const statement = sent.find(({ text }) => text.includes('"delivery"')) ?? expect.unreachable();
   const plan = await explainAfter(connection, statement, async () => {
     await other.sql(`insert into contact (user_id, chat_member_id, created_at, updated_at)
@@ -104,7 +104,7 @@ test.each([
 });
 
 test('a claim scans what it claims, by the index of due deliveries', async () => {
-  const [statement] = await recordStatements(() => claimDue(database.em.fork(), [push], []));
+  const [statement] = await recordStatements(() => claimDue(database.em, [push], []));
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() where state = 'sending'`);
   const settings = ['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `set ${name} = off`);
   await client.query(settings.join('; '));
@@ -116,13 +116,13 @@ test('a claim scans what it claims, by the index of due deliveries', async () =>
 
 test('a claim skips the backlog of a paused provider', async () => {
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
-  const claims = await claimDue(database.em.fork(), [push], [paused]);
+  const claims = await claimDue(database.em, [push], [paused]);
   expect(claims.map(({ provider }) => provider)).toEqual(['healthy']);
 });
 
 test('a claim takes no more of a provider than its share, the oldest first', async () => {
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
-  const claims = await claimDue(database.em.fork(), [push], []);
+  const claims = await claimDue(database.em, [push], []);
   const providers = claims.map(({ provider }) => provider);
   expect(providers.filter((provider) => provider === 'paused')).toHaveLength(20);
   expect(providers.filter((provider) => provider === 'healthy')).toHaveLength(1);

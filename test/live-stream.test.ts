@@ -53,7 +53,7 @@ async function startList(userId: string, list: number[] = []) {
     reads: () => reads,
     open: (own: Partial<Source<number>> = {}, of = hub) =>
       openStream(
-        { em: opened.em.fork(), viewer, hub: of, log: silent, onLeave: () => undefined },
+        { em: opened.em, viewer, hub: of, log: silent, onLeave: () => undefined },
         { ...source, ...own },
       ),
     store,
@@ -163,7 +163,7 @@ test('a sweep reads unannounced changes, and nothing that was already read', asy
   await stream.next();
   const waiting = stream.next();
   const compare = async () => {
-    const state = await findRevisions(opened.em.fork(), 'compared');
+    const state = await findRevisions(opened.em, 'compared');
     hub.compare('compared', state);
   };
   await compare();

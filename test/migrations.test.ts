@@ -118,7 +118,7 @@ test('a credential stored with a numeric version can be read, and refreshed with
     await migrate(older.url);
 
     const cipher = createCredentialCipher(new Map([['key', key]]));
-    const read = await readCredential(opened.em.fork(), cipher, 'alice');
+    const read = await readCredential(opened.em, cipher, 'alice');
     expect([read?.version, read?.accessToken.reveal(), read?.refreshToken.reveal()]).toEqual([
       '3',
       'access',
@@ -127,9 +127,9 @@ test('a credential stored with a numeric version can be read, and refreshed with
     const refreshed = { accessToken: new Secret('next-access'), refreshToken: new Secret('next-refresh') };
     const owner = { userId: 'alice', version: '3' };
     const now = toTime(new Date());
-    const writer = { em: opened.em.fork(), announce: () => undefined };
+    const writer = { em: opened.em, announce: () => undefined };
     const version = await storeRefreshedCredential(writer, cipher, { ...owner, ...refreshed }, now);
-    expect((await readCredential(opened.em.fork(), cipher, 'alice'))?.version).toBe(version);
+    expect((await readCredential(opened.em, cipher, 'alice'))?.version).toBe(version);
   } finally {
     await opened.close();
     await older.drop();

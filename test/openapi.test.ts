@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
-import { printOpenApi } from '../src/commands/openapi.ts';
+import { formatOpenApi } from '../src/commands/format-openapi.ts';
 import { schema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { getBodyValidator, getValidator, openApi, operations } from './support/openapi.ts';
@@ -29,7 +29,7 @@ async function readDocument({ address }: TestGateway) {
 }
 
 test('rest/openapi.json is generated from the code (npm run openapi)', async () => {
-  expect(printOpenApi()).toBe(await readFile(new URL('../rest/openapi.json', import.meta.url), 'utf8'));
+  expect(formatOpenApi()).toBe(await readFile(new URL('../rest/openapi.json', import.meta.url), 'utf8'));
 });
 
 describe('/openapi.json', () => {

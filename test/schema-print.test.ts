@@ -10,7 +10,7 @@ import {
   isSpecifiedScalarType,
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { printSchema } from '../src/commands/print-schema.ts';
+import { formatSchema } from '../src/commands/format-schema.ts';
 import { schema } from '../src/schema.ts';
 
 const types = Object.values(schema.getTypeMap()).filter(
@@ -21,7 +21,7 @@ const rootFields = [schema.getQueryType(), schema.getMutationType(), schema.getS
 );
 
 test('schema.graphql is generated from the code (npm run schema)', async () => {
-  expect(printSchema()).toBe(await readFile(new URL('../schema.graphql', import.meta.url), 'utf8'));
+  expect(formatSchema()).toBe(await readFile(new URL('../schema.graphql', import.meta.url), 'utf8'));
 });
 
 type Described = { name: string; description?: string | null | undefined };
@@ -56,6 +56,8 @@ describe('every root field', () => {
   });
 
   test.each(rootFields.map(({ name }) => name))('%s declares its rate limit', (name) => {
-    expect(printSchema()).toMatch(new RegExp(`^  ${name}\\b[^\\n]*(\\n(?!  \\w)[^\\n]*)*@rateLimit\\(`, 'm'));
+    expect(formatSchema()).toMatch(
+      new RegExp(`^  ${name}\\b[^\\n]*(\\n(?!  \\w)[^\\n]*)*@rateLimit\\(`, 'm'),
+    );
   });
 });

@@ -42,7 +42,7 @@ describe.each<[what: string, make: () => Promise<unknown> | unknown]>([
 async function rowsWithSecret(): Promise<unknown> {
   const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 1000 });
   try {
-    const em = database.em.fork();
+    const em = database.em;
     const rows = await query(em).selectFrom('Workspace').selectAll().execute();
     expect(rows[0]?.previewToken?.reveal()).toBe(TOKEN);
     return rows;

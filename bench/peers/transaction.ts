@@ -14,7 +14,7 @@ const pool = new pg.Pool({
 
 /** Builds the gateway's statements. No statement is sent over its connections. */
 const database = await openDatabase({ url: settings.DATABASE_URL, poolSize: 1, timeoutMs: 5000 });
-export const em = database.em.fork();
+export const em = database.em;
 
 /** Sends a statement of a transaction. */
 type Send = <Row extends QueryResultRow>(statement: Bound<Row>) => Promise<Row[]>;

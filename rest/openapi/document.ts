@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import { type Access, requireAccess } from '../../src/auth/access.ts';
-import { sendText } from '../../src/http/reply.ts';
+import { sendText } from '../../src/http/send-text.ts';
 import type { Route } from '../route.ts';
 import { routes } from '../router.ts';
 import { errorShapes } from './error-shapes.ts';

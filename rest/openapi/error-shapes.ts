@@ -14,7 +14,7 @@ export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 
   VALIDATION_FAILED:
     'The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location.',
   RATE_LIMITED: 'The rate limit is exceeded. Retry after the number of seconds in `Retry-After`.',
-  INTERNAL_ERROR: 'An internal error. The log has the cause under the `X-Request-Id` of the reply.',
+  INTERNAL_ERROR: "An internal error. The log line with the reply's `X-Request-Id` has the cause.",
 };
 
 /** A code that a REST path can return. */
@@ -43,7 +43,7 @@ const item = z
  * schema of its own, because client generators do not narrow a shared one.
  */
 function createErrorShape(code: Code) {
-  const errors = z.array(item).describe('The errors that the failed check found, at most 100.');
+  const errors = z.array(item).describe('All errors of the first check that failed, at most 100.');
   return z
     .strictObject({
       error: message,

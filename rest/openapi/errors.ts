@@ -15,7 +15,7 @@ const everyRoute: readonly Code[] = [
   'INTERNAL_ERROR',
 ];
 
-/** Lists the codes that a route can return, by status. A path parameter names a record, which may not exist. */
+/** Lists the codes that a route can return, by status. Only routes with a path parameter can return `NOT_FOUND`. */
 export function listErrorCodes({ bind, body }: Route, { membership }: Access): Map<number, Code[]> {
   const namesRecord = listSources(bind).some(({ from }) => from === 'path');
   const codes: readonly Code[] = [
@@ -27,7 +27,7 @@ export function listErrorCodes({ bind, body }: Route, { membership }: Access): M
   return Map.groupBy(codes, (code) => httpStatus[code]);
 }
 
-/** Describes the response of a root field's operation for the codes of one status, with examples of this operation. */
+/** Describes an operation's error response for one status, with its examples. */
 export function describeErrors(field: string, codes: readonly Code[]): Json {
   const examples = codes.map((code) => code.toLowerCase()).flatMap((code) => [`${field}.${code}`, code]);
   return {

@@ -18,7 +18,7 @@ export const headers = {
   },
   'RateLimit-Remaining': { description: 'The number of requests left.', schema: wholeNumber(0) },
   'RateLimit-Reset': {
-    description: 'The number of seconds until the limit starts over.',
+    description: 'The number of seconds until the limit is reset.',
     schema: wholeNumber(1),
   },
   'Retry-After': {
@@ -39,7 +39,7 @@ export const headers = {
     schema: { type: 'string' },
   },
   'Cache-Control': {
-    description: 'Only the client itself may cache the list, and must revalidate it with its `ETag`.',
+    description: 'Only the client may cache the list, and it must revalidate it with its `ETag`.',
     required: true,
     schema: { type: 'string', const: 'private, no-cache' },
   },

@@ -37,7 +37,7 @@ export function listShapes({
   };
 }
 
-/** The enums of query parameters, which replies need not contain. */
+/** The enums of query parameters, which no reply may contain, so they would otherwise be missing from the components. */
 function listEnums(bind: Binding): Record<string, z.ZodType> {
   const shapes = listSources(bind).flatMap((source) => (source.from === 'query' ? [source.shape] : []));
   const enums = shapes.filter((shape) => shape instanceof z.ZodEnum);
@@ -79,7 +79,7 @@ export function describeOperation(
   };
 }
 
-const EXTENSION = 'This operation is an extension of the specification.';
+const EXTENSION = 'This operation is an extension: the specification does not define it.';
 
 function describeSuccess({ field, reply, paged }: Route, schemas: Readonly<Record<string, Json>>): Json {
   return {

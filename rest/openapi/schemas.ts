@@ -8,7 +8,7 @@ export function toSchemas(shapes: Readonly<Record<string, z.ZodType>>): {
   schemas: Readonly<Record<string, Json>>;
   components: Json;
 } {
-  const { properties, $defs } = z.toJSONSchema(z.object(shapes), { override: adapt });
+  const { properties, $defs } = z.toJSONSchema(z.object(shapes), { override: adaptToOpenApi });
   const text = JSON.stringify({ schemas: properties, components: $defs });
   return Schemas.parse(JSON.parse(text.replaceAll('"#/$defs/', `"${reference('schemas', '').$ref}`)));
 }
@@ -38,7 +38,7 @@ export function referenceComponent(shape: z.core.$ZodType) {
 }
 
 /** Removes what zod adds to a JSON schema, and adds what OpenAPI requires. */
-function adapt({
+function adaptToOpenApi({
   zodSchema,
   jsonSchema,
 }: {

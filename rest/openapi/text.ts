@@ -11,13 +11,15 @@ A user's notifications, notification preferences, editor connection and workspac
   properties are rejected. Unknown query parameters are ignored, and so is the body of an operation that takes none.
 - **Lists** are sorted by \`created_at\`, newest first, then by \`id\`. They contain all records unless \`limit\` is given.
   With \`If-None-Match\`, a list that has not changed is a 304.
-- **Errors** have a \`code\` from a fixed list. \`errors\` lists everything that the failed check found, at most 100 items, each
+- **Errors** have a \`code\` from a fixed list. \`errors\` lists all errors of the first check that failed, at most 100, each
   with its location. Values of more than 1 KiB are replaced by a description. Checks run in this order: path (404), token
   (401), permission (403), rate limit (429), syntax (400), shape (422), rules (422), record (404). Unknown paths and
   methods and records of other users return 404.
 - **Rate limits** apply per user, with one limit for reads and one for writes, over this API and GraphQL together. Invalid
-  requests count too. A list counts once for every 1,000 records. The \`RateLimit-*\` headers show what is left.
-- **Extensions**, marked with \`x-extension\`, are operations that the specification does not have.
+  requests count too. A list counts as one request per 1,000 records, rounded up. The \`RateLimit-*\` headers show what is
+  left.
+- **Extensions**, marked with \`x-extension\`, are operations that the given specification of the account and integrations
+  service does not define.
 `.trim();
 
 /** How callers authenticate. */

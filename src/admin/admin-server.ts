@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Config } from '../config.ts';
-import { errorHeaders, httpStatus, UnauthenticatedError } from '../errors/gateway-errors.ts';
-import { requestPath } from '../http/address.ts';
+import { errorHeaders, GatewayError, httpStatus, InternalError } from '../errors/gateway-errors.ts';
 import { listen } from '../http/listen.ts';
-import { sendText } from '../http/reply.ts';
-import type { Log } from '../log.ts';
+import { requestPath } from '../http/request-target.ts';
+import { sendText } from '../http/send-text.ts';
+import { type Log, logInternalError } from '../log.ts';
 import { type Readiness, serveHealth, serveReadiness } from './health.ts';
 import { METRICS_PATH, serveMetrics } from './metrics-endpoint.ts';
 
@@ -29,11 +29,7 @@ export async function startAdminServer(
     return serveMetrics(request, response, registry, metrics);
   };
   const server = createServer((request, response) => {
-    serve(request, response).catch((error: unknown) => {
-      if (!(error instanceof UnauthenticatedError)) return response.destroy();
-      for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
-      return sendText(response, httpStatus[error.code], 'text/plain', `${error.message}\n`);
-    });
+    serve(request, response).catch((error: unknown) => sendFailure(response, error, log));
   });
   return {
     address: await listen(server, admin, { host: 'ADMIN_HOST', port: 'ADMIN_PORT' }),
@@ -42,4 +38,16 @@ export async function startAdminServer(
       server.closeAllConnections();
     },
   };
+}
+
+/** Replies with an error, or closes the connection if a reply has begun. Logs an unexpected error. */
+function sendFailure(response: ServerResponse, error: unknown, log: Log): void {
+  const shown = error instanceof GatewayError ? error : new InternalError(error);
+  if (shown instanceof InternalError) logInternalError(log, shown);
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  for (const [name, value] of Object.entries(errorHeaders(shown))) response.setHeader(name, value);
+  sendText(response, httpStatus[shown.code], 'text/plain', `${shown.message}\n`);
 }

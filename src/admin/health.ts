@@ -3,7 +3,7 @@ import type { KeySet } from '../auth/key-set.ts';
 import { isNeverFetched } from '../auth/key-set-prefetch.ts';
 import type { Database } from '../database/database.ts';
 import { findPendingMigrations } from '../database/migrate.ts';
-import { sendText } from '../http/reply.ts';
+import { sendText } from '../http/send-text.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import type { Log } from '../log.ts';
 
@@ -20,14 +20,14 @@ type Checks = Record<'process' | 'database' | 'migrations' | 'key_set' | 'live_e
 
 const OK = 'ok';
 
-/** Returns 200 while the process is running, whatever the state of its dependencies. */
+/** Replies 200 while the process is running, whatever the state of its dependencies. */
 export function serveHealth(response: ServerResponse): void {
   sendStatus(response, 200, { status: 'ok' });
 }
 
 /**
- * Returns 200 if the gateway can serve requests: the process is not stopping, the database is reachable with all
- * migrations applied, and the key set was fetched. Otherwise returns 503. The state of live events is only informational,
+ * Replies 200 if the gateway can serve requests: the process is not stopping, the database is reachable with all
+ * migrations applied, and the key set was fetched; otherwise 503. The state of live events is only informational,
  * because all other requests are served while they are interrupted.
  */
 export async function serveReadiness(response: ServerResponse, from: Readiness, log: Log): Promise<void> {

@@ -49,17 +49,6 @@ export async function signDevelopmentToken(
 }
 
 /**
- * Returns the configured encryption keys, or the development key.
- * @throws {OperatorError} if the file of the development key is invalid
- */
-export async function readEncryptionKeys({
-  encryptionKeys,
-  dataDir,
-}: Pick<Config, 'encryptionKeys' | 'dataDir'>): Promise<EncryptionKeys> {
-  return encryptionKeys ?? readDevelopmentEncryptionKeys(dataDir);
-}
-
-/**
  * Returns the development encryption key. Generates it at first use.
  * @throws {OperatorError} if the key file is invalid
  */

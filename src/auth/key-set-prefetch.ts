@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Log } from '../log.ts';
-import { COOLDOWN_MS, type KeySet } from './key-set.ts';
+import { COOLDOWN_MS } from './fetched-keys.ts';
+import type { KeySet } from './key-set.ts';
 
 /** Fetches a key set in the background, retrying until it succeeds. Logs the first failure and the recovery. */
 export function prefetchKeySet(keySet: KeySet, log: Log): { stop(): void } {

@@ -1,15 +1,14 @@
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
-import { z } from 'zod';
+import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
 import { readDevelopmentPublicKeys } from './development-key.ts';
-import { fingerprintsIn } from './fingerprint.ts';
+import { createFetchedKeys } from './fetched-keys.ts';
 
 /** Finds the public key for a token's header. Rejects with a jose error if none matches. */
 export type KeySet = JWTVerifyGetKey<CryptoKey> & {
   /** Returns the seconds since the last successful fetch, undefined if there was none. Only remote key sets define it. */
   age?(): number | undefined;
-  /** Fetches the keys, at most once per {@link COOLDOWN_MS}. Returns the last failure; never rejects. */
+  /** Fetches the keys, at most once per `COOLDOWN_MS`. Returns the last failure; never rejects. */
   fetch?(): Promise<unknown>;
   /** Returns the fingerprints of the current keys, fetching them again if they are old. */
   fingerprints?(): Promise<ReadonlySet<string>>;
@@ -36,102 +35,38 @@ const REFRESH_MS = 30_000;
  */
 export const STALE_MS = 50_000;
 
-/** Minimum time between two fetches, so that tokens with unknown keys cannot cause more. */
-export const COOLDOWN_MS = 5000;
-
-const FETCH_TIMEOUT_MS = 5000;
-
-/** Real key sets are much smaller. */
-const MAX_BYTES = 1_048_576;
-
 /**
  * Creates a key set that is fetched from a URL. While the URL is slow, unreachable or returns invalid data, the last
  * keys remain valid.
  */
 function createRemoteKeySet(url: URL): KeySet {
-  let keys: KeySet | undefined;
-  let fingerprints: ReadonlySet<string> = new Set();
-  let fetchedAt = Number.NEGATIVE_INFINITY;
-  let triedAt = Number.NEGATIVE_INFINITY;
-  let failedAt = Number.NEGATIVE_INFINITY;
-  let failure: unknown;
-  let pending: Promise<void> | undefined;
+  const { latest, refresh } = createFetchedKeys(url);
 
   const find: JWTVerifyGetKey<CryptoKey> = async (header, token) => {
-    const age = Date.now() - fetchedAt;
-    if (keys === undefined || (age > STALE_MS && !hasFailedRecently())) await refresh();
+    const age = Date.now() - latest.fetchedAt;
+    // If fetching failed recently, requests do not wait for the next attempt.
+    const hasFailedRecently = Date.now() - latest.failedAt < STALE_MS;
+    if (latest.keys === undefined || (age > STALE_MS && !hasFailedRecently)) await refresh();
     else if (age > REFRESH_MS) void refresh();
     // The token may be valid, so this must not be a 401.
-    if (keys === undefined) throw new InternalError(failure);
+    if (latest.keys === undefined) throw new InternalError(latest.failure);
     try {
-      return await keys(header, token);
+      return await latest.keys(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       await refresh();
-      return keys(header, token);
+      return latest.keys(header, token);
     }
   };
   return Object.assign(find, {
-    age: () => (keys === undefined ? undefined : (Date.now() - fetchedAt) / 1000),
+    age: () => (latest.keys === undefined ? undefined : (Date.now() - latest.fetchedAt) / 1000),
     async fetch() {
       await refresh();
-      return failure;
+      return latest.failure;
     },
     async fingerprints() {
-      if (Date.now() - fetchedAt > REFRESH_MS) await refresh();
-      return fingerprints;
+      if (Date.now() - latest.fetchedAt > REFRESH_MS) await refresh();
+      return latest.fingerprints;
     },
   });
-
-  /** Whether fetching failed recently; requests then do not wait for the next attempt. */
-  function hasFailedRecently(): boolean {
-    return Date.now() - failedAt < STALE_MS;
-  }
-
-  /** Fetches the key set, at most once per {@link COOLDOWN_MS}. Concurrent calls share one fetch. Never rejects. */
-  async function refresh(): Promise<void> {
-    if (pending === undefined && Date.now() - triedAt < COOLDOWN_MS) return;
-    pending ??= replaceKeys().finally(() => {
-      pending = undefined;
-    });
-    await pending;
-  }
-
-  async function replaceKeys(): Promise<void> {
-    triedAt = Date.now();
-    try {
-      const fetched = await fetchKeys(url);
-      keys = createLocalJWKSet(fetched);
-      fingerprints = fingerprintsIn(fetched);
-      fetchedAt = triedAt;
-      failedAt = Number.NEGATIVE_INFINITY;
-    } catch (error) {
-      failure = error;
-      failedAt = Date.now();
-    }
-  }
-}
-
-/** Accepts any kind of key: unsupported ones are ignored when a key is looked up (RFC 7517, section 5). */
-const FetchedKeys = z.looseObject({ keys: z.array(z.looseObject({})) });
-
-/** @throws {Error} if the reply is late, too large, not 200 or not a key set */
-async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
-  const response = await fetch(url, {
-    headers: { Accept: 'application/json, application/jwk-set+json' },
-    redirect: 'manual',
-    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
-  });
-  if (response.status !== 200) {
-    await response.body?.cancel();
-    throw new Error(`Fetching the key set returned status ${response.status}.`);
-  }
-  let size = 0;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_BYTES) throw new Error(`The key set is larger than ${MAX_BYTES} bytes.`);
-    chunks.push(chunk);
-  }
-  return FetchedKeys.parse(JSON.parse(Buffer.concat(chunks).toString()));
 }

@@ -1,7 +1,7 @@
-import { readEncryptionKeys } from '../auth/development-key.ts';
 import { type EncryptionKeys, readConfig } from '../config.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { createCredentialCipher } from '../encryption/credential-cipher.ts';
+import { readEncryptionKeys } from '../encryption/encryption-keys.ts';
 import {
   countByOldKey,
   describeTable,
@@ -65,17 +65,17 @@ function listKinds(keys: EncryptionKeys): readonly Kind[] {
 
 /** Re-encrypts one kind of records. Returns what the operator must do about those that remain. */
 async function rotate(database: Database, { records, Records, replace, table }: Kind): Promise<string[]> {
-  let left = sumUses(await countByOldKey(database.em.fork(), table));
+  let left = sumUses(await countByOldKey(database.em, table));
   printLine(`${Records} encrypted with keys other than "${table.currentKeyId}": ${left}`);
   for (let after: string | null = ''; after !== null; ) {
-    const { reencrypted, damaged, next } = await rotateBatch(database.em.fork(), table, after, BATCH_SIZE);
+    const { reencrypted, damaged, next } = await rotateBatch(database.em, table, after, BATCH_SIZE);
     after = next;
     left -= reencrypted;
     if (reencrypted > 0) printLine(`Re-encrypted ${reencrypted}, ${Math.max(left, 0)} left.`);
     if (damaged.length > 0)
       printLine(`Skipped, because decryption failed: users ${JSON.stringify(damaged)}.`);
   }
-  const remaining = await countByOldKey(database.em.fork(), table);
+  const remaining = await countByOldKey(database.em, table);
   if (remaining.length > 0) {
     const lines = remaining.flatMap((use) => explain(use, table, replace));
     return [`${Records} not re-encrypted: ${sumUses(remaining)}`, ...lines];

@@ -51,6 +51,7 @@ export async function openDatabase(options: PoolOptions) {
   resources.set(orm.getMetadata(), { short, long, changes, columns: new NamedColumns(orm.em, naming) });
   return {
     orm,
+    /** The global entity manager. All requests use it: no entity is loaded into it, and transactions are Kysely's. */
     em: orm.em,
     /** The URL that the database was opened with. */
     url: options.url,

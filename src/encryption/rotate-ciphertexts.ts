@@ -96,7 +96,7 @@ async function reencryptForUsers(
   return { reencrypted, damaged: [...damaged] };
 }
 
-/** Ciphertexts that were replaced or rotated while this transaction waited for their lock no longer match. */
+/** Locks and returns the rows. A ciphertext replaced while this waits for its lock no longer matches and is left out. */
 function lockRows(db: Kysely<Tables>, table: EncryptedTable, users: readonly string[]) {
   return db
     .selectFrom(table.entity)

@@ -3,7 +3,7 @@ import type { EncryptionKeys } from '../config.ts';
 import type { Secret } from '../values/secret.ts';
 import { type BoundCipher, createBoundCipher, secretString } from './bound-cipher.ts';
 
-/** Where and for whom push messages are encrypted: a browser's endpoint, public key and authentication secret. */
+/** Where push messages are sent and the keys that encrypt them: endpoint, public key and authentication secret. */
 export type PushTarget = { endpoint: Secret; p256dh: Secret; auth: Secret };
 
 /** The user and subscription that a ciphertext is bound to. */

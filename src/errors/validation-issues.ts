@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { type Path, REDACTED, type ValidationIssue } from './gateway-errors.ts';
+import { valueAt } from './json-path.ts';
 
 /**
  * Converts the issues of a zod check to issues below `root`. Messages are composed from the rule, because zod's own may
@@ -33,19 +34,6 @@ export type PathInfo = {
   /** The number of steps that the schema declares; the others are the caller's own keys. */
   readonly declaredSteps: number;
 };
-
-/** Whether a JSON value is an object. */
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Returns the value at a path of a JSON value; undefined if there is none. */
-export function valueAt(value: unknown, path: Path): unknown {
-  return path.reduce<unknown>((parent, step) => {
-    if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, step)) return undefined;
-    return Reflect.get(parent, step);
-  }, value);
-}
 
 function* listPaths(issue: z.core.$ZodIssue): Generator<Path> {
   const path = issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step));

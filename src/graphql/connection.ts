@@ -1,9 +1,9 @@
 import type { OutputRef } from '@pothos/core';
-import type { Listing } from '../context.ts';
+import type { PageRequest } from '../context.ts';
 import type { Selected } from '../database/selected.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
-import { type List, readListPage } from './list-page.ts';
+import { type ListReader, readListPage } from './list-page.ts';
 import { type PageArguments, toPage } from './page-arguments.ts';
 import { reads, readsBelow, resolveFrom } from './selected-properties.ts';
 
@@ -17,18 +17,18 @@ export type Connection<Node> = {
 };
 
 /**
- * Reads the page of a list that the connection's arguments select, or that of the REST route, `listing`. One more record
- * is read to find out whether another page follows.
+ * Reads the page selected by the arguments, or by `restPage` on a REST route. For the arguments, one more record is read
+ * to find out whether another page follows. REST routes return neither this nor cursors.
  * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
 export async function readConnection<Node>(
   args: PageArguments,
-  listing: Listing | undefined,
-  list: List<Node>,
+  restPage: PageRequest | undefined,
+  list: ListReader<Node>,
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
-  if (listing !== undefined) {
-    const records = await readListPage(list, listing);
+  if (restPage !== undefined) {
+    const records = await readListPage(list, restPage);
     return { ...records, hasPreviousPage: false, hasNextPage: false, totalCount };
   }
   const { limit, ...page } = toPage(args, list.isId);
@@ -128,7 +128,7 @@ export function defineConnectionType<Node extends ListedRecord>(
         description:
           "Entity tag of the user's whole list, regardless of filters. It changes whenever a record of the list changes. " +
           'The REST API returns it as `ETag`.',
-        extensions: reads<List<Node>>('etag'),
+        extensions: reads<ListReader<Node>>('etag'),
         resolve: ({ etag }) => etag(),
       }),
     }),

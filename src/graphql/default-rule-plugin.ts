@@ -4,7 +4,7 @@ import SchemaBuilder, {
   type PothosInputFieldType,
   type SchemaTypes,
 } from '@pothos/core';
-import { valueAt } from '../errors/validation-issues.ts';
+import { valueAt } from '../errors/json-path.ts';
 import { idRule, jsonRule, secretRule, textRule } from './rules.ts';
 
 declare global {

@@ -23,14 +23,14 @@ export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): Gr
       ...field,
       resolve: guard(name, requireAccess(name, field.extensions), field.resolve ?? defaultFieldResolver),
     }),
-    // Checked only when the subscription starts, so its events keep the resolver of the original schema.
+    // Access and limit are checked only at the start; events use the unguarded resolver.
     [MapperKind.SUBSCRIPTION_ROOT_FIELD]: (
       { subscribe = defaultFieldResolver, resolve: _limited, ...field },
       name,
     ) => {
       const access = requireAccess(name, field.extensions);
       const start: Resolver = async (source, args, context, info) => {
-        await rateLimiter.usePoints(context, access, args);
+        await rateLimiter.usePrepaid(context, access, args);
         return subscribe(source, args, context, info);
       };
       const resolve = streams[name]?.resolve;
@@ -48,7 +48,7 @@ function guard(fieldName: string, access: Access, resolve: Resolver): Resolver {
       if (refusal) throw refusal;
       const run = () => resolve(source, args, context, info);
       if (access.bucket !== 'reads') return await run();
-      return await context.readScheduler.run(context.viewer.userId, run, context.listing);
+      return await context.readScheduler.run(context.viewer.userId, run, context.restPage?.page);
     } catch (error) {
       context.failures.push({ field: fieldName, code: asGatewayError(error).code });
       throw error;

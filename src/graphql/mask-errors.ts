@@ -47,22 +47,22 @@ const ARGUMENT_RULES: Readonly<Record<string, string>> = {
 
 /** An error that a GraphQL client may see. `extensions.http` is for Yoga and is omitted from the JSON. */
 export class MaskedError extends GraphQLError {
-  readonly known: GatewayError;
+  readonly shown: GatewayError;
   override readonly locations: readonly SourceLocation[] | undefined;
 
-  constructor(error: unknown, known: GatewayError, items: readonly ErrorItem[], http?: Http) {
+  constructor(error: unknown, shown: GatewayError, items: readonly ErrorItem[], http?: Http) {
     const { path } = error instanceof GraphQLError ? error : {};
-    super(known.message, {
+    super(shown.message, {
       path: path ?? null,
-      originalError: known,
+      originalError: shown,
       extensions: {
-        code: known.code,
+        code: shown.code,
         ...(items.length > 0 && { errors: items }),
-        ...(known instanceof RateLimitedError && { retryAfter: known.retryAfter }),
+        ...(shown instanceof RateLimitedError && { retryAfter: shown.retryAfter }),
         ...(http && { http }),
       },
     });
-    this.known = known;
+    this.shown = shown;
     this.locations = findLocations(error);
   }
 
@@ -75,30 +75,30 @@ export class MaskedError extends GraphQLError {
 /** Masks an error that rejected a request before its operation was known. */
 export function maskError(error: unknown): MaskedError {
   if (error instanceof MaskedError) return error;
-  const known = asGatewayError(error);
-  return new MaskedError(error, known, createItemWriter()(known), { ...toHttp(error, known), spec: false });
+  const shown = asGatewayError(error);
+  return new MaskedError(error, shown, createItemWriter()(shown), { ...toHttp(error, shown), spec: false });
 }
 
 /** The result of an operation, with errors of any kind. */
-export type Result = {
+export type OperationResult = {
   readonly errors?: readonly unknown[] | undefined;
   readonly data?: ExecutionResult['data'];
 };
 
 /** A result with masked errors. */
-export type Reply = Pick<Result, 'data'> & { readonly errors?: readonly MaskedError[] };
+export type GraphQLReply = Pick<OperationResult, 'data'> & { readonly errors?: readonly MaskedError[] };
 
 /** Masks the errors of a result. The limits for the number and size of error items apply to all of them together. */
-export function maskResult({ errors, data }: Result): Reply {
+export function maskResult({ errors, data }: OperationResult): GraphQLReply {
   if (errors === undefined) return { data };
-  const found = errors.map((error) => ({ error, known: asGatewayError(error) }));
-  const codes = found.map(({ known }) => known.code);
+  const found = errors.map((error) => ({ error, shown: asGatewayError(error) }));
+  const codes = found.map(({ shown }) => shown.code);
   const hasFailed = data === undefined || isFailure(data, codes);
   const writeItems = createItemWriter();
   // The status of the reply is 200 unless the whole request failed.
   const masked = found.map(
-    ({ error, known }) =>
-      new MaskedError(error, known, writeItems(known), hasFailed ? toHttp(error, known) : undefined),
+    ({ error, shown }) =>
+      new MaskedError(error, shown, writeItems(shown), hasFailed ? toHttp(error, shown) : undefined),
   );
   return hasFailed ? { errors: masked } : { errors: masked, data };
 }
@@ -117,13 +117,13 @@ type Http = NonNullable<GraphQLErrorExtensions['http']>;
  * Converts an error to the status and headers of the reply. With `spec`, Yoga returns 200 to clients that accept only
  * `application/json`, because the request failed before execution (GraphQL over HTTP, section 6.4.1).
  */
-function toHttp(error: unknown, known: GatewayError): Http {
+function toHttp(error: unknown, shown: GatewayError): Http {
   const { path, extensions } = error instanceof GraphQLError ? error : {};
-  const { code } = known;
+  const { code } = shown;
   const isRequestError = path === undefined && (code === 'BAD_REQUEST' || code === 'VALIDATION_FAILED');
   // GraphQL over HTTP does not use 422 (section 6.4.2).
   const status = code === 'VALIDATION_FAILED' ? 400 : httpStatus[code];
-  return extensions?.http ?? { status, spec: isRequestError, headers: errorHeaders(known) };
+  return extensions?.http ?? { status, spec: isRequestError, headers: errorHeaders(shown) };
 }
 
 /** graphql-js may report any number of locations for one error. */

@@ -5,10 +5,13 @@ const MAX_NAME_CHARACTERS = 100;
 
 const UNKNOWN = 'The request is not valid GraphQL.';
 
-/** Matches `$` in a pattern: a name or a type, the only parts of a document that a message may repeat. */
+/** What `$` stands for in a pattern: a name or a type, the only parts of a document that a message may repeat. */
 const NAME = '[\\w@$!:.[\\]()]+';
 
-/** The messages of graphql-js and Yoga that callers may read, up to the end of the pattern. Others may contain values. */
+/**
+ * The messages of graphql-js and Yoga that callers may read, each up to the end of its pattern. Other messages may contain
+ * values.
+ */
 const PATTERNS = [
   '(Anonymous Subscription|Subscription "$") must (not select an introspection|select only one) top level field',
   'Argument "$" can only be defined once',

@@ -42,7 +42,7 @@ export function boundedText(description: string, max: number) {
   };
 }
 
-/** The description and the rule of a URL that clients may link: following another scheme could run code. */
+/** The description and the rule of a URL that clients may render as a link; other schemes could run code. */
 export function linkUrl(description: string) {
   const { validate, ...field } = boundedText(
     `${description} Must start with \`http://\` or \`https://\`.`,

@@ -17,7 +17,10 @@ declare module 'graphql' {
   }
 }
 
-/** Declares which properties of its record a field reads, for its `extensions`. Defaults to all properties. */
+/**
+ * Declares which properties of its record a field reads, for its `extensions`. A field without this declaration reads all
+ * properties; `reads()` declares that it reads none.
+ */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
   return { reads: properties };
 }

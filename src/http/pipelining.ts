@@ -8,7 +8,7 @@ const MAX_RUNNING = 16;
 const MAX_WAITING = 128;
 
 /** The requests of one socket whose replies are not complete. */
-type Pipeline = { running: number; waiting: [IncomingMessage, ServerResponse][] };
+type SocketRequests = { running: number; waiting: [IncomingMessage, ServerResponse][] };
 
 /** A request listener with bounded pipelining (RFC 9112, section 9.3.2). */
 export type PipelinedListener = {
@@ -22,15 +22,15 @@ export type PipelinedListener = {
  * Node.js emits all requests of a 64 KiB chunk at once.
  */
 export function limitPipelining(run: RequestListener): PipelinedListener {
-  const pipelines = new WeakMap<Socket, Pipeline>();
+  const requestsBySocket = new WeakMap<Socket, SocketRequests>();
 
-  function start(pipeline: Pipeline, request: IncomingMessage, response: ServerResponse): void {
-    pipeline.running += 1;
+  function start(requests: SocketRequests, request: IncomingMessage, response: ServerResponse): void {
+    requests.running += 1;
     response.once('close', () => {
-      pipeline.running -= 1;
-      const next = pipeline.waiting.shift();
+      requests.running -= 1;
+      const next = requests.waiting.shift();
       // Do not run requests whose replies cannot be sent.
-      if (next !== undefined && request.socket.writable) start(pipeline, ...next);
+      if (next !== undefined && request.socket.writable) start(requests, ...next);
     });
     run(request, response);
   }
@@ -39,17 +39,17 @@ export function limitPipelining(run: RequestListener): PipelinedListener {
     listener(request, response) {
       const { socket } = request;
       if (socket.destroyed) return;
-      let pipeline = pipelines.get(socket);
-      if (pipeline === undefined) {
-        pipeline = { running: 0, waiting: [] };
-        pipelines.set(socket, pipeline);
+      let requests = requestsBySocket.get(socket);
+      if (requests === undefined) {
+        requests = { running: 0, waiting: [] };
+        requestsBySocket.set(socket, requests);
       }
-      if (pipeline.running < MAX_RUNNING) start(pipeline, request, response);
-      else if (pipeline.waiting.push([request, response]) > MAX_WAITING) {
-        pipeline.waiting = [];
+      if (requests.running < MAX_RUNNING) start(requests, request, response);
+      else if (requests.waiting.push([request, response]) > MAX_WAITING) {
+        requests.waiting = [];
         socket.destroy();
       }
     },
-    isServing: (socket) => (pipelines.get(socket)?.running ?? 0) > 0,
+    isServing: (socket) => (requestsBySocket.get(socket)?.running ?? 0) > 0,
   };
 }

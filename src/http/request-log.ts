@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../errors/gateway-errors.ts';
 import type { Log } from '../log.ts';
-import { requestPath } from './address.ts';
+import { requestPath } from './request-target.ts';
 
 /** An error in a reply: of one root field, or of the whole request if `field` is undefined. */
-export type Failure = { readonly field?: string; readonly code: ErrorCode };
+export type RequestFailure = { readonly field?: string; readonly code: ErrorCode };
 
 /** The data of a request's log line, collected while the request is handled. */
 export type RequestRecord = {
@@ -15,7 +15,7 @@ export type RequestRecord = {
   /** The requested root fields. */
   readonly operations: Set<string>;
   /** The errors in the reply. */
-  readonly failures: Failure[];
+  readonly failures: RequestFailure[];
 };
 
 /** A request whose reply was sent or whose caller disconnected. */

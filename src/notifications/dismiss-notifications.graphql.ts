@@ -1,7 +1,7 @@
 import { accountWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { parseChangeCursor } from '../revisions/change-cursor.ts';
+import { parseEventCursor } from '../revisions/event-cursor.ts';
 import { type DismissFilter, dismissNotification, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
@@ -57,7 +57,7 @@ const DismissFilterInput = builder.inputType('DismissNotificationsFilter', {
     upTo: t.string({
       required: true,
       description:
-        'The newest cursor from `notificationCounts` or `notificationEvents` that the user has seen. Notifications that changed after it are not dismissed.',
+        'The newest event cursor from `notificationCounts` or `notificationEvents` that the user has seen. Notifications that changed after it are not dismissed.',
     }),
   }),
 });
@@ -117,5 +117,5 @@ function toSeenFilter({
   projectId = null,
   upTo,
 }: typeof DismissFilterInput.$inferInput): DismissFilter {
-  return { kinds, projectId, upTo: parseChangeCursor(upTo, ['input', 'filter', 'upTo']) };
+  return { kinds, projectId, upTo: parseEventCursor(upTo, ['input', 'filter', 'upTo']) };
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { runStatement, type Slots, statement } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import { changeAndCancel } from '../revisions/change-and-cancel.ts';
-import type { ChangeCursor } from '../revisions/change-cursor.ts';
+import type { EventCursor } from '../revisions/event-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
@@ -78,7 +78,7 @@ export type DismissFilter =
       kinds: readonly NotificationKind[] | null;
       projectId: string | null;
       /** The last change that the client has received. A cursor of another epoch dismisses nothing. */
-      upTo: ChangeCursor;
+      upTo: EventCursor;
     };
 
 /**
@@ -111,7 +111,7 @@ const dismissByIds = statement((db, slots: Slots<DismissInput & { ids: readonly 
 );
 
 type SeenInput = DismissInput &
-  ChangeCursor & { kinds: readonly NotificationKind[]; projectId: string | null };
+  EventCursor & { kinds: readonly NotificationKind[]; projectId: string | null };
 
 const dismissSeen = statement((db, slots: Slots<SeenInput>) => {
   const { slot } = slots;

@@ -1,7 +1,7 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { userArgument } from '../graphql/user-argument.ts';
-import { formatChangeCursor, getLatestCursor } from '../revisions/change-cursor.ts';
+import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
 import { findRevisions } from '../revisions/revisions.ts';
 import { type ActiveCounts, countActive } from './active-counts.ts';
 import type { NotificationKind } from './notification.enums.ts';
@@ -32,13 +32,13 @@ export const Counts = builder.objectRef<ActiveCounts>('NotificationCounts').impl
 });
 
 const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('NotificationCountsNow').implement({
-  description: "Counts of a user's active notifications, with a cursor for receiving later changes.",
+  description: "Counts of a user's active notifications, with an event cursor for receiving later changes.",
   fields: (t) => ({
     total: t.exposeInt('total', total),
     byKind: t.expose('byKind', byKind),
     cursor: t.exposeString('cursor', {
       description:
-        'Cursor for the argument `after` of `notificationEvents`. To lose no change, query it in a separate request before the list: the fields of one request are read concurrently.',
+        'Event cursor for the argument `after` of `notificationEvents`. To lose no change, query it in a separate request before the list: the fields of one request are read concurrently.',
     }),
   }),
 });
@@ -52,7 +52,7 @@ builder.queryField('notificationCounts', (t) =>
     args: { userId: t.arg.id(userArgument) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;
-      const cursor = formatChangeCursor(getLatestCursor(await findRevisions(em, owner)));
+      const cursor = formatEventCursor(getLatestCursor(await findRevisions(em, owner)));
       return { ...(await countActive(em, owner)), cursor };
     },
   }),

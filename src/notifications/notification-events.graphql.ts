@@ -3,7 +3,7 @@ import { builder } from '../graphql/builder.ts';
 import { findSelectedProperties, reads, readsBelow } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
-import { parseChangeCursor } from '../revisions/change-cursor.ts';
+import { parseEventCursor } from '../revisions/event-cursor.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationUnion } from './notification.graphql.ts';
 import { Counts } from './notification-counts.graphql.ts';
@@ -42,7 +42,7 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
       },
     }),
     cursor: t.exposeString('cursor', {
-      description: 'Cursor of the event. Pass it in `after` to resume after this event.',
+      description: 'Event cursor. Pass it in `after` to resume after this event.',
     }),
   }),
 });
@@ -57,12 +57,12 @@ builder.subscriptionField('notificationEvents', (t) =>
       userId: t.arg.id(userArgument),
       after: t.arg.string({
         description:
-          'Cursor of the last event received. Changes since then are delivered first. If omitted, only new changes are delivered.',
+          'Event cursor of the last event received. Changes since then are delivered first. If omitted, only new changes are delivered.',
       }),
     },
     subscribe: (_root, { userId, after }, context, info) => {
       const { em, viewer } = context;
-      const cursor = after == null ? undefined : parseChangeCursor(after, ['after']);
+      const cursor = after == null ? undefined : parseEventCursor(after, ['after']);
       return openStream(
         context,
         watchNotifications(em, userId ?? viewer.userId, cursor, findSelectedProperties(info)),

@@ -1,11 +1,11 @@
 import type { EntityManager } from '../database/database.ts';
 import type { Source } from '../live/source.ts';
 import {
-  type ChangeCursor,
-  formatChangeCursor,
+  type EventCursor,
+  formatEventCursor,
   getLatestCursor,
   resolveRevision,
-} from '../revisions/change-cursor.ts';
+} from '../revisions/event-cursor.ts';
 import { type ActiveCounts, countActive } from './active-counts.ts';
 import { type ChangedNotification, readChangedNotifications } from './read-changes.ts';
 
@@ -25,7 +25,7 @@ export type NotificationEvent = {
 export function watchNotifications(
   em: EntityManager,
   userId: string,
-  start: ChangeCursor | undefined,
+  start: EventCursor | undefined,
   selected?: ReadonlySet<string>,
 ): Source<NotificationEvent> {
   const readsCounts = selected?.has('counts') ?? true;
@@ -42,7 +42,7 @@ export function watchNotifications(
       ]);
       const events = changed.map((notification) => {
         const { revision } = notification;
-        return { notification, counts, cursor: formatChangeCursor({ epoch, revision }) };
+        return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
       });
       // A revision without a notification belongs to one that has changed again or was deleted.
       return { events, seen: changed.at(-1)?.revision ?? reached };

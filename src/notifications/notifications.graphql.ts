@@ -67,12 +67,12 @@ builder.queryField(notificationsField, (t) =>
         description: 'Returns only notifications created before this timestamp.',
       }),
     },
-    resolve: (_root, { userId, first, after, last, before, ...filter }, { em, viewer, listing }, info) => {
+    resolve: (_root, { userId, first, after, last, before, ...filter }, { em, viewer, restPage }, info) => {
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
-      return readConnection({ first, after, last, before }, listing, {
+      return readConnection({ first, after, last, before }, restPage, {
         selected,
-        page: (page) => listNotifications(em, owner, filter, page, selected),
+        readRecords: (page) => listNotifications(em, owner, filter, page, selected),
         totalCount: () => countNotifications(em, owner, filter),
         etag: () => readEntityTag(em, owner, 'notifications'),
         isId,

@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requestPath } from '../http/address.ts';
+import { requestPath } from '../http/request-target.ts';
 import type { Step } from '../http/steps.ts';
 import { lazy } from '../values/lazy.ts';
 import type { Prepared } from './graphiql-assets.ts';
@@ -8,17 +8,15 @@ import { renderPage } from './graphiql-page.ts';
 import type { PageToken } from './graphiql-token.ts';
 import { prefersPage, sendAsset, sendPage } from './page.ts';
 
-const pagePath = '/graphql';
-const assetsPath = '/graphql/assets/';
-
-/** The other media types of `/graphql`. */
-const resultTypes = ['application/json', 'application/graphql-response+json'];
+/** The path of the page, and the other media types that it serves. `token` fills the page's header editor. */
+type GraphiqlOptions = { path: string; resultTypes: readonly string[]; token?: PageToken | undefined };
 
 /**
  * Serves the GraphiQL page and its assets, without a CDN. The first request prepares the files in a separate process,
- * which takes about half a second; they occupy about 12 MB. `token` fills the page's header editor.
+ * which takes about half a second; they occupy about 12 MB.
  */
-export function createGraphiql(token?: PageToken): Step {
+export function createGraphiql({ path: pagePath, resultTypes, token }: GraphiqlOptions): Step {
+  const assetsPath = `${pagePath}/assets/`;
   const files = lazy(prepare);
 
   async function servePage(request: IncomingMessage, response: ServerResponse): Promise<void> {

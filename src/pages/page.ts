@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip as gzipWithCallback } from 'node:zlib';
@@ -72,8 +72,7 @@ export async function addAsset(
   content: string | Buffer,
 ): Promise<string> {
   const plain = Buffer.from(content);
-  const hash = createHash('sha256').update(plain).digest('hex').slice(0, 16);
-  const name = `${stem}-${hash}.${extension}`;
+  const name = `${stem}-${hash('sha256', plain, 'hex').slice(0, 16)}.${extension}`;
   assets.set(name, { type: types[extension], plain, gzip: await gzip(plain) });
   return name;
 }

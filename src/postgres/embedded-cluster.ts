@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import {
   chmod,
   chown,
@@ -163,5 +163,5 @@ function formatDraftPrefix(dataDir: string): string {
 
 /** Identifies a data directory in the shared directory. */
 function hashDataDir(dataDir: string): string {
-  return createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+  return hash('sha256', dataDir, 'hex').slice(0, 16);
 }

@@ -3,16 +3,16 @@ import { RateLimiterRes } from 'rate-limiter-flexible';
 import type { Bucket } from '../auth/access.ts';
 import type { Viewer } from '../auth/viewer.ts';
 import type { Charges, Quota } from './charges.ts';
-import type { Counters, Limits } from './counters.ts';
+import type { Limits, PointCounters } from './point-counters.ts';
 
-/** Maximum number of cached empty buckets. A cached bucket is rejected without a call to Redis. */
+/** Maximum number of cached empty buckets. Charges to a cached bucket are rejected without asking Redis. */
 const MAX_CACHED = 10_000;
 
 /** The charged user, and the charges of the request. */
 export type Caller = { readonly viewer: Viewer; readonly charges: Charges };
 
 /** Creates the users' buckets of points. Caches empty ones until they reset. */
-export function createBuckets(limits: Limits, counters: Counters) {
+export function createBuckets(limits: Limits, counters: PointCounters) {
   const exhausted = new LRUCache<string, number>({ max: MAX_CACHED });
 
   /** Returns the quota of a bucket that is known to be empty; undefined for other buckets. */
@@ -30,8 +30,8 @@ export function createBuckets(limits: Limits, counters: Counters) {
     keepTightest(charges, { limit: limits[bucket], remaining: Math.max(0, remaining), resetSeconds });
   }
 
-  /** Takes points from a bucket and returns how many were available. */
-  async function take(
+  /** Charges points to a bucket and returns how many of them were available. */
+  async function chargePoints(
     bucket: Bucket,
     { viewer: { userId }, charges }: Caller,
     points: number,
@@ -50,7 +50,17 @@ export function createBuckets(limits: Limits, counters: Counters) {
     return Math.min(Math.max(left, 0), points);
   }
 
-  return { findEmptyQuota, record, take };
+  /** Charges points to a bucket without waiting for the result. The quota headers include them. */
+  function chargeInBackground(bucket: Bucket, { viewer: { userId }, charges }: Caller, points: number): void {
+    if (limits[bucket] === 0) return;
+    if (charges.quota) charges.quota.remaining = Math.max(0, charges.quota.remaining - points);
+    counters[bucket].consume(userId, points).then(
+      (response) => record({ ...charges }, bucket, userId, response),
+      (over: unknown) => over instanceof RateLimiterRes && record({ ...charges }, bucket, userId, over),
+    );
+  }
+
+  return { findEmptyQuota, chargePoints, chargeInBackground };
 }
 
 /** Keeps the quota with the fewest remaining points for the quota headers. */

@@ -8,7 +8,7 @@ export type Charges = {
   /** The charged bucket with the fewest remaining points; absent if its limit is off. */
   quota?: Quota;
   /** Whether the request was charged. A rejected request is not charged twice. */
-  counted: boolean;
-  /** Points charged for root fields that have not run yet. */
-  readonly paid: Record<Bucket, number>;
+  wasCharged: boolean;
+  /** Points charged before the operation ran, for root fields that have not run yet. */
+  readonly prepaid: Record<Bucket, number>;
 };

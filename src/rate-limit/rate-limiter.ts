@@ -1,12 +1,11 @@
 import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
-import { RateLimiterRes } from 'rate-limiter-flexible';
 import { type Access, type Bucket, requireAccess } from '../auth/access.ts';
 import type { Viewer } from '../auth/viewer.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
 import { type Caller, createBuckets, keepTightest } from './buckets.ts';
 import type { Charges } from './charges.ts';
-import { type Counters, type Limits, WINDOW_SECONDS } from './counters.ts';
+import { type Limits, type PointCounters, WINDOW_SECONDS } from './point-counters.ts';
 
 /** The limits in `schema.graphql`, which does not depend on the configuration. */
 const defaultLimits: Limits = { reads: 600, writes: 120, platform: 0 };
@@ -42,77 +41,74 @@ type Arguments = Readonly<Record<string, unknown>>;
 export type RateLimiter = {
   /** Wraps the resolver of every root field with the limit, so that aliases cannot bypass it. */
   apply(schema: GraphQLSchema): GraphQLSchema;
-  /** Applies the limit to one call of a field. @throws {RateLimitedError} if no point is left for it */
-  usePoints(caller: Caller, access: Access, args: Arguments): Promise<void>;
+  /**
+   * Uses the prepaid point of one call of a field, and charges the further points that its arguments cost.
+   * @throws {RateLimitedError} if no point is left for it
+   */
+  usePrepaid(caller: Caller, access: Access, args: Arguments): Promise<void>;
   /** @throws {RateLimitedError} if all buckets that the caller's token can use are known to be empty */
-  refuseExhausted(caller: Caller): void;
+  throwIfExhausted(caller: Caller): void;
   /**
    * Charges one point for each root field before the operation runs. Fields for which no point is left fail when they
    * are resolved.
    * @throws {RateLimitedError} if no point is left for any of them
    */
-  charge(caller: Caller, fields: readonly Access[]): Promise<void>;
+  prepay(caller: Caller, fields: readonly Access[]): Promise<void>;
   /** Charges the records of a list beyond its first point. */
   chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
   /** Charges one read if the request was rejected before it was charged. */
-  chargeRefused(caller: Caller): Promise<void>;
+  chargeRejected(caller: Caller): Promise<void>;
 };
 
 /** Creates a rate limiter with these counters. */
-export function createRateLimiter(limits: Limits, counters: Counters): RateLimiter {
-  const { findEmptyQuota, record, take } = createBuckets(limits, counters);
+export function createRateLimiter(limits: Limits, counters: PointCounters): RateLimiter {
+  const { findEmptyQuota, chargePoints, chargeInBackground } = createBuckets(limits, counters);
 
-  /** Uses the point charged for a field, and takes the further points that its arguments cost. */
-  async function usePoints(caller: Caller, { bucket, points }: Access, args: Arguments): Promise<void> {
+  async function usePrepaid(caller: Caller, { bucket, points }: Access, args: Arguments): Promise<void> {
     const { charges } = caller;
-    if (charges.paid[bucket] <= 0) throw limitReached(charges);
-    charges.paid[bucket] -= 1;
+    if (charges.prepaid[bucket] <= 0) throw limitReached(charges);
+    charges.prepaid[bucket] -= 1;
     const more = (points?.(args) ?? 1) - 1;
-    if (more > 0 && (await take(bucket, caller, more)) < more) throw limitReached(charges);
+    if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(charges);
   }
 
-  // Points are taken before the operation runs. The directive only rejects fields for which none was left.
+  // Points are prepaid before the operation runs. The directive only rejects fields for which none was left.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
-      await usePoints(context, findAccess(info), args);
+      await usePrepaid(context, findAccess(info), args);
       return 0;
     },
   });
 
   return {
     apply: rateLimitDirectiveTransformer,
-    usePoints,
-    refuseExhausted({ viewer, charges }) {
+    usePrepaid,
+    throwIfExhausted({ viewer, charges }) {
       const empty = listBuckets(viewer).map((bucket) => findEmptyQuota(bucket, viewer.userId));
       if (empty.length === 0 || empty.includes(undefined)) return;
       for (const quota of empty) if (quota) keepTightest(charges, quota);
-      charges.counted = true;
+      charges.wasCharged = true;
       throw limitReached(charges);
     },
-    async charge(caller, fields) {
+    async prepay(caller, fields) {
       const { charges } = caller;
       for (const [bucket, { length }] of Map.groupBy(fields, ({ bucket }) => bucket)) {
-        charges.counted = true;
-        charges.paid[bucket] = await take(bucket, caller, length);
+        charges.wasCharged = true;
+        charges.prepaid[bucket] = await chargePoints(bucket, caller, length);
       }
-      const isRefused = fields.length > 0 && fields.every(({ bucket }) => charges.paid[bucket] === 0);
+      const isRefused = fields.length > 0 && fields.every(({ bucket }) => charges.prepaid[bucket] === 0);
       if (isRefused) throw limitReached(charges);
     },
-    chargeRecords({ viewer: { userId }, charges }, bucket, records) {
+    chargeRecords(caller, bucket, records) {
       const points = Math.ceil(records / RECORDS_PER_POINT) - 1;
-      if (points <= 0 || limits[bucket] === 0) return;
-      if (charges.quota) charges.quota.remaining = Math.max(0, charges.quota.remaining - points);
-      // Not awaited: the list has already been read.
-      counters[bucket].consume(userId, points).then(
-        (response) => record({ ...charges }, bucket, userId, response),
-        (over: unknown) => over instanceof RateLimiterRes && record({ ...charges }, bucket, userId, over),
-      );
+      // The list has already been read.
+      if (points > 0) chargeInBackground(bucket, caller, points);
     },
-    async chargeRefused(caller) {
-      if (caller.charges.counted) return;
-      caller.charges.counted = true;
+    async chargeRejected(caller) {
+      if (caller.charges.wasCharged) return;
+      caller.charges.wasCharged = true;
       // The request fails with its own error, even if the limit is reached.
-      await take('reads', caller, 1);
+      await chargePoints('reads', caller, 1);
     },
   };
 }

@@ -24,14 +24,9 @@ export class ReadScheduler {
   readonly #reads = new KeyedSemaphore(MAX_CONCURRENT_READS);
   readonly #lists = new KeyedSemaphore(1);
 
-  /** Runs `read` when the limits allow, and returns its result. */
-  run<Result>(
-    user: string,
-    read: () => Result | Promise<Result>,
-    listing?: { readonly page: Page },
-  ): Promise<Result> {
-    const { limit = Number.POSITIVE_INFINITY } = listing?.page ?? { limit: 0 };
-    if (limit <= LONG_LIST) return this.#reads.run(user, read);
+  /** Runs `read` when the limits allow, and returns its result. `restPage` is the page that it reads for a REST route. */
+  run<Result>(user: string, read: () => Result | Promise<Result>, restPage?: Page): Promise<Result> {
+    if (restPage === undefined || !mayBeLong(restPage)) return this.#reads.run(user, read);
     return this.#lists.run(user, async (releaseAfter) => {
       const startedAt = performance.now();
       const result = await this.#reads.run(user, read);
@@ -40,6 +35,11 @@ export class ReadScheduler {
       return result;
     });
   }
+}
+
+/** Whether a page may have many records. Without a limit, it is the whole list. */
+function mayBeLong({ limit }: Page): boolean {
+  return limit === undefined || limit > LONG_LIST;
 }
 
 /** Runs a limited number of concurrent tasks per key; further ones wait in order. */

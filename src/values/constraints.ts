@@ -7,7 +7,7 @@ import {
   MEMBER_ID_RULE,
 } from './text.ts';
 
-/* Constraints of inputs, for validation and for the OpenAPI document. */
+/* Constraints of inputs, for validation and for the OpenAPI document. Most lengths and characters are in text.ts. */
 
 /** An opaque ID. */
 export const idSchema = createCharacterSchema(ID_RULE);

@@ -127,12 +127,12 @@ builder.queryField(workspacesField, (t) =>
         validate: maxItems(100),
       }),
     },
-    resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, listing }, info) => {
+    resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, restPage }, info) => {
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
-      return readConnection(page, listing, {
+      return readConnection(page, restPage, {
         selected,
-        page: (page) => listWorkspaces(em, owner, { projectId, status }, page, selected),
+        readRecords: (page) => listWorkspaces(em, owner, { projectId, status }, page, selected),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),
         etag: () => readEntityTag(em, owner, 'workspaces'),
         isId: isUuid,

@@ -39,7 +39,7 @@ export interface paths {
          *
          *     Requires the scope `account:read`. Counts against the rate limit for reads.
          *
-         *     This operation is an extension of the specification.
+         *     This operation is an extension: the specification does not define it.
          */
         get: operations["notifications"];
         put?: never;
@@ -63,12 +63,12 @@ export interface paths {
          *
          *     Requires the scope `account:read`. Requires membership in an organization. Counts against the rate limit for reads.
          *
-         *     This operation is an extension of the specification.
+         *     This operation is an extension: the specification does not define it.
          */
         get: operations["notificationPreferences"];
         /**
          * Update notification preferences
-         * @description Updates the caller's notification preferences. Kinds that the body does not name keep their channels. The preferences of all four kinds are stored, even if the list is empty. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
+         * @description Updates the caller's notification preferences. Kinds that the body does not name keep their channels. Any update, even an empty one, stores all four kinds; defaults fill the rest. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
          *
          *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          */
@@ -124,7 +124,7 @@ export interface paths {
          *
          *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          *
-         *     This operation is an extension of the specification.
+         *     This operation is an extension: the specification does not define it.
          */
         delete: operations["deleteEditorAuth"];
         options?: never;
@@ -456,12 +456,12 @@ export interface components {
         EditorSubscription: {
             /**
              * Format: password
-             * @description The access token. It is never returned or logged.
+             * @description The access token. The REST API never returns it, and it is never logged.
              */
             accessToken: string;
             /**
              * Format: password
-             * @description The refresh token. It is never returned or logged.
+             * @description The refresh token. The REST API never returns it, and it is never logged.
              */
             refreshToken: string;
         };
@@ -580,7 +580,7 @@ export interface components {
              * @constant
              */
             code: "bad_request";
-            /** @description The errors that the failed check found, at most 100. */
+            /** @description All errors of the first check that failed, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description A validation error. */
@@ -601,7 +601,7 @@ export interface components {
              * @constant
              */
             code: "unauthenticated";
-            /** @description The errors that the failed check found, at most 100. */
+            /** @description All errors of the first check that failed, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description The token lacks the required scope. */
@@ -613,7 +613,7 @@ export interface components {
              * @enum {string}
              */
             code: "forbidden";
-            /** @description The errors that the failed check found, at most 100. */
+            /** @description All errors of the first check that failed, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description The token names no organization. This body has no `errors`. */
@@ -637,7 +637,7 @@ export interface components {
              * @constant
              */
             code: "not_found";
-            /** @description The errors that the failed check found, at most 100. */
+            /** @description All errors of the first check that failed, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location. */
@@ -649,7 +649,7 @@ export interface components {
              * @constant
              */
             code: "validation_failed";
-            /** @description The errors that the failed check found, at most 100. */
+            /** @description All errors of the first check that failed, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
@@ -661,10 +661,10 @@ export interface components {
              * @constant
              */
             code: "rate_limited";
-            /** @description The errors that the failed check found, at most 100. */
+            /** @description All errors of the first check that failed, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
-        /** @description An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+        /** @description An internal error. The log line with the reply's `X-Request-Id` has the cause. */
         InternalError: {
             /** @description The error message, for people. */
             error: string;
@@ -673,7 +673,7 @@ export interface components {
              * @constant
              */
             code: "internal_error";
-            /** @description The errors that the failed check found, at most 100. */
+            /** @description All errors of the first check that failed, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
     };
@@ -708,7 +708,7 @@ export interface components {
         "RateLimit-Limit": number;
         /** @description The number of requests left. */
         "RateLimit-Remaining": number;
-        /** @description The number of seconds until the limit starts over. */
+        /** @description The number of seconds until the limit is reset. */
         "RateLimit-Reset": number;
         /** @description The number of seconds to wait before retrying. */
         "Retry-After": number;
@@ -716,7 +716,7 @@ export interface components {
         "WWW-Authenticate": string;
         /** @description The entity tag of the whole list, regardless of filters. It changes whenever a record of the list changes. */
         ETag: string;
-        /** @description Only the client itself may cache the list, and must revalidate it with its `ETag`. */
+        /** @description Only the client may cache the list, and it must revalidate it with its `ETag`. */
         "Cache-Control": "private, no-cache";
     };
     pathItems: never;
@@ -826,7 +826,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -930,7 +930,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1019,7 +1019,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1125,7 +1125,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1231,7 +1231,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1320,7 +1320,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1407,7 +1407,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1511,7 +1511,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log has the cause under the `X-Request-Id` of the reply. */
+            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

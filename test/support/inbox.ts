@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest';
-import { parseChangeCursor } from '../../src/revisions/change-cursor.ts';
+import { parseEventCursor } from '../../src/revisions/event-cursor.ts';
 import type { TestDatabase } from './database.ts';
 import { asMember, type Kind, payloads, publish, resolve } from './records.ts';
 import { openStream, type SseResult, type SseStream } from './sse.ts';
@@ -21,7 +21,7 @@ export async function subscribeToNotifications(
 }
 
 /** Reads the revision from a cursor. */
-export const readRevision = (cursor: string) => parseChangeCursor(cursor, []).revision;
+export const readRevision = (cursor: string) => parseEventCursor(cursor, []).revision;
 
 /** Returns the next event of a stream that {@link subscribeToNotifications} opened. */
 export async function nextEvent(stream: SseStream) {

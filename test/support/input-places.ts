@@ -1,5 +1,5 @@
 import { type GraphQLInputType, getNullableType, isInputObjectType, isListType } from 'graphql';
-import { formatChangeCursor } from '../../src/revisions/change-cursor.ts';
+import { formatEventCursor } from '../../src/revisions/event-cursor.ts';
 import { goodArguments, rootFields } from './root-fields.ts';
 
 type Step = string | number;
@@ -49,7 +49,7 @@ export function argumentsWith({ field, path }: InputPlace, value: unknown): Reco
       payload: { [member]: structuredClone(payloads[member]) },
     });
   if (path[1] === 'filter')
-    Object.assign(given, { input: { filter: { upTo: formatChangeCursor(noChange) } } });
+    Object.assign(given, { input: { filter: { upTo: formatEventCursor(noChange) } } });
   Reflect.set(getOrCreate(given, path.slice(0, -1), path.at(-1)), path.at(-1) ?? '', value);
   return given;
 }

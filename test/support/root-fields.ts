@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type GraphQLField, getNamedType, isCompositeType } from 'graphql';
-import { formatChangeCursor } from '../../src/revisions/change-cursor.ts';
+import { formatEventCursor } from '../../src/revisions/event-cursor.ts';
 import { schema } from '../../src/schema.ts';
 import { payloads, workspaceInput } from './records.ts';
 
@@ -42,7 +42,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   editorCredential: (userId) => ({ userId }),
   notification: () => ({ id: 'unknown' }),
   notificationCounts: () => ({}),
-  notificationEvents: () => ({ after: formatChangeCursor({ epoch: '', revision: 0 }) }),
+  notificationEvents: () => ({ after: formatEventCursor({ epoch: '', revision: 0 }) }),
   notificationPreferences: () => ({}),
   notifications: () => ({}),
   publishNotification: (userId) => ({

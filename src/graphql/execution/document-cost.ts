@@ -10,6 +10,7 @@ import {
   isListType,
   Kind,
   type NamedTypeNode,
+  type OperationDefinitionNode,
   type SelectionNode,
   type SelectionSetNode,
   type ValidationContext,
@@ -28,15 +29,9 @@ const zero: Cost = { depth: 0, rootFields: 0, aliases: 0, directives: 0, cost: 0
 /** The assumed length of a list without page sizes. */
 const ASSUMED_LIST_LENGTH = 4;
 
-/**
- * A validation rule that rejects costly documents. A field costs 1, multiplied by the sizes of the lists that contain
- * it. A page size in a variable counts as the maximum. Each fragment is measured once, so that validation takes linear
- * time.
- */
+/** A validation rule that rejects costly documents. */
 export function limitCost(context: ValidationContext): ASTVisitor {
-  const schema = context.getSchema();
-  const fragments = new Map<string, Cost>();
-
+  const measureOperation = createMeter(context);
   return {
     Document({ definitions }) {
       const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION).length;
@@ -45,7 +40,7 @@ export function limitCost(context: ValidationContext): ASTVisitor {
       return BREAK;
     },
     OperationDefinition(operation) {
-      const cost = measureInside(operation, schema.getRootType(operation.operation));
+      const cost = measureOperation(operation);
       for (const name of quantities) {
         if (cost[name] > documentLimits[name]) {
           context.reportError(new GraphQLError(limitMessage(name, cost[name]), { nodes: operation }));
@@ -53,6 +48,17 @@ export function limitCost(context: ValidationContext): ASTVisitor {
       }
     },
   };
+}
+
+/**
+ * Creates a function that measures operations of a document. A field costs 1, multiplied by the sizes of the lists that
+ * contain it. A page size in a variable counts as the maximum. Each fragment is measured once, so that this takes linear
+ * time.
+ */
+function createMeter(context: ValidationContext): (operation: OperationDefinitionNode) => Cost {
+  const schema = context.getSchema();
+  const fragments = new Map<string, Cost>();
+  return (operation) => measureInside(operation, schema.getRootType(operation.operation));
 
   function measureInside({ selectionSet, typeCondition, directives = [] }: Parent, outer: ParentType): Cost {
     const type = (typeCondition && schema.getType(typeCondition.name.value)) ?? outer;

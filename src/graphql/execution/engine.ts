@@ -6,7 +6,6 @@ import {
   subscribe,
 } from 'graphql';
 import { z } from 'zod';
-import type { Viewer } from '../../auth/viewer.ts';
 import type { Context } from '../../context.ts';
 import {
   BadRequestError,
@@ -16,10 +15,11 @@ import {
 } from '../../errors/gateway-errors.ts';
 import { logInternalError } from '../../log.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
-import { asGatewayError, maskResult, type Reply, type Result } from '../mask-errors.ts';
+import { type GraphQLReply, maskResult, type OperationResult } from '../mask-errors.ts';
 import { createDocumentCache, openTrustedDocument } from './documents.ts';
 import { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';
+import { type PreparedOperation, prepareOperation } from './prepared-operation.ts';
 import { findVariableIssues } from './variable-issues.ts';
 import type { VariableValues } from './variables.ts';
 
@@ -36,27 +36,19 @@ export type Parameters = z.output<typeof Parameters>;
 export type AllowedOperations = { readonly mutation: boolean; readonly subscription: boolean };
 
 /** A running subscription: one result per event, and the conversion of a result to a reply. */
-export type Subscription = {
+export type RunningSubscription = {
   readonly results: AsyncGenerator<ExecutionResult>;
-  toReply(result: Result): Reply;
-};
-
-/** An operation of the gateway itself, such as that of a REST route, with the same checks as any other. */
-export type PreparedOperation = {
-  /** @throws {GatewayError} if the viewer may not run it */
-  authorize(viewer: Viewer): void;
-  /** Takes its points from the rate limit. @throws {RateLimitedError} if none is left */
-  charge(context: Context): Promise<void>;
-  /** Charges for the records of a returned list beyond its first point. */
-  chargeRecords(context: Context, records: number): void;
-  /** Returns the data. @throws {GatewayError} the first error, if there is one */
-  run(variables: VariableValues, context: Context): Promise<Readonly<Record<string, unknown>>>;
+  toReply(result: OperationResult): GraphQLReply;
 };
 
 /** Runs operations on a schema. */
 export type Engine = {
   /** Runs the operation of a request. Errors are masked, recorded for the metrics, and logged if they are internal. */
-  run(parameters: Parameters, context: Context, allowed: AllowedOperations): Promise<Reply | Subscription>;
+  run(
+    parameters: Parameters,
+    context: Context,
+    allowed: AllowedOperations,
+  ): Promise<GraphQLReply | RunningSubscription>;
   /** Prepares the only operation of a document. @throws {Error} if the document is invalid */
   prepare(document: string): PreparedOperation;
 };
@@ -70,44 +62,29 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
     async run({ query, operationName, variables }, context, allowed) {
       try {
         const opened = openDocument(query);
-        if ('errors' in opened) return report(opened, context);
+        if ('errors' in opened) return maskAndRecord(opened, context);
         const operation = opened.findOperation(operationName ?? undefined);
         requireAllowed(operation, allowed);
         const { permitted, refusals } = checkPermissions(operation, context.viewer);
-        await rateLimiter.charge(context, permitted);
+        await rateLimiter.prepay(context, permitted);
         const given = variables ?? {};
         const issues = [...findVariableIssues(operation.variables, given).take(MAX_ERROR_ITEMS)];
         if (issues.length > 0) {
           // Missing permissions are reported first.
-          return report({ errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] }, context);
+          return maskAndRecord(
+            { errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] },
+            context,
+          );
         }
         const result = await start(operation, given, context);
-        if (!('next' in result)) return report(result, context);
-        return { results: result, toReply: (event) => report(event, context) };
+        if (!('next' in result)) return maskAndRecord(result, context);
+        return { results: result, toReply: (event) => maskAndRecord(event, context) };
       } catch (error) {
-        return report({ errors: [error] }, context);
+        return maskAndRecord({ errors: [error] }, context);
       }
     },
 
-    prepare(text) {
-      const operation = openTrustedDocument(schema, text)();
-      return {
-        authorize(viewer) {
-          // REST routes have no argument that names another user.
-          const [refusal] = checkPermissions(operation, viewer, {}).refusals;
-          if (refusal !== undefined) throw refusal;
-        },
-        charge: (context) => rateLimiter.charge(context, operation.rootAccess),
-        chargeRecords(context, records) {
-          for (const { bucket } of operation.rootAccess) rateLimiter.chargeRecords(context, bucket, records);
-        },
-        async run(variables, context) {
-          const { data, errors: [error] = [] } = await execute(operation, variables, context);
-          if (error !== undefined) throw asGatewayError(error);
-          return data ?? {};
-        },
-      };
-    },
+    prepare: (text) => prepareOperation(openTrustedDocument(schema, text)(), rateLimiter, execute),
   };
 
   function start(operation: Operation, variableValues: VariableValues, context: Context) {
@@ -141,11 +118,11 @@ function createRequestError(
 }
 
 /** Masks the errors of a result, logs internal ones, and records the first for the metrics. */
-function report(result: Result, { log, failures }: Context): Reply {
+function maskAndRecord(result: OperationResult, { log, failures }: Context): GraphQLReply {
   const reply = maskResult(result);
-  for (const { known } of reply.errors ?? []) {
-    if (known instanceof InternalError) logInternalError(log, known);
-    if (failures.length === 0) failures.push({ code: known.code });
+  for (const { shown } of reply.errors ?? []) {
+    if (shown instanceof InternalError) logInternalError(log, shown);
+    if (failures.length === 0) failures.push({ code: shown.code });
   }
   return reply;
 }

@@ -80,8 +80,8 @@ export function compile(schema: GraphQLSchema, { document, node }: Operation): C
 
 /**
  * Whether a compiled operation provably returns the same result as graphql-js. It must be the only operation of its
- * document, a query without directives and introspection, and each argument a constant or a whole variable of the
- * argument's type or its non-null type. Otherwise, the compiler may drop variables inside literals of custom scalars or
+ * document, a query without directives and introspection, and each argument is a constant, or exactly one variable whose
+ * type is the argument's or its non-null form. Otherwise, the compiler may drop variables inside literals of custom scalars or
  * accept `null` for a non-null type. It also copies constants into the code, so no argument may contain a credential.
  */
 export function isCompilable(schema: GraphQLSchema, { document, node }: Operation): boolean {

@@ -7,7 +7,8 @@ import {
   isNonNullType,
 } from 'graphql';
 import { type Path, REDACTED, type ValidationIssue } from '../../errors/gateway-errors.ts';
-import { describeTooManyItems, isRecord } from '../../errors/validation-issues.ts';
+import { isRecord } from '../../errors/json-path.ts';
+import { describeTooManyItems } from '../../errors/validation-issues.ts';
 import { TIME_RULE } from '../../values/time.ts';
 import { inspectInput } from '../secret-inputs.ts';
 import { UNLIMITED, type Variable, type VariableValues } from './variables.ts';

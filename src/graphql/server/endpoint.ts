@@ -3,10 +3,10 @@ import Negotiator from 'negotiator';
 import type { Context, HandleRequest } from '../../context.ts';
 import { BadRequestError, ValidationError } from '../../errors/gateway-errors.ts';
 import { toIssues } from '../../errors/validation-issues.ts';
-import { requestQuery } from '../../http/address.ts';
-import { parseJson, readJson } from '../../http/body.ts';
 import { Heartbeats } from '../../http/heartbeats.ts';
-import { sendText } from '../../http/reply.ts';
+import { parseJson, readJson } from '../../http/read-json.ts';
+import { requestQuery } from '../../http/request-target.ts';
+import { sendText } from '../../http/send-text.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { lazy } from '../../values/lazy.ts';
 import { parseDocument } from '../execution/documents.ts';
@@ -14,12 +14,12 @@ import { type Engine, Parameters } from '../execution/engine.ts';
 import { isIntrospection } from '../execution/operation.ts';
 import { EVENT_STREAM, sendEvents } from './event-stream.ts';
 import { negotiateResultType } from './media-type.ts';
-import type { createResponder, Outcome } from './yoga.ts';
+import type { createResponder, ExecutionOutcome } from './yoga.ts';
 
 /** The dependencies of the GraphQL endpoint. */
 export type GraphQLOptions = {
   engine: Engine;
-  rateLimiter: Pick<RateLimiter, 'refuseExhausted'>;
+  rateLimiter: Pick<RateLimiter, 'throwIfExhausted'>;
   handle: HandleRequest;
   /** Creates, on first use, the responder for all replies but plain successes. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
@@ -40,9 +40,9 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     // The reply may contain a credential, and caches may store replies to GET.
     if (method === 'GET') response.setHeader('Cache-Control', 'no-store');
     const read = lazy(() => readParameters(request, response));
-    const outcome = await handle<Outcome | Send>(request, response, {
+    const outcome = await handle<ExecutionOutcome | Send>(request, response, {
       async run(context) {
-        rateLimiter.refuseExhausted(context);
+        rateLimiter.throwIfExhausted(context);
         // Yoga rejects other methods.
         if (method !== 'POST' && method !== 'GET') return {};
         // Yoga rejects the request with 406. Nothing is executed.
@@ -50,7 +50,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
         return run(request, response, await read(), context);
       },
       refuse: (refusal) => ({ refusal }),
-      // A request without a token that cannot be parsed is rejected for the missing token.
+      // If a request without a token cannot be parsed, the missing token is reported.
       allowsAnonymous: async () => openIntrospection && asksIntrospection(read),
     });
     if (typeof outcome === 'function') return outcome();
@@ -63,7 +63,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     response: ServerResponse,
     parameters: Parameters,
     context: Context,
-  ): Promise<Outcome | Send> {
+  ): Promise<ExecutionOutcome | Send> {
     const allowed = { mutation: request.method === 'POST', subscription: acceptsEvents(request) };
     const reply = await engine.run(parameters, context, allowed);
     if ('results' in reply) return () => sendEvents(reply, response, heartbeats);

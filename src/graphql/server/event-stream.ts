@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Heartbeats } from '../../http/heartbeats.ts';
-import type { Subscription } from '../execution/engine.ts';
-import type { Reply } from '../mask-errors.ts';
+import type { RunningSubscription } from '../execution/engine.ts';
+import type { GraphQLReply } from '../mask-errors.ts';
 
 /** The media type of server-sent events. */
 export const EVENT_STREAM = 'text/event-stream';
@@ -13,7 +13,7 @@ export const EVENT_STREAM = 'text/event-stream';
  * as the last result.
  */
 export async function sendEvents(
-  { results, toReply }: Subscription,
+  { results, toReply }: RunningSubscription,
   response: ServerResponse,
   heartbeats: Heartbeats,
 ): Promise<void> {
@@ -48,7 +48,7 @@ function writeHead(response: ServerResponse): void {
   response.flushHeaders();
 }
 
-function formatEvent({ errors, data }: Reply): string {
+function formatEvent({ errors, data }: GraphQLReply): string {
   return `event: next\ndata: ${JSON.stringify({ errors, data })}\n\n`;
 }
 

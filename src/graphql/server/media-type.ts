@@ -1,5 +1,5 @@
 /** The media types of a result, the preferred one first (GraphQL over HTTP, section 4.2). */
-const resultTypes = ['application/json', 'application/graphql-response+json'] as const;
+export const resultTypes = ['application/json', 'application/graphql-response+json'] as const;
 
 /**
  * Returns the first accepted media type of a result, regardless of weights: Yoga negotiates other replies in the same way.

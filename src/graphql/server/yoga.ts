@@ -1,12 +1,16 @@
 import type { GraphQLSchema } from 'graphql';
 import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
-import { maskError, type Reply } from '../mask-errors.ts';
+import { type GraphQLReply, maskError } from '../mask-errors.ts';
 import { GRAPHQL_PATH } from './graphql-path.ts';
 
 /** The outcome of a request: the error that rejected it, or its document and reply. Empty for unsupported methods. */
-export type Outcome = { readonly refusal?: unknown; readonly query?: string; readonly reply?: Reply };
+export type ExecutionOutcome = {
+  readonly refusal?: unknown;
+  readonly query?: string;
+  readonly reply?: GraphQLReply;
+};
 
-type ServerContext = { readonly outcome: Outcome };
+type ServerContext = { readonly outcome: ExecutionOutcome };
 type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
 
 /** Creates the Yoga server that sends replies: it checks the method and media type, and sets the status and headers. */
@@ -54,6 +58,6 @@ const NOT_ACCEPTABLE = JSON.stringify({
 });
 
 /** Without a serializer of its own, Yoga would copy every error and search the document for its location. */
-function withSerializer(reply: Reply) {
+function withSerializer(reply: GraphQLReply) {
   return { ...reply, stringify: () => JSON.stringify({ errors: reply.errors, data: reply.data }) };
 }

@@ -4,20 +4,20 @@ import { decodeCursor, encodeCursor } from '../values/cursor.ts';
 import type { Revisions } from './revisions.ts';
 
 /** The last change of a user's notifications that a client has received: a revision within an epoch. */
-export type ChangeCursor = { epoch: string; revision: number };
+export type EventCursor = { epoch: string; revision: number };
 
 const Content = z.tuple([z.string(), z.int().min(0)]);
 
-/** Formats a cursor as a string that is opaque to clients. */
-export function formatChangeCursor({ epoch, revision }: ChangeCursor): string {
+/** Formats an event cursor as a string that is opaque to clients. */
+export function formatEventCursor({ epoch, revision }: EventCursor): string {
   return encodeCursor([epoch, revision]);
 }
 
 /**
- * Parses the cursor of an argument at a path.
+ * Parses the event cursor of an argument at a path.
  * @throws {ValidationError} if it is not an event cursor
  */
-export function parseChangeCursor(cursor: string, path: readonly string[]): ChangeCursor {
+export function parseEventCursor(cursor: string, path: readonly string[]): EventCursor {
   const content = decodeCursor(Content, cursor);
   if (content === undefined) {
     throw new ValidationError([{ path, message: 'must be an event cursor', value: cursor }]);
@@ -27,13 +27,13 @@ export function parseChangeCursor(cursor: string, path: readonly string[]): Chan
 }
 
 /** Returns the cursor of the latest change of a user's notifications. */
-export function getLatestCursor(revisions: Revisions | undefined): ChangeCursor {
+export function getLatestCursor(revisions: Revisions | undefined): EventCursor {
   if (revisions === undefined) return { epoch: '', revision: 0 };
   return { epoch: revisions.epoch, revision: revisions.notifications };
 }
 
 /** Returns the revision of a cursor, or 0, the beginning, if the cursor is from another epoch. */
-export function resolveRevision(cursor: ChangeCursor, revisions: Revisions | undefined): number {
+export function resolveRevision(cursor: EventCursor, revisions: Revisions | undefined): number {
   const latest = getLatestCursor(revisions);
   return cursor.epoch === latest.epoch && cursor.revision <= latest.revision ? cursor.revision : 0;
 }

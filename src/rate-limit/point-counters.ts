@@ -6,7 +6,7 @@ import type { Bucket } from '../auth/access.ts';
 export type Limits = Readonly<Record<Bucket, number>>;
 
 /** A counter of points by user for each bucket. */
-export type Counters = Readonly<Record<Bucket, RateLimiterAbstract>>;
+export type PointCounters = Readonly<Record<Bucket, RateLimiterAbstract>>;
 
 /** The window of all limits. */
 export const WINDOW_SECONDS = 60;
@@ -15,11 +15,11 @@ export const WINDOW_SECONDS = 60;
  * Creates counters in memory, or in Redis, which all processes share. While Redis is unreachable, they count in memory
  * and call `onFallback` each time.
  */
-export function createCounters(
+export function createPointCounters(
   limits: Limits,
   redis: Redis | undefined,
   onFallback: () => void = () => undefined,
-): Counters {
+): PointCounters {
   class Insurance extends RateLimiterMemory {
     override consume(...args: Parameters<RateLimiterMemory['consume']>) {
       onFallback();

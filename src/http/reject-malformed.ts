@@ -1,6 +1,7 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { BadRequestError } from '../errors/gateway-errors.ts';
+import type { BadRequestError } from '../errors/gateway-errors.ts';
+import { createMalformedError } from './malformed-error.ts';
 
 /** Time for the client to read the error before its socket is destroyed. */
 const LINGER_MS = 1000;
@@ -18,7 +19,7 @@ export function rejectMalformed(server: Server, formatBody: (error: BadRequestEr
     if (error.code === 'ECONNRESET' || !socket.writable || hasReplyBegun(response)) socket.destroy();
     else if (!rejected.has(socket)) {
       rejected.add(socket);
-      const reject = () => sendLast(socket, formatBody(malformed(describeReason(error.code))));
+      const reject = () => sendLast(socket, formatBody(createMalformedError(describeReason(error.code))));
       // Replies are sent in the order of the requests (RFC 9112, section 9.3.2).
       if (isPending(response)) response.once('close', reject);
       else reject();
@@ -50,24 +51,6 @@ function hasReplyBegun(response: ServerResponse | undefined): boolean {
 /** Whether the reply to an earlier request is not complete. */
 function isPending(response: ServerResponse | undefined): response is ServerResponse {
   return response?.req.complete === true && !response.writableFinished;
-}
-
-/**
- * Requires exactly one Host header (RFC 9112, section 3.2). The check of Node.js would reply without a body.
- * @throws {BadRequestError}
- */
-export function checkHost(
-  { httpVersion, headersDistinct: { host = [] } }: IncomingMessage,
-  _response: ServerResponse,
-  next: () => void,
-): void {
-  if (host.length > 1) throw malformed('has more than one Host header');
-  if (host.length === 0 && httpVersion === '1.1') throw malformed('has no Host header');
-  next();
-}
-
-function malformed(message: string): BadRequestError {
-  return new BadRequestError(`The request ${message}.`, [{ path: ['request'], message, value: null }]);
 }
 
 function describeReason(code: string | undefined): string {

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ValidationError } from '../src/errors/gateway-errors.ts';
 import {
-  formatChangeCursor,
+  formatEventCursor,
   getLatestCursor,
-  parseChangeCursor,
+  parseEventCursor,
   resolveRevision,
-} from '../src/revisions/change-cursor.ts';
+} from '../src/revisions/event-cursor.ts';
 import { arbitraryCharacter } from './support/arbitrary-text.ts';
 
 const number = fc.nat({ max: Number.MAX_SAFE_INTEGER });
@@ -25,7 +25,7 @@ const state = (epoch: string, notifications: number) => ({
 test('a cursor survives writing and reading', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
-      expect(parseChangeCursor(formatChangeCursor(cursor), [])).toEqual(cursor);
+      expect(parseEventCursor(formatEventCursor(cursor), [])).toEqual(cursor);
     }),
   );
 });
@@ -33,7 +33,7 @@ test('a cursor survives writing and reading', () => {
 test('a cursor contains only URL-safe characters', () => {
   fc.assert(
     fc.property(cursors, (cursor) => {
-      expect(formatChangeCursor(cursor)).toMatch(/^[\w-]+$/);
+      expect(formatEventCursor(cursor)).toMatch(/^[\w-]+$/);
     }),
   );
 });
@@ -45,15 +45,15 @@ const texts = fc.oneof(
   fc
     .array(fc.oneof(fc.double(), fc.integer()))
     .map((list) => Buffer.from(JSON.stringify(list)).toString('base64url')),
-  cursors.map((cursor) => `${formatChangeCursor(cursor)}=`),
-  cursors.map((cursor) => ` ${formatChangeCursor(cursor)}`),
+  cursors.map((cursor) => `${formatEventCursor(cursor)}=`),
+  cursors.map((cursor) => ` ${formatEventCursor(cursor)}`),
 );
 
 test('rejects everything that is not a cursor, naming the argument', () => {
   fc.assert(
     fc.property(texts, (text) => {
       try {
-        expect(formatChangeCursor(parseChangeCursor(text, ['after']))).toBe(text);
+        expect(formatEventCursor(parseEventCursor(text, ['after']))).toBe(text);
       } catch (error) {
         expect(error).toBeInstanceOf(ValidationError);
         expect(error).toMatchObject({ issues: [{ path: ['after'], value: text }] });
@@ -83,5 +83,5 @@ test('without any change the latest cursor is the first one', () => {
 
 test('rejects a cursor in the format used before epochs', () => {
   const cursor = Buffer.from('[1767225600000,7]').toString('base64url');
-  expect(() => parseChangeCursor(cursor, ['after'])).toThrow(ValidationError);
+  expect(() => parseEventCursor(cursor, ['after'])).toThrow(ValidationError);
 });

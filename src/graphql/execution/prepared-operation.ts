@@ -1,0 +1,43 @@
+import type { Viewer } from '../../auth/viewer.ts';
+import type { Context } from '../../context.ts';
+import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
+import { asGatewayError } from '../mask-errors.ts';
+import type { createExecutor } from './executor.ts';
+import { checkPermissions, type Operation } from './operation.ts';
+import type { VariableValues } from './variables.ts';
+
+/** An operation of the gateway itself, such as that of a REST route, with the same checks as any other. */
+export type PreparedOperation = {
+  /** @throws {GatewayError} if the viewer may not run it */
+  authorize(viewer: Viewer): void;
+  /** Charges one point for each root field. @throws {RateLimitedError} if none is left */
+  prepay(context: Context): Promise<void>;
+  /** Charges for the records of a returned list beyond its first point. */
+  chargeRecords(context: Context, records: number): void;
+  /** Returns the data. @throws {GatewayError} the first error, if there is one */
+  run(variables: VariableValues, context: Context): Promise<Readonly<Record<string, unknown>>>;
+};
+
+/** Prepares an operation. Its checks are separate calls, because REST reads the body between them and `run`. */
+export function prepareOperation(
+  operation: Operation,
+  rateLimiter: RateLimiter,
+  execute: ReturnType<typeof createExecutor>,
+): PreparedOperation {
+  return {
+    authorize(viewer) {
+      // REST routes have no argument that names another user.
+      const [refusal] = checkPermissions(operation, viewer, {}).refusals;
+      if (refusal !== undefined) throw refusal;
+    },
+    prepay: (context) => rateLimiter.prepay(context, operation.rootAccess),
+    chargeRecords(context, records) {
+      for (const { bucket } of operation.rootAccess) rateLimiter.chargeRecords(context, bucket, records);
+    },
+    async run(variables, context) {
+      const { data, errors: [error] = [] } = await execute(operation, variables, context);
+      if (error !== undefined) throw asGatewayError(error);
+      return data ?? {};
+    },
+  };
+}

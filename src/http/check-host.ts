@@ -1,0 +1,16 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createMalformedError } from './malformed-error.ts';
+
+/**
+ * Requires exactly one Host header (RFC 9112, section 3.2). The check of Node.js would reply without a body.
+ * @throws {BadRequestError}
+ */
+export function checkHost(
+  { httpVersion, headersDistinct: { host = [] } }: IncomingMessage,
+  _response: ServerResponse,
+  next: () => void,
+): void {
+  if (host.length > 1) throw createMalformedError('has more than one Host header');
+  if (host.length === 0 && httpVersion === '1.1') throw createMalformedError('has no Host header');
+  next();
+}
