@@ -6,7 +6,7 @@ import { audit } from '../log.ts';
 import { credentialFailureReasons, editorAuthMethodTypes, reauthReasons } from './editor-auth.enums.ts';
 import { deleteCredential, type EditorAuth, readEditorAuth, storeCredential } from './editor-auth.ts';
 
-const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
+const EditorAuthMethodTypeEnum = builder.enumType('EditorAuthType', {
   description: 'The type of the method by which an editor is connected.',
   values: toEnumValues(editorAuthMethodTypes, {
     none: 'No token pair is stored.',
@@ -38,7 +38,7 @@ export const ReauthReasonEnum = builder.enumType('ReauthReason', {
 const EditorAuthMethod = builder.objectRef<EditorAuth>('EditorAuthMethod').implement({
   description: 'The method by which an editor is connected.',
   fields: (t) => ({
-    type: t.expose('type', { type: EditorAuthTypeEnum, description: 'The type of the method.' }),
+    type: t.expose('type', { type: EditorAuthMethodTypeEnum, description: 'The type of the method.' }),
   }),
 });
 
