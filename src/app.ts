@@ -9,7 +9,7 @@ import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
 import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
-import { createPushRegistration } from './delivery/push/registration.ts';
+import { createPushRegistration } from './delivery/push/create-push-registration.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
 import { readEncryptionKeys } from './encryption/encryption-keys.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';

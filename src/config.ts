@@ -1,12 +1,13 @@
-import type { KeyObject } from 'node:crypto';
 import type { JSONWebKeySet } from 'jose';
 import type { z } from 'zod';
-import { findConflicts, findMissing, findOmissions, isLoopback } from './config/conflicts.ts';
+import { findConflicts, findMissing, findOmissions } from './config/conflicts.ts';
 import { type DeliveryConfig, readDelivery } from './config/delivery-config.ts';
 import { Environment } from './config/environment.ts';
 import type { EncryptionKeys } from './config/formats.ts';
+import { isLoopback } from './config/hosts.ts';
 import { findMisspellings } from './config/misspellings.ts';
 import { OperatorError } from './errors/operator-error.ts';
+import type { Secret } from './values/secret.ts';
 
 /** The source of the public keys. `development` is a key generated in `DATA_DIR`. */
 export type KeySetSource =
@@ -15,7 +16,7 @@ export type KeySetSource =
   | { kind: 'development' };
 
 /** Access to the metrics: open, with a token, or off. */
-export type MetricsAccess = { kind: 'open' } | { kind: 'token'; token: KeyObject } | { kind: 'off' };
+export type MetricsAccess = { kind: 'open' } | { kind: 'token'; token: Secret } | { kind: 'off' };
 
 export type { ChatConfig, DeliveryConfig, EmailConfig, PushConfig } from './config/delivery-config.ts';
 export type { EncryptionKeys } from './config/formats.ts';

@@ -1,9 +1,7 @@
 import { Registry } from 'prom-client';
 import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
-import { startConfiguredDelivery } from './configured-delivery.ts';
+import { createDelivery } from './create-delivery.ts';
 import { createService } from './create-service.ts';
-import { createOutbox } from './delivery/create-outbox.ts';
-import type { Sender } from './delivery/sender.ts';
 import { OperatorError } from './errors/operator-error.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
@@ -12,12 +10,9 @@ import { listDeliveryLines } from './process/start-lines.ts';
 /** Sends deliveries without serving the APIs. */
 export const runWorker = createService(async (config, database, log) => {
   const metrics = new Registry();
-  let sender: Sender | undefined;
-  // Without subscribers, announcements only wake the sender.
-  const hub = createHub(
-    { perViewer: 0, total: 0 },
-    { onChange: ({ topic }) => void (topic === 'notifications' && sender?.wake()) },
-  );
+  const delivery = createDelivery(config, metrics, log);
+  // A worker has no subscribers; announcements only wake the sender.
+  const hub = createHub({ perViewer: 0, total: 0 }, { onChange: delivery.onChange });
   const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
   const live = startLiveEvents(database, hub, timing, log);
   let admin: AdminServer | undefined;
@@ -25,8 +20,7 @@ export const runWorker = createService(async (config, database, log) => {
   try {
     const readiness = { database, isStopping: () => isStopping, live, keySet: {} };
     admin = await startAdminServer(config, readiness, metrics, log);
-    sender = await startConfiguredDelivery(config, createOutbox(config.delivery), database.em, metrics, log);
-    if (sender === undefined) {
+    if (!(await delivery.start(database.em))) {
       throw new OperatorError(
         'There is nothing to send: set SMTP_URL, VAPID_PRIVATE_KEY or CHAT_TOKEN, and do not set DELIVERY=false.',
       );
@@ -45,7 +39,7 @@ export const runWorker = createService(async (config, database, log) => {
     ],
     async close(graceMs) {
       isStopping = true;
-      await sender?.stop(graceMs);
+      await delivery.stop(graceMs);
       await live.close();
       admin?.close();
     },

@@ -8,10 +8,8 @@ import { createApp } from './app.ts';
 import { type KeySet, openKeySet } from './auth/key-set.ts';
 import { prefetchKeySet } from './auth/key-set-prefetch.ts';
 import type { Config } from './config.ts';
-import { startConfiguredDelivery } from './configured-delivery.ts';
+import { createDelivery } from './create-delivery.ts';
 import type { Database } from './database/database.ts';
-import { createOutbox } from './delivery/create-outbox.ts';
-import type { Sender } from './delivery/sender.ts';
 import { createDraining } from './http/draining.ts';
 import { listen } from './http/listen.ts';
 import { limitPipelining } from './http/pipelining.ts';
@@ -54,14 +52,10 @@ export async function startGateway(
   const redis = await connectToRedis(config.redisUrl);
   const metrics = new Registry();
   const events = createEventMetrics(metrics);
-  const outbox = createOutbox(config.delivery);
-  let sender: Sender | undefined;
+  const delivery = createDelivery(config, metrics, log);
   const hub = createHub(
     { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, total: config.maxSubscribers },
-    {
-      observeDelay: events.observeDelay,
-      onChange: ({ topic }) => void (topic === 'notifications' && sender?.wake()),
-    },
+    { observeDelay: events.observeDelay, onChange: delivery.onChange },
   );
   const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...httpTimeouts } = timeouts;
@@ -75,12 +69,13 @@ export async function startGateway(
   try {
     const publicUrl = () => config.publicUrl ?? address;
     const isStopping = () => draining.isOn;
+    const { outbox } = delivery;
     const parts = { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping };
     const app = await createApp(config, database, log, parts);
     serveRequests(server, app, stalledWriteTimeout);
     admin = await startAdminServer(config, { database, isStopping, live, keySet }, metrics, log);
     address = await listen(server, config);
-    sender = await startConfiguredDelivery(config, outbox, database.em, metrics, log);
+    await delivery.start(database.em);
   } catch (error) {
     server.close();
     admin?.close();
@@ -99,7 +94,7 @@ export async function startGateway(
       log.info({ delayMs: config.shutdownDelayMs, running: draining.running }, 'stopping');
       if (config.shutdownDelayMs > 0) await pause(config.shutdownDelayMs);
       hub.close();
-      const [cut] = await Promise.all([draining.finish(graceMs), sender?.stop(graceMs)]);
+      const [cut] = await Promise.all([draining.finish(graceMs), delivery.stop(graceMs)]);
       if (cut > 0) {
         log.warn({ cut, graceMs }, 'grace period exceeded; remaining requests were cut off');
         database.abandonQueries();

@@ -125,9 +125,9 @@ test('reads every variable', () => {
     warnings: [],
   });
   const { email, push, chat } = config.delivery;
-  expect(email?.url.export().toString()).toBe('smtps://user:p%40ss@mail.test:465');
+  expect(email?.url.reveal()).toBe('smtps://user:p%40ss@mail.test:465');
   expect(push?.privateKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' });
-  expect(chat?.token.export().toString()).toBe('xoxb-1');
+  expect(chat?.token.reveal()).toBe('xoxb-1');
   expect([...(config.encryptionKeys?.keys() ?? [])]).toEqual(['new', 'old']);
 });
 

@@ -1,11 +1,11 @@
-import { createSecretKey } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Channel, Outcome } from '../src/delivery/channel.ts';
+import type { AttemptOutcome, Channel } from '../src/delivery/channel.ts';
 import { type ChatTarget, createChatChannel } from '../src/delivery/chat/chat-channel.ts';
 import { formatMessage, formatSettledMessage } from '../src/delivery/chat/chat-text.ts';
 import { classifyReply } from '../src/delivery/chat/classify-reply.ts';
 import type { Message } from '../src/delivery/message.ts';
+import { Secret } from '../src/values/secret.ts';
 import { type ChatAnswer, type ChatApi, startChatApi } from './support/chat-api.ts';
 
 const message: Message = {
@@ -26,40 +26,40 @@ const NOW = Date.parse('2026-05-04T10:00:00.000Z');
 const member = { memberId: 'U012AB3CD' };
 const never = new AbortController().signal;
 const createChannel = (apiUrl: string, token = 'chat-token') =>
-  createChatChannel({ apiUrl, token: createSecretKey(Buffer.from(token)) });
+  createChatChannel({ apiUrl, token: new Secret(token) });
 
-const refused = (providerCode: string): Outcome => ({
+const refused = (providerCode: string): AttemptOutcome => ({
   kind: 'unavailable',
   needsOperator: true,
   reason: 'provider_refused',
   providerCode,
 });
-const unavailable = (providerCode: string | null): Outcome => ({
+const unavailable = (providerCode: string | null): AttemptOutcome => ({
   kind: 'unavailable',
   needsOperator: false,
   reason: 'provider_unavailable',
   providerCode,
 });
-const limited = (providerCode: string, retryAfterSeconds?: number): Outcome => ({
+const limited = (providerCode: string, retryAfterSeconds?: number): AttemptOutcome => ({
   kind: 'unavailable',
   needsOperator: false,
   reason: 'rate_limited',
   providerCode,
   ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
 });
-const rejectedMember = (providerCode: string): Outcome => ({
+const rejectedMember = (providerCode: string): AttemptOutcome => ({
   kind: 'failed',
   suspendTarget: true,
   reason: 'recipient_rejected',
   providerCode,
 });
-const rejectedMessage = (providerCode: string): Outcome => ({
+const rejectedMessage = (providerCode: string): AttemptOutcome => ({
   kind: 'failed',
   suspendTarget: false,
   reason: 'message_rejected',
   providerCode,
 });
-const replyLost: Outcome = { kind: 'retry', reason: 'reply_lost', providerCode: null };
+const replyLost: AttemptOutcome = { kind: 'retry', reason: 'reply_lost', providerCode: null };
 
 describe('the text of a message', () => {
   test('contains title, request, details, task, project and a link', () => {
@@ -353,7 +353,7 @@ describe('the channel', () => {
     expect(api.messages).toMatchObject([{ updates: [formatSettledMessage(message)] }]);
   });
 
-  test.each<[what: string, answer: ChatAnswer, outcome: Outcome]>([
+  test.each<[what: string, answer: ChatAnswer, outcome: AttemptOutcome]>([
     [
       'a rate limit',
       { error: 'ratelimited', status: 429, headers: { 'Retry-After': '7' } },
@@ -398,7 +398,7 @@ describe('the channel', () => {
     expect(api.messages).toEqual([]);
   });
 
-  test.each<[whose: string, check: ChatAnswer, outcome: Outcome]>([
+  test.each<[whose: string, check: ChatAnswer, outcome: AttemptOutcome]>([
     ["is the member's if the token is accepted otherwise", 'ok', rejectedMember('account_inactive')],
     ["is the token's if it is refused again", { error: 'account_inactive' }, refused('account_inactive')],
     ["is the token's if it is revoked meanwhile", { error: 'token_revoked' }, refused('token_revoked')],

@@ -1,49 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import type { Claim } from '../src/delivery/claim-due.ts';
 import { describeMessage } from '../src/delivery/describe-message.ts';
-import type { Loaded } from '../src/delivery/load-claimed.ts';
+import type { DeliveryData } from '../src/delivery/load-delivery-data.ts';
 import type { NotificationContent } from '../src/notifications/payload.ts';
-
-const claim: Claim = {
-  userId: 'alice',
-  notificationId: 'n-1',
-  channel: 'chat',
-  target: '',
-  provider: 'chat',
-  step: 'message',
-  claims: 1,
-  attempts: 1,
-  receipt: null,
-  createdAt: '2026-05-04T10:00:00.000Z',
-  expiresAt: '2026-05-05T10:00:00.000Z',
-};
-
-const plan: NotificationContent = {
-  kind: 'plan_requested',
-  payload: { toolId: 'tool', input: { summary: 'Add a form.', plan: '1. Add a form.' } },
-};
-
-const loaded: Loaded = {
-  userId: 'alice',
-  notificationId: 'n-1',
-  channel: 'chat',
-  target: '',
-  ...plan,
-  title: 'Add a login page',
-  previewText: null,
-  taskName: 'Login',
-  projectName: 'Shop',
-  occurredAt: '2026-05-04T09:59:59.000Z',
-  email: null,
-  chatMemberId: 'U1',
-  ciphertext: null,
-  unwanted: null,
-  isExpired: false,
-};
+import { claim, data, plan } from './support/delivery-job.ts';
 
 const APP_URL = 'https://app.example.com/inbox?id={id}#top';
-const create = (changes: Partial<Loaded> = {}, appUrl: string | null = APP_URL, id = 'n-1') =>
-  describeMessage({ ...claim, notificationId: id }, { ...loaded, ...changes }, appUrl);
+const create = (changes: Partial<DeliveryData> = {}, appUrl: string | null = APP_URL, id = 'n-1') =>
+  describeMessage({ ...claim, notificationId: id }, { ...data, ...changes }, appUrl);
 
 test('a message contains what all channels show', () => {
   expect(create()).toEqual({
@@ -104,9 +67,9 @@ describe('the request and the details', () => {
 
   test.each([
     ['3000 characters are kept', 'x'.repeat(3000), 'x'.repeat(3000)],
-    ['more are cut', 'x'.repeat(3001), `${'x'.repeat(3000)}…`],
-    ['a character is not cut in two', `${'x'.repeat(2999)}😀😀`, `${'x'.repeat(2999)}…`],
-    ['a character at the end is kept', `${'x'.repeat(2998)}😀😀`, `${'x'.repeat(2998)}😀…`],
+    ['more are cut', 'x'.repeat(3001), `${'x'.repeat(2999)}…`],
+    ['a character is not cut in two', `${'x'.repeat(2998)}😀😀`, `${'x'.repeat(2998)}…`],
+    ['a character at the end is kept', `${'x'.repeat(2997)}😀😀`, `${'x'.repeat(2997)}😀…`],
   ])('%s', (_rule, message, details) => {
     expect(create(result('task_failed', message))?.details).toBe(details);
   });

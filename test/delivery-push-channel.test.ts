@@ -3,11 +3,14 @@ import { jwtVerify } from 'jose';
 import { afterEach, describe, expect, test } from 'vitest';
 import { vapidKey } from '../src/config/delivery-formats.ts';
 import type { PushConfig } from '../src/config.ts';
+import { bindChannel } from '../src/delivery/bound-channel.ts';
 import type { Message } from '../src/delivery/message.ts';
 import { createPushChannel } from '../src/delivery/push/push-channel.ts';
+import { createLog } from '../src/log.ts';
 import { notificationKinds } from '../src/notifications/notification.enums.ts';
 import { Secret } from '../src/values/secret.ts';
 import { toTime } from '../src/values/time.ts';
+import { claim, data } from './support/delivery-job.ts';
 import { createBrowser, type PushService, type Reply, startPushService } from './support/push-service.ts';
 
 const privateKey = vapidKey.parse('yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw');
@@ -273,16 +276,20 @@ describe('connections', () => {
     expect(await send(service)).toEqual({ kind: 'delivered' });
   });
 
-  test('an unexpected error is a retry', async () => {
+  test('an unexpected error is logged and becomes a retry', async () => {
     const service = await start();
     const target = { ...targetAt(`https://${service.host}/`), p256dh: new Secret('AAAA') };
+    const lines: string[] = [];
+    const log = createLog('info', { write: (line) => void lines.push(line) });
+    const channel = bindChannel(openChannel([service.host]), async () => target, log);
 
-    expect(
-      await openChannel([service.host]).send(message, target, AbortSignal.timeout(TIMEOUT_MS)),
-    ).toMatchObject({
+    const attempt = (await channel.prepare(data)) ?? expect.unreachable();
+    const code = 'ERR_CRYPTO_ECDH_INVALID_PUBLIC_KEY';
+    expect(await attempt(claim, message, AbortSignal.timeout(TIMEOUT_MS))).toMatchObject({
       kind: 'retry',
-      providerCode: 'ERR_CRYPTO_ECDH_INVALID_PUBLIC_KEY',
+      providerCode: code,
     });
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 50, err: { code } }]);
     expect(service.connections()).toBe(0);
   });
 });

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { BlockList, connect, type LookupFunction } from 'node:net';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { classify } from '../src/delivery/push/classify.ts';
-import { findEndpointIssue } from '../src/delivery/push/endpoint.ts';
+import { classifyPostResult } from '../src/delivery/push/classify-post-result.ts';
+import { findEndpointIssue } from '../src/delivery/push/endpoint-issue.ts';
 import type { PostResult } from '../src/delivery/push/post.ts';
 import { createPublicLookup, isPublicAddress } from '../src/delivery/push/public-address.ts';
 import { type Answer, type Records, startNameServer } from './support/name-server.ts';
@@ -356,7 +356,7 @@ describe('classification', () => {
       { kind: 'retry', reason: 'reply_lost', providerCode: 'ECONNRESET' },
     ],
   ])('%s', (_what, result, outcome) => {
-    expect(classify(result, now)).toEqual(outcome);
+    expect(classifyPostResult(result, now)).toEqual(outcome);
   });
 });
 

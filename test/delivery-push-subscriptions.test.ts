@@ -1,4 +1,4 @@
-import { createHash, createSecretKey, randomBytes } from 'node:crypto';
+import { createSecretKey, hash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSubscriptionCipher } from '../src/encryption/subscription-cipher.ts';
 import { graphql } from './support/client.ts';
@@ -37,7 +37,7 @@ const subscriptionAt = (endpoint: string, { keys } = createBrowser()) => ({
   keys,
 });
 const nameEndpoint = (name: string) => `https://push.example.com/send/${name}`;
-const identify = (endpoint: string) => createHash('sha256').update(endpoint).digest('base64url');
+const identify = (endpoint: string) => hash('sha256', endpoint, 'base64url');
 
 const register = async (user: string, input: object) =>
   (await asMember(gateway, user, REGISTER, { input })).registerPushSubscription.pushSubscription;

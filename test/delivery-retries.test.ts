@@ -131,15 +131,15 @@ describe('the health of a provider', () => {
   const unavailable = { needsOperator: false };
   const refused = { needsOperator: true };
 
-  test('admits any number of messages until it fails', () => {
-    const health = createProviderHealth();
+  test('allows any number of messages until it fails', () => {
+    const health = createProviderHealth(1);
 
-    expect(health.admit(0, 100)).toBe(Number.POSITIVE_INFINITY);
-    expect([health.pausedUntil, health.needsOperator]).toEqual([undefined, false]);
+    expect(health.countAllowed(0, 100)).toBe(Number.POSITIVE_INFINITY);
+    expect(health.pausedUntil).toBeUndefined();
   });
 
-  test('is not paused by fewer failures in a row than the minimum, unless it refuses or names a time', () => {
-    const health = createProviderHealth(longest, 3);
+  test('is not paused by fewer consecutive failures than the minimum, unless it refuses or names a time', () => {
+    const health = createProviderHealth(3, longest);
     health.failed(unavailable, 0);
     health.failed(unavailable, 1);
     health.succeeded(2);
@@ -150,20 +150,22 @@ describe('the health of a provider', () => {
     expect(health.pausedUntil).toBe(1005);
 
     for (const failure of [refused, { ...unavailable, retryAfterSeconds: 7 }]) {
-      const other = createProviderHealth(longest, 3);
+      const other = createProviderHealth(3, longest);
       other.failed(failure, 0);
-      expect(other.admit(1, 0)).toBe(0);
+      expect(other.countAllowed(1, 0)).toBe(0);
     }
   });
 
-  test('admits none during a pause, and one at a time afterwards until one succeeds', () => {
-    const health = createProviderHealth(longest);
+  test('allows none during a pause, and one at a time afterwards until one succeeds', () => {
+    const health = createProviderHealth(1, longest);
     health.failed(unavailable, 0);
 
     expect(health.pausedUntil).toBe(1000);
-    expect([health.admit(999, 0), health.admit(1000, 0), health.admit(1000, 1)]).toEqual([0, 1, 0]);
+    expect([health.countAllowed(999, 0), health.countAllowed(1000, 0), health.countAllowed(1000, 1)]).toEqual(
+      [0, 1, 0],
+    );
     health.succeeded(1000);
-    expect(health.admit(1000, 1)).toBe(Number.POSITIVE_INFINITY);
+    expect(health.countAllowed(1000, 1)).toBe(Number.POSITIVE_INFINITY);
     expect(health.pausedUntil).toBeUndefined();
   });
 
@@ -171,7 +173,7 @@ describe('the health of a provider', () => {
     ['while unavailable', unavailable, [1, 2, 4, 8, 16, 32, 60, 60]],
     ['until the operator acts', refused, [60, 120, 240, 480, 600, 600]],
   ])('pauses longer after each failed probe %s', (_when, failure, seconds) => {
-    const health = createProviderHealth(longest);
+    const health = createProviderHealth(1, longest);
     let now = 0;
 
     for (const pause of seconds) {
@@ -185,14 +187,14 @@ describe('the health of a provider', () => {
   });
 
   test('makes half of a pause random', () => {
-    const health = createProviderHealth(() => 0);
+    const health = createProviderHealth(1, () => 0);
     health.failed(unavailable, 0);
 
     expect(health.pausedUntil).toBe(500);
   });
 
   test('does not end a pause before Retry-After', () => {
-    const health = createProviderHealth(longest);
+    const health = createProviderHealth(1, longest);
     health.failed({ ...unavailable, retryAfterSeconds: 90 }, 0);
     health.failed({ ...unavailable, retryAfterSeconds: 0 }, 10);
 
@@ -200,7 +202,7 @@ describe('the health of a provider', () => {
   });
 
   test('counts messages that fail together once', () => {
-    const health = createProviderHealth(longest);
+    const health = createProviderHealth(1, longest);
     for (const now of [0, 1, 2]) health.failed(unavailable, now);
 
     expect(health.pausedUntil).toBe(1002);
@@ -209,24 +211,25 @@ describe('the health of a provider', () => {
   });
 
   test('ignores replies to earlier messages during a pause', () => {
-    const health = createProviderHealth(longest);
+    const health = createProviderHealth(1, longest);
     health.failed(refused, 0);
     health.succeeded(1);
     health.failed(unavailable, 2);
 
-    expect([health.admit(3, 0), health.needsOperator, health.pausedUntil]).toEqual([0, true, 60_002]);
+    expect([health.countAllowed(3, 0), health.pausedUntil]).toEqual([0, 60_002]);
   });
 
-  test('needs the operator only until a probe fails for another reason or succeeds', () => {
-    const health = createProviderHealth(longest);
+  test('pauses for the operator only until a probe fails for another reason or succeeds', () => {
+    const health = createProviderHealth(1, longest);
     health.failed(refused, 0);
     health.failed(unavailable, 60_000);
-    expect([health.needsOperator, health.pausedUntil]).toEqual([false, 61_000]);
+    expect(health.pausedUntil).toBe(61_000);
 
     health.failed(refused, 61_000);
-    expect([health.needsOperator, health.pausedUntil]).toEqual([true, 121_000]);
+    expect(health.pausedUntil).toBe(121_000);
     health.succeeded(121_000);
-    expect(health.needsOperator).toBe(false);
+    health.failed(unavailable, 121_000);
+    expect(health.pausedUntil).toBe(122_000);
   });
 
   test('never pauses for longer than ten minutes or Retry-After, and never forever', () => {
@@ -241,7 +244,7 @@ describe('the health of a provider', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 50 }), (steps) => {
-        const health = createProviderHealth();
+        const health = createProviderHealth(1);
         let now = 0;
         for (const { wait, result } of steps) {
           now += wait;
@@ -250,7 +253,7 @@ describe('the health of a provider', () => {
         }
         const end = health.pausedUntil ?? 0;
         expect(end).toBeLessThanOrEqual(now + 3_600_000);
-        expect(health.admit(Math.max(now, end), 0)).toBeGreaterThan(0);
+        expect(health.countAllowed(Math.max(now, end), 0)).toBeGreaterThan(0);
       }),
     );
   });

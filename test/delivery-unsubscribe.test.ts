@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   createUnsubscribeTokens,
-  type Subscription,
+  type EmailTopic,
   toUnsubscribeUrl,
 } from '../src/delivery/email/unsubscribe-token.ts';
 import { eventually } from './support/eventually.ts';
@@ -13,7 +13,7 @@ import { asMember, asPlatform, deleteUser, publish } from './support/records.ts'
 const createKey = () => randomBytes(32);
 const keysOf = (...keys: readonly Buffer[]): ReadonlyMap<string, KeyObject> =>
   new Map(keys.map((key, index) => [`k${index}`, createSecretKey(key)]));
-const failedTasks: Subscription = { userId: 'alice', kind: 'task_failed' };
+const failedTasks: EmailTopic = { userId: 'alice', kind: 'task_failed' };
 
 describe('a token', () => {
   const [first, second, third] = [createKey(), createKey(), createKey()];
@@ -72,7 +72,7 @@ describe('the links', () => {
   });
   afterAll(() => gateway.close());
 
-  const linkTo = (subscription: Subscription) => toUnsubscribeUrl(gateway.address, tokens.sign(subscription));
+  const linkTo = (topic: EmailTopic) => toUnsubscribeUrl(gateway.address, tokens.sign(topic));
 
   async function listPreferences(userId: string) {
     const query =

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { failureReasons } from '../src/delivery/delivery.enums.ts';
+import { deliveryFailureReasons } from '../src/delivery/delivery.enums.ts';
 import { httpStatus } from '../src/errors/gateway-errors.ts';
 import { type ChatApi, startChatApi } from './support/chat-api.ts';
 import { graphql, rest } from './support/client.ts';
@@ -135,7 +135,8 @@ function findUnknown(query: string): string[] {
     ...selectors.flatMap(({ matchers }) =>
       matchers
         .filter(
-          ({ label, value }) => label === 'outcome' && !failureReasons.some((reason) => reason === value),
+          ({ label, value }) =>
+            label === 'outcome' && !deliveryFailureReasons.some((reason) => reason === value),
         )
         .map(({ value }) => value),
     ),

@@ -1,8 +1,9 @@
-import { hash, type KeyObject, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { MetricsAccess } from '../config.ts';
 import { UnauthenticatedError } from '../errors/gateway-errors.ts';
+import type { Secret } from '../values/secret.ts';
 
 /** The path of the metrics. */
 export const METRICS_PATH = '/metrics';
@@ -27,11 +28,15 @@ export async function serveMetrics(
   response.end(text);
 }
 
-function checkToken({ headers: { authorization } }: IncomingMessage, token: KeyObject): void {
+function checkToken({ headers: { authorization } }: IncomingMessage, token: Secret): void {
   const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
   if (given === undefined) throw new UnauthenticatedError(false, 'no bearer token for the metrics');
   // Comparing digests of equal length takes constant time.
-  if (!timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', token.export(), 'buffer'))) {
+  if (!timingSafeEqual(digest(given), digest(token.reveal()))) {
     throw new UnauthenticatedError(true, 'not the token of METRICS_TOKEN');
   }
+}
+
+function digest(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
 }

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import { z } from 'zod';
+import { readResponseText } from '../values/response-text.ts';
 import { fingerprintsIn } from './fingerprint.ts';
 
 /** Minimum time between two fetches, so that tokens with unknown keys cannot each trigger one. */
@@ -74,12 +75,7 @@ async function fetchKeys(url: URL): Promise<JSONWebKeySet> {
     await response.body?.cancel();
     throw new Error(`Fetching the key set returned status ${response.status}.`);
   }
-  let size = 0;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of response.body ?? []) {
-    size += chunk.byteLength;
-    if (size > MAX_BYTES) throw new Error(`The key set is larger than ${MAX_BYTES} bytes.`);
-    chunks.push(chunk);
-  }
-  return KeySetReply.parse(JSON.parse(Buffer.concat(chunks).toString()));
+  const text = await readResponseText(response, MAX_BYTES);
+  if (text === undefined) throw new Error(`The key set is larger than ${MAX_BYTES} bytes.`);
+  return KeySetReply.parse(JSON.parse(text));
 }

@@ -1,7 +1,4 @@
-import { isIP } from 'node:net';
-
-/** The default of HOST and ADMIN_HOST. */
-export const LOOPBACK = '127.0.0.1';
+import { isLoopback, LOOPBACK, readHost } from './hosts.ts';
 
 const DEFAULT_PORT = '4000';
 
@@ -69,13 +66,8 @@ function findDeliveryConflicts(given: Record<string, string | undefined>): strin
   });
   const { CHAT_API_URL } = given;
   const api = CHAT_API_URL === undefined ? null : URL.parse(CHAT_API_URL);
-  if (api?.protocol === 'http:' && !isLoopback(api.hostname.replace(/^\[(.*)\]$/, '$1'))) {
+  if (api?.protocol === 'http:' && !isLoopback(readHost(api))) {
     incomplete.push('CHAT_API_URL: must be an https URL, because the token is sent to it');
   }
   return incomplete;
-}
-
-/** Whether a host is reachable only from this machine. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }

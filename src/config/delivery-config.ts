@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { z } from 'zod';
-import type { Sender } from './delivery-formats.ts';
+import type { Secret } from '../values/secret.ts';
+import type { Mailbox } from './delivery-formats.ts';
 import type { Environment } from './environment.ts';
 
 /** The delivery of notifications. A channel without a provider is `null`. */
@@ -14,14 +15,19 @@ export type DeliveryConfig = {
   appUrl: string | null;
 };
 
-/** `url` contains the password. Email waits `delaySeconds`, in which the user may see the notification elsewhere. */
-export type EmailConfig = { url: KeyObject; from: Sender; delaySeconds: number };
+export type EmailConfig = {
+  /** Contains the password. */
+  url: Secret;
+  from: Mailbox;
+  /** Email is sent after this time, by when the user may have seen the notification elsewhere. */
+  delaySeconds: number;
+};
 
 /** `subject` is the operator's address for push services (RFC 8292, section 2.1). */
 export type PushConfig = { privateKey: KeyObject; subject: string; allowedHosts: readonly string[] };
 
 /** `apiUrl` has no trailing slash. */
-export type ChatConfig = { token: KeyObject; apiUrl: string };
+export type ChatConfig = { token: Secret; apiUrl: string };
 
 /** Reads the settings of delivery. */
 export function readDelivery(settings: z.output<typeof Environment>): DeliveryConfig {

@@ -1,11 +1,9 @@
-import { createECDH, createPrivateKey, createSecretKey, type KeyObject } from 'node:crypto';
+import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
+import { Secret } from '../values/secret.ts';
 
 /** A mailbox: display name, empty if there is none, and address. */
-export type Sender = { name: string; address: string };
-
-/** A `KeyObject` does not print its bytes. */
-const hide = (text: string): KeyObject => createSecretKey(Buffer.from(text));
+export type Mailbox = { name: string; address: string };
 
 export const smtpUrl = z
   .string()
@@ -13,12 +11,12 @@ export const smtpUrl = z
     const url = URL.parse(text);
     return /^smtps?:$/.test(url?.protocol ?? '') && url?.hostname !== '';
   }, 'must be a URL that starts with smtp:// or smtps://')
-  .transform(hide);
+  .transform((text) => new Secret(text));
 
 const ADDRESS = z.email();
 
 /** `user@example.com` or `Name <user@example.com>`. */
-export const sender = z.string().transform((text, context): Sender => {
+export const mailbox = z.string().transform((text, context): Mailbox => {
   const [, name = '', address = text] = /^([^<>\p{Cc}]*)<([^<>]+)>$/u.exec(text.trim()) ?? [];
   if (ADDRESS.safeParse(address.trim()).success) return { name: name.trim(), address: address.trim() };
   context.addIssue({
@@ -58,12 +56,6 @@ export const vapidSubject = z
     (text) => ['mailto:', 'https:'].includes(URL.parse(text)?.protocol ?? ''),
     'must be a mailto: or https: URL, at which push services reach the operator',
   );
-
-/** Printable ASCII without spaces: it is sent in a header. */
-export const providerToken = z
-  .string()
-  .regex(/^[!-~]{1,1024}$/, 'must be 1 to 1024 printable characters without spaces')
-  .transform(hide);
 
 /** The ID is encoded before it replaces `{id}`. */
 export const appUrl = z

@@ -1,15 +1,7 @@
 import { z } from 'zod';
-import { LOOPBACK } from './conflicts.ts';
-import {
-  allowedHosts,
-  appUrl,
-  providerToken,
-  sender,
-  smtpUrl,
-  vapidKey,
-  vapidSubject,
-} from './delivery-formats.ts';
-import { address, encryptionKeys, jwks, metricsToken, origins, wholeNumber, yesOrNo } from './formats.ts';
+import { allowedHosts, appUrl, mailbox, smtpUrl, vapidKey, vapidSubject } from './delivery-formats.ts';
+import { address, bearerToken, encryptionKeys, jwks, origins, wholeNumber, yesOrNo } from './formats.ts';
+import { LOOPBACK } from './hosts.ts';
 
 /** The settings by environment variable, with formats and defaults. */
 export const Environment = z.object({
@@ -45,11 +37,11 @@ export const Environment = z.object({
   LIVE_SWEEP_MS: wholeNumber(100, 600_000).default(5000),
   NOTIFICATION_RETENTION_DAYS: wholeNumber(0, 36_500).default(90),
   SMTP_URL: smtpUrl.optional(),
-  SMTP_FROM: sender.optional(),
+  SMTP_FROM: mailbox.optional(),
   VAPID_PRIVATE_KEY: vapidKey.optional(),
   VAPID_SUBJECT: vapidSubject.optional(),
   PUSH_ALLOWED_HOSTS: allowedHosts.default([]),
-  CHAT_TOKEN: providerToken.optional(),
+  CHAT_TOKEN: bearerToken(1).optional(),
   CHAT_API_URL: address('http:', 'https:')
     .transform((url) => url.replace(/\/+$/, ''))
     .default('https://slack.com/api'),
@@ -57,7 +49,7 @@ export const Environment = z.object({
   DELIVERY: yesOrNo('true'),
   DELIVERY_EMAIL_DELAY_SECONDS: wholeNumber(0, 3600).default(60),
   GRAPHIQL: yesOrNo('true'),
-  METRICS_TOKEN: metricsToken.optional(),
+  METRICS_TOKEN: bearerToken(16, ' (openssl rand -hex 32)').optional(),
   SHUTDOWN_DELAY_MS: wholeNumber(0, 300_000).default(0),
   SHUTDOWN_GRACE_MS: wholeNumber(0, 300_000).default(10_000),
   LOG_LEVEL: z

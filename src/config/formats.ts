@@ -2,6 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
+import { Secret } from '../values/secret.ts';
 
 /** Encryption keys by ID; the first one encrypts. `KeyObject`s do not print their bytes. */
 export type EncryptionKeys = ReadonlyMap<string, KeyObject>;
@@ -80,8 +81,13 @@ export const encryptionKeys = z.string().transform((text, context): EncryptionKe
   return keys;
 });
 
-/** Printable ASCII without spaces: it is sent in a header. */
-export const metricsToken = z
-  .string()
-  .regex(/^[!-~]{16,1024}$/, 'must be 16 to 1024 printable characters without spaces (openssl rand -hex 32)')
-  .transform((text) => createSecretKey(Buffer.from(text)));
+/** Printable ASCII without spaces, because the token is sent in a header. `hint` follows the message. */
+export function bearerToken(minimum: number, hint = '') {
+  return z
+    .string()
+    .regex(
+      new RegExp(`^[!-~]{${minimum},1024}$`),
+      `must be ${minimum} to 1024 printable characters without spaces${hint}`,
+    )
+    .transform((text) => new Secret(text));
+}

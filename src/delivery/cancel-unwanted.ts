@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
-import { deliveryKey, isOfNotification, selectWithTargets, unwantedReason } from './wanted.ts';
+import { deliveryKey, isOfNotification, selectWithTargets, unwantedReason } from './delivery-queries.ts';
 
 /** Cancels the unwanted deliveries of these users. Reads only open deliveries, of which a user has few. */
 export const cancelUnwanted = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
@@ -15,7 +15,7 @@ export const cancelUnwanted = statement((db, { slot }: Slots<{ users: readonly s
         .where('Delivery.isOpen', '=', sql.lit(true)),
     )
     .with('cancelled', (db) =>
-      cancel(db)
+      cancelDeliveries(db)
         .whereRef('Delivery.channel', '=', 'unwanted.channel')
         .whereRef('Delivery.target', '=', 'unwanted.target'),
     )
@@ -23,15 +23,17 @@ export const cancelUnwanted = statement((db, { slot }: Slots<{ users: readonly s
     .select('userId'),
 );
 
-/** Why deliveries of a notification are no longer wanted; null if they are. */
+/** Why deliveries of a notification are no longer wanted; null if they are still wanted. */
 type Unwanted = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Cancels the deliveries of the common table expression `unwanted`. One that was sent already cannot be cancelled. If its
- * provider can change messages, settling the notification queues an update instead. One that is being sent is closed, so
- * that its sender queues the update.
+ * Cancels the deliveries in the common table expression `unwanted`. Pending ones are cancelled. A delivered message that
+ * can be changed becomes pending again, to be marked as settled. One being sent is closed, so that `storeDelivered`
+ * queues that update.
  */
-export function cancel<With extends Unwanted>(db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>) {
+export function cancelDeliveries<With extends Unwanted>(
+  db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,
+) {
   return db
     .updateTable('Delivery')
     .from('unwanted')

@@ -1,36 +1,36 @@
-import type { FailureReason } from './delivery.enums.ts';
+import type { DeliveryFailureReason } from './delivery.enums.ts';
 import type { Message } from './message.ts';
 
 /** Why an attempt failed, with the provider's code: `550 5.1.1`, `410`, `channel_not_found`. Never its text, which may contain an address. */
-export type Failure = { reason: FailureReason; providerCode: string | null };
+export type AttemptFailure = { reason: DeliveryFailureReason; providerCode: string | null };
 
 /** The outcome of an attempt. */
-export type Outcome =
+export type AttemptOutcome =
   /** The provider accepted the message. The receipt identifies it in {@link Channel.update}. */
   | { kind: 'delivered'; receipt?: string }
   /** The message may be accepted later, not before `retryAfterSeconds`. */
-  | ({ kind: 'retry'; retryAfterSeconds?: number } & Failure)
+  | ({ kind: 'retry'; retryAfterSeconds?: number } & AttemptFailure)
   /** The message will never be accepted. If the target itself is refused, nothing more is sent to it. */
-  | ({ kind: 'failed'; suspendTarget: boolean } & Failure)
+  | ({ kind: 'failed'; suspendTarget: boolean } & AttemptFailure)
   /** The provider accepts no message at present. `needsOperator` if waiting will not help: it refuses the credentials. */
-  | ({ kind: 'unavailable'; needsOperator: boolean; retryAfterSeconds?: number } & Failure);
+  | ({ kind: 'unavailable'; needsOperator: boolean; retryAfterSeconds?: number } & AttemptFailure);
 
-/** Sends messages over one channel. */
-export type Channel<Target> = {
+/** How many messages a channel sends at once, and over whose providers. */
+export type ChannelLimits = {
   /** The maximum number of messages that are sent at once. */
   readonly concurrency: number;
-  /**
-   * Set if users choose the provider, as with push services: the maximum number of messages that are sent to one provider
-   * at once, so that a slow one leaves room for the others.
-   */
-  readonly concurrencyPerProvider?: number;
-  /**
-   * Sends a message and returns the outcome. Does not throw: an error that the channel does not expect is a retry.
-   * `signal` is aborted when the time for the attempt is over.
-   */
-  send(message: Message, target: Target, signal: AbortSignal): Promise<Outcome>;
+  /** The maximum number of messages that are sent to one provider at once, so that a slow one leaves room for others. */
+  readonly concurrencyPerProvider: number;
+  /** Whether users choose the provider, as with push services. Its refusal of one user's message says nothing about others. */
+  readonly isProviderChosenByUsers: boolean;
+};
+
+/** Sends messages over one channel. */
+export type Channel<Target> = ChannelLimits & {
+  /** Sends a message and returns the outcome. `signal` is aborted when the time for the attempt is over. */
+  send(message: Message, target: Target, signal: AbortSignal): Promise<AttemptOutcome>;
   /** Marks a delivered message as settled, if the provider can change messages. */
-  update?(message: Message, target: Target, receipt: string, signal: AbortSignal): Promise<Outcome>;
+  update?(message: Message, target: Target, receipt: string, signal: AbortSignal): Promise<AttemptOutcome>;
   /** Closes idle connections. */
   close(): Promise<void>;
 };

@@ -3,7 +3,7 @@ import type { EntityManager } from '../database/database.ts';
 import { runStatement, type Slots, statement } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
-import { deliveryKey, hasKeyOf } from './wanted.ts';
+import { deliveryKey, hasKeyOf } from './delivery-queries.ts';
 
 /** Longer than an attempt may take. A sender that has not stored a result by then is assumed to have stopped. */
 export const LEASE_SECONDS = 60;
@@ -57,35 +57,9 @@ type Input = {
 
 type Due = Pick<Delivery, 'userId' | 'notificationId' | 'channel' | 'target' | 'state'>;
 
-const claim = statement((db, { slot }: Slots<Input>) => {
-  const unfinished = sql`state in ('pending', 'sending')`;
-  // Finds each provider by one step in the index, so that the deliveries of a paused one are not read.
-  const providers = sql`
-    (select channel, provider from delivery where ${unfinished} order by channel, provider limit 1)
-    union all
-    select next.* from providers cross join lateral (
-      select channel, provider from delivery
-       where ${unfinished} and (channel, provider) > (providers.channel, providers.provider)
-       order by channel, provider limit 1) as next`;
-  // Locked rows are skipped, so that senders neither wait for each other nor claim the same row.
-  const due: RawBuilder<Due> = sql`(
-    with recursive providers (channel, provider) as (${providers}),
-    candidates as (
-      select due.*, row_number() over (partition by due.channel order by due_at) as position, capacity.free
-        from providers
-        join unnest(${slot('channels', 'text[]')}, ${slot('free', 'int[]')}, ${slot('freePerProvider', 'int[]')})
-          as capacity (channel, free, per_provider) on capacity.channel = providers.channel
-        left join unnest(${slot('providerChannels', 'text[]')}, ${slot('providers', 'text[]')},
-          ${slot('freeOfProviders', 'int[]')}) as restricted (channel, provider, free)
-          on restricted.channel = providers.channel and restricted.provider = providers.provider
-       cross join lateral (
-         select user_id, notification_id, channel, target, state, due_at from delivery
-          where channel = providers.channel and provider = providers.provider and ${unfinished} and due_at <= now()
-          order by due_at limit least(capacity.free, coalesce(restricted.free, capacity.per_provider))
-          for update skip locked) as due)
-    select * from candidates where position <= free)`;
-  return db
-    .with('due', () => due)
+const claim = statement((db, slots: Slots<Input>) =>
+  db
+    .with('due', () => selectDue(slots))
     .updateTable('Delivery')
     .from('due')
     .set((eb) => ({
@@ -107,5 +81,47 @@ const claim = statement((db, { slot }: Slots<Input>) => {
       'Delivery.receipt',
       'Delivery.createdAt',
       'Delivery.expiresAt',
-    ]);
-});
+    ]),
+);
+
+/** The condition of the index `delivery_due`. */
+const unfinished = sql`state in ('pending', 'sending')`;
+
+/**
+ * Selects and locks the deliveries to claim: of each provider, as many as its capacity, and of these, as many as the
+ * channel's. Locked rows are skipped, so that senders neither wait for each other nor claim the same row.
+ */
+function selectDue({ slot }: Slots<Input>): RawBuilder<Due> {
+  const capacity = sql`unnest(${slot('channels', 'text[]')}, ${slot('free', 'int[]')},
+    ${slot('freePerProvider', 'int[]')}) as capacity (channel, free, per_provider)`;
+  const restricted = sql`unnest(${slot('providerChannels', 'text[]')}, ${slot('providers', 'text[]')},
+    ${slot('freeOfProviders', 'int[]')}) as restricted (channel, provider, free)`;
+  const dueOfProvider = sql`
+    select user_id, notification_id, channel, target, state, due_at from delivery
+     where channel = providers.channel and provider = providers.provider and ${unfinished} and due_at <= now()
+     order by due_at limit least(capacity.free, coalesce(restricted.free, capacity.per_provider))
+     for update skip locked`;
+  return sql`(
+    with recursive providers (channel, provider) as (${selectProviders()}),
+    candidates as (
+      select due.*, row_number() over (partition by due.channel order by due_at) as position, capacity.free
+        from providers
+        join ${capacity} on capacity.channel = providers.channel
+        left join ${restricted} on restricted.channel = providers.channel and restricted.provider = providers.provider
+       cross join lateral (${dueOfProvider}) as due)
+    select * from candidates where position <= free)`;
+}
+
+/**
+ * Selects the providers that have deliveries, as the recursive table expression `providers`. Finds each by one step in the
+ * index, so that the deliveries of a paused one are not read.
+ */
+function selectProviders(): RawBuilder<unknown> {
+  return sql`
+    (select channel, provider from delivery where ${unfinished} order by channel, provider limit 1)
+    union all
+    select next.* from providers cross join lateral (
+      select channel, provider from delivery
+       where ${unfinished} and (channel, provider) > (providers.channel, providers.provider)
+       order by channel, provider limit 1) as next`;
+}

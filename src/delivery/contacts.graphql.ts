@@ -44,7 +44,7 @@ builder.queryField('contact', (t) =>
     access: accountRead,
     type: ContactType,
     nullable: true,
-    description: "Returns a user's contact. Its members are `null` if the platform has not put any.",
+    description: "Returns a user's contact. All fields but `userId` are `null` if none is stored.",
     args: { userId: t.arg.id(userArgument) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;
@@ -58,7 +58,8 @@ function createEmptyContact(userId: string): ShownContact {
 }
 
 const PutContactInput = builder.inputType('PutContactInput', {
-  description: "A user's contact. The platform must have verified that its members belong to the user.",
+  description:
+    "A user's contact. The platform must have verified that the address and the member ID belong to the user.",
   fields: (t) => ({
     userId: t.id({ required: true, description: "The user's ID." }),
     email: t.field({
@@ -77,7 +78,7 @@ const PutContactInput = builder.inputType('PutContactInput', {
 });
 
 const PutContactPayload = builder.objectRef<{ contact: ShownContact }>('PutContactPayload').implement({
-  description: 'Result of putting a contact.',
+  description: 'Result of storing a contact.',
   fields: (t) => ({
     contact: t.expose('contact', { type: ContactType, description: 'The stored contact.' }),
   }),
@@ -89,7 +90,7 @@ builder.mutationField('putContact', (t) =>
     type: PutContactPayload,
     nullable: true,
     description:
-      "Replaces a user's contact. Cancels deliveries to a target that is removed. A suspended target is used again, even if it did not change.",
+      "Replaces a user's contact. Cancels deliveries to a target that is removed. Suspensions end, even if the target did not change.",
     args: {
       input: t.arg({ type: PutContactInput, required: true, description: 'The contact to store.' }),
     },

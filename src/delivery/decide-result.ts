@@ -1,23 +1,29 @@
 import { toMilliseconds } from '../values/time.ts';
-import type { Outcome } from './channel.ts';
+import type { AttemptOutcome } from './channel.ts';
 import type { Claim } from './claim-due.ts';
-import type { Loaded } from './load-claimed.ts';
-import type { Provider } from './providers.ts';
+import type { DeliveryData } from './load-delivery-data.ts';
 import { computeRetryDelay } from './retry-delay.ts';
-import type { Result } from './store-result.ts';
+import type { DeliveryResult } from './store-result.ts';
 
-/** Decides the result of a delivery that is not attempted; `undefined` if it must be. */
+/** Decides the result of a delivery that is not attempted; `undefined` if it must be attempted. */
 export function findResultWithoutAttempt(
   { step }: Claim,
-  { unwanted, isExpired }: Loaded,
-): Result | undefined {
+  { unwanted, isExpired }: DeliveryData,
+): DeliveryResult | undefined {
   if (step === 'update') return undefined;
   if (unwanted !== null) return { kind: 'cancelled', reason: unwanted };
   return isExpired ? { kind: 'expired' } : undefined;
 }
 
-/** Decides the result of an attempt by its outcome. The pause of the provider delays the next attempt. */
-export function toResult({ attempts, expiresAt }: Claim, outcome: Outcome, provider?: Provider): Result {
+/**
+ * Decides the result of an attempt by its outcome. The next attempt is not made before `pausedUntil`, the end of the
+ * provider's pause.
+ */
+export function toResult(
+  { attempts, expiresAt }: Claim,
+  outcome: AttemptOutcome,
+  pausedUntil = 0,
+): DeliveryResult {
   switch (outcome.kind) {
     case 'delivered':
       return { kind: 'delivered', receipt: outcome.receipt ?? null };
@@ -26,7 +32,7 @@ export function toResult({ attempts, expiresAt }: Claim, outcome: Outcome, provi
     case 'unavailable':
     case 'retry': {
       const { reason, providerCode, retryAfterSeconds = 0 } = outcome;
-      const pauseSeconds = ((provider?.health.pausedUntil ?? 0) - performance.now()) / 1000;
+      const pauseSeconds = (pausedUntil - performance.now()) / 1000;
       const delay = computeRetryDelay({
         failures: attempts,
         retryAfterSeconds: Math.max(retryAfterSeconds, pauseSeconds),

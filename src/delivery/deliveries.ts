@@ -57,7 +57,7 @@ export async function countDeliveries(em: EntityManager): Promise<DeliveryCount[
     .execute();
 }
 
-/** The deliveries of a channel that are due, and since when the oldest is. */
+/** A channel's due deliveries, and the time since which the oldest has been due. */
 export type Backlog = { channel: DeliveryChannel; count: number; dueSince: Time };
 
 /** Reads the backlog of each channel. Channels without one are omitted. */

@@ -12,7 +12,7 @@ export const DeliverySchema = defineEntity({
     channel: enumColumn(deliveryChannels).primary(),
     /** The ID of the push subscription. Empty for email and chat, where a user has one target. */
     target: idColumn().primary(),
-    /** What is paused as a whole while it is unavailable: the host of the push service, otherwise the channel. */
+    /** The unit that is paused on failures: the host of a push service, or the channel's name. */
     provider: textColumn(),
     state: enumColumn(deliveryStates),
     step: enumColumn(deliverySteps).default('message'),
@@ -22,7 +22,7 @@ export const DeliverySchema = defineEntity({
     dueAt: timeColumn(),
     /** No message is attempted after this time. A manual retry extends it. */
     expiresAt: timeColumn(),
-    /** The number of claims, which is the fencing token: only the sender of the latest claim may store a result. */
+    /** The fencing token, incremented by each claim: only the sender of the latest claim may store a result. */
     claims: p.integer().default(0),
     attempts: p.integer().default(0),
     /** The reason for the cancellation or for the last failed attempt. */

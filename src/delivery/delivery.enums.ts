@@ -6,12 +6,12 @@ export type DeliveryState = (typeof deliveryStates)[number];
 export const deliverySteps = ['message', 'update'] as const;
 export type DeliveryStep = (typeof deliverySteps)[number];
 
-/** Why a delivery is cancelled. */
+/** Why a delivery is cancelled. `settled` is defined in `notification.enums.ts`, and covers deleted notifications too. */
 export const cancelReasons = ['settled', 'channel_disabled', 'target_removed'] as const;
 export type CancelReason = (typeof cancelReasons)[number];
 
 /** Why an attempt did not deliver. */
-export const failureReasons = [
+export const deliveryFailureReasons = [
   'recipient_rejected',
   'message_rejected',
   'rate_limited',
@@ -22,7 +22,7 @@ export const failureReasons = [
   'target_unreadable',
   'expired',
 ] as const;
-export type FailureReason = (typeof failureReasons)[number];
+export type DeliveryFailureReason = (typeof deliveryFailureReasons)[number];
 
-export const deliveryReasons = [...cancelReasons, ...failureReasons] as const;
+export const deliveryReasons = [...cancelReasons, ...deliveryFailureReasons] as const;
 export type DeliveryReason = (typeof deliveryReasons)[number];

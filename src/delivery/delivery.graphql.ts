@@ -36,10 +36,11 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
     message_rejected: 'The provider refused the message.',
     rate_limited: 'The provider accepts no more messages at present.',
     provider_unavailable: 'The provider did not respond or failed.',
-    provider_refused: "The provider refused the gateway's credentials, sender or access to the recipient.",
+    provider_refused:
+      "The provider refused the gateway's credentials or sender address, or its access to the recipient.",
     reply_lost: 'The message was sent but the reply was lost, so the user may receive it twice.',
     lease_expired: 'The sender stopped during an attempt, so the user may receive the message twice.',
-    target_unreadable: 'The key that encrypted the push subscription is not configured.',
+    target_unreadable: 'The push subscription cannot be decrypted.',
     expired: 'No attempt succeeded within 24 hours.',
   }),
 });
@@ -61,7 +62,7 @@ const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
       type: DeliveryReasonEnum,
       nullable: true,
       description:
-        'The reason why it was cancelled or failed, why the last attempt had to be repeated, or why a delivered message could not be marked as settled. `null` if there is none.',
+        'The reason of the cancellation or of the last failure, including a failed update of a delivered message. `null` if there is none.',
     }),
     providerCode: t.exposeString('providerCode', {
       nullable: true,
@@ -91,7 +92,7 @@ builder.queryField('deliveries', (t) =>
     type: [DeliveryRef],
     nullable: true,
     description:
-      'Returns the deliveries of a notification, one for each target of its user. Empty if the gateway delivers over none of the enabled channels, and for an unknown notification.',
+      'Returns the deliveries of a notification, one for each target of its user. Empty for an unknown notification, or if no enabled channel has a provider.',
     args: {
       notificationId: t.arg.id({ required: true, description: "The notification's ID." }),
       userId: t.arg.id(userArgument),
@@ -176,7 +177,7 @@ builder.mutationField('retryDeliveries', (t) =>
     type: RetryDeliveriesPayload,
     nullable: true,
     description:
-      'Makes failed deliveries pending again, for another 24 hours. Those whose notification is settled, whose channel is disabled or whose target is suspended stay failed.',
+      'Makes failed deliveries pending again, for another 24 hours. Those whose notification is no longer active, whose channel is disabled or whose target is suspended stay failed.',
     args: {
       input: t.arg({
         type: RetryDeliveriesInput,

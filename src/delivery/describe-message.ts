@@ -1,23 +1,28 @@
 import { requirePayload } from '../notifications/payload.ts';
+import { truncate } from '../values/truncate.ts';
 import type { Claim } from './claim-due.ts';
-import type { Loaded } from './load-claimed.ts';
+import type { DeliveryData } from './load-delivery-data.ts';
 import type { Message } from './message.ts';
 
-/** Longer details are cut: the web app shows the rest. */
+/** Longer details are truncated: the web app shows the rest. */
 const MAX_DETAILS = 3000;
 
 /** Creates the message of a delivery; `undefined` if its notification was deleted. */
-export function describeMessage(claim: Claim, loaded: Loaded, appUrl: string | null): Message | undefined {
-  const { kind, title, payload, occurredAt, taskName, projectName } = loaded;
+export function describeMessage(
+  claim: Claim,
+  data: DeliveryData,
+  appUrl: string | null,
+): Message | undefined {
+  const { kind, title, payload, occurredAt, taskName, projectName } = data;
   if (kind === null || title === null || payload === null || occurredAt === null) return undefined;
-  const { request, details } = describeRequest({ kind, payload }, loaded.previewText);
+  const { request, details } = describeRequest({ kind, payload }, data.previewText);
   return {
     userId: claim.userId,
     notificationId: claim.notificationId,
     kind,
     title,
     request,
-    details: details && cut(details),
+    details: details && truncate(details, MAX_DETAILS),
     taskName,
     projectName,
     occurredAt,
@@ -28,7 +33,7 @@ export function describeMessage(claim: Claim, loaded: Loaded, appUrl: string | n
 
 type Content = Parameters<typeof requirePayload>[0];
 
-/** Describes what the user should do, with the text to decide on. */
+/** Returns the request to the user and the details needed to act on it. */
 function describeRequest(
   content: Content,
   previewText: string | null,
@@ -55,9 +60,4 @@ function describeRequest(
       return { request: 'The task has a response.', details: previewText ?? message };
     }
   }
-}
-
-function cut(text: string): string {
-  if (text.length <= MAX_DETAILS) return text;
-  return `${text.slice(0, MAX_DETAILS).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }

@@ -1,6 +1,6 @@
 import { addJitter } from './retry-delay.ts';
 
-/** How long a provider is not used after a failure, in milliseconds: doubled with each failure in a row. */
+/** The pause after a failure, in milliseconds; doubled with each consecutive failure. */
 type Pauses = { readonly first: number; readonly max: number };
 
 const whileUnavailable: Pauses = { first: 1000, max: 60_000 };
@@ -12,25 +12,26 @@ type ProviderFailure = { needsOperator: boolean; retryAfterSeconds?: number | un
 /** Whether a provider accepts messages. `now` is the time of a monotonic clock in milliseconds. */
 export type ProviderHealth = {
   /**
-   * Returns how many more messages may be sent: any number, or 0 while the provider is paused. After a pause, one
-   * message at a time until one is delivered. `running` is the number of messages that are being sent.
+   * Returns how many more messages may be sent: unlimited, 0 during a pause, then one at a time until one is delivered.
+   * `running` is the number of messages that are being sent.
    */
-  admit(now: number, running: number): number;
-  /** Ends the failures. A success during a pause has no effect. */
+  countAllowed(now: number, running: number): number;
+  /** Records a success, which resets the failures unless a pause is running. */
   succeeded(now: number): void;
-  /** Pauses the provider. Messages that fail during a pause count as one failure. */
+  /** Records a failure, which may pause the provider. Failures during a pause count as one. */
   failed(failure: ProviderFailure, now: number): void;
   /** The end of the current or last pause; undefined if the provider has not failed since the last success. */
   readonly pausedUntil: number | undefined;
-  /** Whether the last failure requires an operator. */
-  readonly needsOperator: boolean;
 };
 
 /**
  * Creates the health of a provider that has not failed yet. A provider that is only unavailable is paused after
- * `minFailures` in a row, because a busy one fails now and then.
+ * `minFailures` consecutive ones, because a busy provider fails occasionally.
  */
-export function createProviderHealth(random: () => number = Math.random, minFailures = 1): ProviderHealth {
+export function createProviderHealth(
+  minFailures: number,
+  random: () => number = Math.random,
+): ProviderHealth {
   let strikes = 0;
   let failures = 0;
   let pausedUntil: number | undefined;
@@ -38,7 +39,7 @@ export function createProviderHealth(random: () => number = Math.random, minFail
   const isPaused = (now: number) => pausedUntil !== undefined && now < pausedUntil;
 
   return {
-    admit(now, running) {
+    countAllowed(now, running) {
       if (pausedUntil === undefined) return Number.POSITIVE_INFINITY;
       return isPaused(now) || running > 0 ? 0 : 1;
     },
@@ -65,9 +66,6 @@ export function createProviderHealth(random: () => number = Math.random, minFail
     },
     get pausedUntil() {
       return pausedUntil;
-    },
-    get needsOperator() {
-      return needsOperator;
     },
   };
 }

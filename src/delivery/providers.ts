@@ -1,16 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import type { Outcome } from './channel.ts';
+import type { AttemptOutcome } from './channel.ts';
 import { createProviderHealth, type ProviderHealth } from './provider-health.ts';
 
 /** The maximum number of remembered providers. Users choose their push services, so the number must be limited. */
 const MAX_PROVIDERS = 1000;
 
-/** The number of failures in a row after which a provider is paused. */
+/** The number of consecutive failures after which a provider is paused. */
 const MIN_FAILURES = 3;
 
-/** A provider, and what is sent to it at present. */
-export type Provider = {
+/** The state of a provider, in the memory of this process. */
+export type ProviderState = {
   readonly channel: DeliveryChannel;
   readonly name: string;
   readonly health: ProviderHealth;
@@ -20,24 +20,23 @@ export type Provider = {
   refusedUser: string | undefined;
 };
 
-/** The providers of all channels. */
+/** The states of the providers of all channels. */
 export type Providers = {
-  get(channel: DeliveryChannel, name: string): Provider;
-  /** Lists the providers that messages are being sent to, and those that are paused. */
-  listRestricted(): Provider[];
+  get(channel: DeliveryChannel, name: string): ProviderState;
+  /** Lists providers whose capacity is reduced: in use, paused, or recovering. */
+  listRestricted(): ProviderState[];
 };
 
-/** Creates the providers, which are up until they fail. */
+/** Creates the states of providers, which count as available until they fail. */
 export function createProviders(): Providers {
-  const providers = new LRUCache<string, Provider>({ max: MAX_PROVIDERS });
+  const providers = new LRUCache<string, ProviderState>({ max: MAX_PROVIDERS });
   return {
     get(channel, name) {
       const key = `${channel} ${name}`;
-      const health = () => createProviderHealth(Math.random, MIN_FAILURES);
       const provider = providers.get(key) ?? {
         channel,
         name,
-        health: health(),
+        health: createProviderHealth(MIN_FAILURES),
         running: 0,
         refusedUser: undefined,
       };
@@ -56,10 +55,10 @@ export function createProviders(): Providers {
  * row: a user can register a subscription that its push service always refuses.
  */
 export function recordHealth(
-  provider: Provider,
+  provider: ProviderState,
   isChosenByUsers: boolean,
   userId: string,
-  outcome: Outcome,
+  outcome: AttemptOutcome,
 ): void {
   const { health, refusedUser } = provider;
   const now = performance.now();

@@ -98,7 +98,8 @@ const RegisterPushSubscriptionPayload = builder
     fields: (t) => ({
       pushSubscription: t.expose('pushSubscription', {
         type: PushSubscription,
-        description: 'The stored subscription.',
+        description:
+          'The stored subscription. If its endpoint was registered before, the keys are replaced; if by another user, it moves to the caller.',
       }),
     }),
   });
@@ -124,7 +125,7 @@ builder.mutationFields((t) => ({
     access: accountWrite,
     type: RegisterPushSubscriptionPayload,
     nullable: true,
-    description: `Registers a browser for notifications by push. Registering an endpoint again replaces its keys; if another user registered it, it moves to the caller. Fails with \`CONFLICT\` if the user has ${MAX_SUBSCRIPTIONS} other subscriptions, or if push is not configured.`,
+    description: `Registers a browser for notifications by push. Fails with \`CONFLICT\` if push is not configured, or if the user has ${MAX_SUBSCRIPTIONS} other subscriptions.`,
     args: {
       input: t.arg({
         type: RegisterPushSubscriptionInput,

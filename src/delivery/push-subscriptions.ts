@@ -8,7 +8,7 @@ import type { PushTarget } from '../encryption/subscription-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
 import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Time } from '../values/time.ts';
-import { findEndpointIssue } from './push/endpoint.ts';
+import { findEndpointIssue } from './push/endpoint-issue.ts';
 import type { PushSubscription } from './push-subscription.entity.ts';
 
 /** The maximum number of push subscriptions of a user. */
@@ -75,7 +75,7 @@ const findOwner = readOne((db, { slot }: Inputs<{ id: string }>) =>
 
 type StoreInput = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'ciphertext' | 'keyId'> & { now: Time };
 
-/** Returns no row if the user has the maximum number of others. The user is locked, so their number does not grow. */
+/** Returns no row if the user has the maximum number of others. The user is locked, so their number cannot grow meanwhile. */
 const store = statement((db, { slot }: Slots<StoreInput>) =>
   db
     .insertInto('PushSubscription')

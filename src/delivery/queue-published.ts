@@ -1,8 +1,10 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Tables } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
+import type { Notification } from '../notifications/notification.entity.ts';
 import type { PublishedKeys } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { cancel } from './cancel-unwanted.ts';
+import { cancelDeliveries } from './cancel-unwanted.ts';
 
 /** No attempt begins later than this after the notification was published. */
 export const lifetime = sql.raw(`interval '24 h'`);
@@ -11,52 +13,13 @@ type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emai
 
 /**
  * Queues a delivery for each published notification that is active, each channel that is enabled, and each target. Cancels
- * those of superseded notifications. They are found by revision, because each publication adds at most two: that of the
- * superseded notification and its own.
+ * those of the notifications that they superseded.
  */
-export const queuePublished = statement((db, { slot }: Slots<Input>) => {
-  const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
-    ${slot('users', 'text[]')}, ${slot('ids', 'text[]')})`;
-  return db
-    .with('published', (db) =>
-      db
-        .selectFrom(keys.as<'keys'>(sql`keys ("user", notification)`))
-        .innerJoin('Notification', (join) =>
-          join
-            .onRef('Notification.userId', '=', 'keys.user')
-            .onRef('Notification.id', '=', 'keys.notification'),
-        )
-        .select([
-          'Notification.userId',
-          'Notification.id',
-          'Notification.taskId',
-          'Notification.kind',
-          'Notification.status',
-          'Notification.revision',
-          'Notification.createdAt',
-        ])
-        .select(
-          sql<number>`notification.revision - 2 * count(*) over (partition by notification.user_id)`.as(
-            'before',
-          ),
-        ),
-    )
-    .with('unwanted', (db) =>
-      db
-        .selectFrom('published')
-        .innerJoin('Notification', (join) =>
-          join
-            .onRef('Notification.userId', '=', 'published.userId')
-            .onRef('Notification.revision', '>', 'published.before')
-            .onRef('Notification.revision', '<', 'published.revision')
-            .onRef('Notification.taskId', '=', 'published.taskId')
-            .onRef('Notification.kind', '=', 'published.kind')
-            .on('Notification.resolvedBy', '=', 'superseded'),
-        )
-        .select(['Notification.userId', sql<string>`notification.id`.as('notification_id')])
-        .select(sql<'settled'>`'settled'`.as('reason')),
-    )
-    .with('cancelled', (db) => cancel(db))
+export const queuePublished = statement((db, { slot }: Slots<Input>) =>
+  db
+    .with('published', (db) => selectPublished(db, slot))
+    .with('unwanted', selectSuperseded)
+    .with('cancelled', (db) => cancelDeliveries(db))
     .insertInto('Delivery')
     .columns([
       'userId',
@@ -77,20 +40,70 @@ export const queuePublished = statement((db, { slot }: Slots<Input>) => {
         from published
         left join notification_preference as preference
           on preference.user_id = published.user_id and preference.notification_kind = published.kind
-        cross join lateral (
-          select 'email' as channel, '' as target, 'email' as provider from contact
-           where ${slot('email', 'bool')} and contact.user_id = published.user_id
-             and email is not null and email_suspended_at is null and coalesce(email_enabled, true)
-          union all
-          select 'chat', '', 'chat' from contact
-           where ${slot('chat', 'bool')} and contact.user_id = published.user_id
-             and chat_member_id is not null and chat_suspended_at is null and coalesce(chat_dm_enabled, true)
-          union all
-          select 'push', push_subscription.id, push_subscription.host from push_subscription
-           where ${slot('push', 'bool')} and push_subscription.user_id = published.user_id and coalesce(push_enabled, true)
-        ) as targets
+        cross join lateral (${selectTargets(slot)}) as targets
         where published.status = 'active' and published.created_at > now() - ${lifetime}`,
     )
     .onConflict((conflict) => conflict.doNothing())
-    .returning('channel');
-});
+    .returning('channel'),
+);
+
+type Slot = Slots<Input>['slot'];
+
+/**
+ * Selects the published notifications. A user's n publications add at most 2n revisions, so superseded notifications are
+ * found in the range from `before`.
+ */
+function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
+  const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
+    ${slot('users', 'text[]')}, ${slot('ids', 'text[]')})`;
+  const before = sql<number>`notification.revision - 2 * count(*) over (partition by notification.user_id)`;
+  return db
+    .selectFrom(keys.as<'keys'>(sql`keys ("user", notification)`))
+    .innerJoin('Notification', (join) =>
+      join.onRef('Notification.userId', '=', 'keys.user').onRef('Notification.id', '=', 'keys.notification'),
+    )
+    .select([
+      'Notification.userId',
+      'Notification.id',
+      'Notification.taskId',
+      'Notification.kind',
+      'Notification.status',
+      'Notification.revision',
+      'Notification.createdAt',
+    ])
+    .select(before.as('before'));
+}
+
+type Published = Pick<Notification, 'userId' | 'taskId' | 'kind' | 'revision'> & { before: number };
+
+/** Selects the notifications that the published ones superseded. */
+function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 'selectFrom'>) {
+  return db
+    .selectFrom('published')
+    .innerJoin('Notification', (join) =>
+      join
+        .onRef('Notification.userId', '=', 'published.userId')
+        .onRef('Notification.revision', '>', 'published.before')
+        .onRef('Notification.revision', '<', 'published.revision')
+        .onRef('Notification.taskId', '=', 'published.taskId')
+        .onRef('Notification.kind', '=', 'published.kind')
+        .on('Notification.resolvedBy', '=', 'superseded'),
+    )
+    .select(['Notification.userId', sql<string>`notification.id`.as('notification_id')])
+    .select(sql<'settled'>`'settled'`.as('reason'));
+}
+
+/** Selects the targets of a published notification in the channels that have a provider and that its user enables. */
+function selectTargets(slot: Slot): RawBuilder<unknown> {
+  return sql`
+    select 'email' as channel, '' as target, 'email' as provider from contact
+     where ${slot('email', 'bool')} and contact.user_id = published.user_id
+       and email is not null and email_suspended_at is null and coalesce(email_enabled, true)
+    union all
+    select 'chat', '', 'chat' from contact
+     where ${slot('chat', 'bool')} and contact.user_id = published.user_id
+       and chat_member_id is not null and chat_suspended_at is null and coalesce(chat_dm_enabled, true)
+    union all
+    select 'push', push_subscription.id, push_subscription.host from push_subscription
+     where ${slot('push', 'bool')} and push_subscription.user_id = published.user_id and coalesce(push_enabled, true)`;
+}

@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
 import { runStatement, type Slots, statement } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import { deliveryKey, hasKeyOf, selectWithTargets, unwantedReason } from './delivery-queries.ts';
 import { lifetime } from './queue-published.ts';
-import { deliveryKey, hasKeyOf, selectWithTargets, unwantedReason } from './wanted.ts';
 
 /** The maximum number of deliveries that one call retries. */
 export const MAX_RETRIED = 1000;
 
-/** The deliveries to retry: those of a channel, and of a user if `userId` is not null. */
+/** The deliveries to retry: those of the channels, and of one user unless `userId` is null. */
 export type RetryFilter = { channels: readonly DeliveryChannel[]; userId: string | null };
 
 /**
- * Makes failed deliveries due again, those that failed first come first, and returns their number. Those that are no
- * longer wanted stay failed.
+ * Makes failed deliveries due again, earliest failures first, and returns their number. Those that are no longer wanted
+ * stay failed.
  */
 export async function retryDeliveries(em: EntityManager, filter: RetryFilter): Promise<number> {
   const retried = await runStatement(em, retryFailed, filter);

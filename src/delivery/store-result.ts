@@ -1,27 +1,27 @@
 import { type Kysely, sql } from 'kysely';
 import type { EntityManager, Tables } from '../database/database.ts';
 import { runStatement, type Slots, statement } from '../database/statement.ts';
-import type { Failure } from './channel.ts';
+import type { AttemptFailure } from './channel.ts';
 import type { Claim } from './claim-due.ts';
 import type { CancelReason, DeliveryReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 
 /** The result of a claim. */
-export type Result =
+export type DeliveryResult =
   | { kind: 'delivered'; receipt: string | null }
   /** To be attempted again after `seconds`. */
-  | ({ kind: 'postponed'; seconds: number } & Failure)
-  | ({ kind: 'failed' } & Failure)
+  | ({ kind: 'postponed'; seconds: number } & AttemptFailure)
+  | ({ kind: 'failed' } & AttemptFailure)
   /** Not attempted, because it expired or is no longer wanted. */
   | { kind: 'expired' }
   | { kind: 'cancelled'; reason: CancelReason };
 
 /** Stores the result of a claim. Returns `false` if the lease has expired and another sender has claimed the delivery. */
-export async function storeResult(em: EntityManager, claim: Claim, result: Result): Promise<boolean> {
+export async function storeResult(em: EntityManager, claim: Claim, result: DeliveryResult): Promise<boolean> {
   const stored = await runResult(em, claim, result);
   return stored.length > 0;
 }
 
-function runResult(em: EntityManager, claim: Claim, result: Result) {
+function runResult(em: EntityManager, claim: Claim, result: DeliveryResult) {
   switch (result.kind) {
     case 'delivered':
       return runStatement(em, storeDelivered, { ...claim, receipt: result.receipt });
@@ -58,8 +58,8 @@ function updateClaimed(db: Kysely<Tables>, { slot }: Slots<Key>) {
 }
 
 /**
- * A message that its provider can change stays open until its notification is settled. One that was settled meanwhile is
- * updated next.
+ * A message that its provider can change stays open until its notification is settled. If the notification was settled
+ * during the attempt, the message is updated next.
  */
 const storeDelivered = statement((db, slots: Slots<Key & { receipt: string | null }>) => {
   const receipt = slots.slot('receipt', 'text');
@@ -74,7 +74,7 @@ const storeDelivered = statement((db, slots: Slots<Key & { receipt: string | nul
   }));
 });
 
-type Postponement = Key & Failure & { seconds: number };
+type Postponement = Key & AttemptFailure & { seconds: number };
 
 const storePostponed = statement((db, slots: Slots<Postponement>) => {
   const { slot } = slots;
@@ -101,6 +101,7 @@ const storeEnd = statement((db, slots: Slots<End>) => {
   return updateClaimed(db, slots).set({
     state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${slot('state', 'text')} end`,
     isOpen: false,
+    // The claim counted an attempt that was not made.
     attempts: sql<number>`attempts - case when ${slot('wasAttempted', 'bool')} then 0 else 1 end`,
     reason: slot('reason'),
     providerCode: slot('providerCode', 'text'),

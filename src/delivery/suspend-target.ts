@@ -2,17 +2,17 @@ import { sql } from 'kysely';
 import { type Slots, statement } from '../database/statement.ts';
 import type { Run } from '../revisions/change.ts';
 import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
-import type { Loaded } from './load-claimed.ts';
+import type { DeliveryData } from './load-delivery-data.ts';
 
 /**
  * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. One that was
  * replaced or registered again meanwhile is not suspended.
  */
-export async function suspendTarget(canceller: Canceller, refused: Loaded): Promise<void> {
+export async function suspendTarget(canceller: Canceller, refused: DeliveryData): Promise<void> {
   await changeAndCancel(canceller, [refused.userId], (run) => suspend(run, refused));
 }
 
-function suspend(run: Run, { userId, channel, target, email, chatMemberId, ciphertext }: Loaded) {
+function suspend(run: Run, { userId, channel, target, email, chatMemberId, ciphertext }: DeliveryData) {
   switch (channel) {
     case 'email':
       return run(suspendEmail, { userId, email });
@@ -23,7 +23,7 @@ function suspend(run: Run, { userId, channel, target, email, chatMemberId, ciphe
   }
 }
 
-const suspendEmail = statement((db, { slot }: Slots<Pick<Loaded, 'userId' | 'email'>>) =>
+const suspendEmail = statement((db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'email'>>) =>
   db
     .updateTable('Contact')
     .set({ emailSuspendedAt: sql`now()` })
@@ -32,7 +32,7 @@ const suspendEmail = statement((db, { slot }: Slots<Pick<Loaded, 'userId' | 'ema
     .returning('userId'),
 );
 
-const suspendChat = statement((db, { slot }: Slots<Pick<Loaded, 'userId' | 'chatMemberId'>>) =>
+const suspendChat = statement((db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'chatMemberId'>>) =>
   db
     .updateTable('Contact')
     .set({ chatSuspendedAt: sql`now()` })
@@ -42,7 +42,7 @@ const suspendChat = statement((db, { slot }: Slots<Pick<Loaded, 'userId' | 'chat
 );
 
 const removeSubscription = statement(
-  (db, { slot }: Slots<Pick<Loaded, 'userId' | 'target' | 'ciphertext'>>) =>
+  (db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'target' | 'ciphertext'>>) =>
     db
       .deleteFrom('PushSubscription')
       .where('userId', '=', slot('userId'))

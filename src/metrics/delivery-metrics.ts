@@ -35,7 +35,7 @@ export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
   };
 }
 
-/** The deliveries of a channel that are due, and since when the oldest is. */
+/** A channel's due deliveries, and the time since which the oldest has been due. */
 type Backlog = { channel: DeliveryChannel; count: number; dueSince: string };
 
 /** Minimum time between two reads of the backlog. */

@@ -10,6 +10,7 @@ import {
 } from '../../src/delivery/email/email-channel.ts';
 import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
 import type { Message } from '../../src/delivery/message.ts';
+import { Secret } from '../../src/values/secret.ts';
 import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { eventually } from '../support/eventually.ts';
 import {
@@ -60,7 +61,7 @@ async function startBroken(...input: Parameters<typeof startBrokenServer>): Prom
 }
 
 function openChannel(address: string, options: Partial<EmailOptions> = {}): Channel<EmailTarget> {
-  const url = createSecretKey(Buffer.from(address));
+  const url = new Secret(address);
   const config = { url, from, delaySeconds: 0 };
   const channel = createEmailChannel(config, {
     publicUrl: 'https://gateway.example.com',

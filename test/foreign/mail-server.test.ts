@@ -6,6 +6,7 @@ import type { Channel } from '../../src/delivery/channel.ts';
 import { createEmailChannel, type EmailTarget } from '../../src/delivery/email/email-channel.ts';
 import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
 import type { Message } from '../../src/delivery/message.ts';
+import { Secret } from '../../src/values/secret.ts';
 import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import type { Process } from '../support/process.ts';
@@ -52,7 +53,7 @@ describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
 
   /** The address 0.0.0.0 is not loopback, so TLS and a trusted certificate are required. */
   function openChannel(password: string): Channel<EmailTarget> {
-    const url = createSecretKey(Buffer.from(`smtp://gateway:${password}@0.0.0.0:${port}`));
+    const url = new Secret(`smtp://gateway:${password}@0.0.0.0:${port}`);
     const from = { name: 'Büro, "Workspaces"', address: 'no-reply@example.com' };
     const options = { publicUrl: 'https://gateway.example.com', tokens };
     const channel = createEmailChannel({ url, from, delaySeconds: 0 }, options);

@@ -1,5 +1,6 @@
 import type { ChatConfig } from '../../config.ts';
 import { errorCode } from '../../errors/error-code.ts';
+import { readResponseText } from '../../values/response-text.ts';
 
 /** The reply of the chat API, or the failure to receive it. */
 export type ApiReply =
@@ -25,14 +26,14 @@ export async function callApi(
     const response = await fetch(`${apiUrl}/${method}`, {
       method: 'POST',
       headers: {
-        Authorization: `Bearer ${token.export().toString()}`,
+        Authorization: `Bearer ${token.reveal()}`,
         'Content-Type': 'application/json; charset=utf-8',
       },
       body: JSON.stringify(parameters),
       redirect: 'manual',
       signal,
     });
-    const body = await readBody(response);
+    const body = await readResponseText(response, MAX_REPLY_BYTES);
     if (body === undefined) return { kind: 'lost' };
     return { kind: 'reply', status: response.status, retryAfter: response.headers.get('retry-after'), body };
   } catch (error) {
@@ -43,18 +44,6 @@ export async function callApi(
       ? { kind: 'unreachable', code: errorCode(cause) ?? null }
       : { kind: 'lost' };
   }
-}
-
-/** Reads the body of a reply; undefined if it is too large. */
-async function readBody({ body }: Response): Promise<string | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_REPLY_BYTES) return undefined;
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 /** Errors of DNS, TCP and TLS. */

@@ -1,5 +1,5 @@
 import type { ChatConfig } from '../../config.ts';
-import type { Channel, Outcome } from '../channel.ts';
+import type { AttemptOutcome, Channel } from '../channel.ts';
 import { callApi } from './call-api.ts';
 import { formatMessage, formatSettledMessage } from './chat-text.ts';
 import { ACCOUNT_INACTIVE, classifyReply, parseReceipt, rejectMember } from './classify-reply.ts';
@@ -9,16 +9,23 @@ export type ChatTarget = { memberId: string };
 
 const CONCURRENCY = 5;
 
-/** A text is never searched for names to mention, and its links are not previewed. */
+/** Disables mentions by name and link previews. */
 const plain = { parse: 'none', link_names: false, unfurl_links: false, unfurl_media: false };
 
 /** Creates the channel that sends direct messages over Slack's Web API. */
 export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
-  const call = async (method: string, parameters: object, signal: AbortSignal): Promise<Outcome> =>
+  const call = async (method: string, parameters: object, signal: AbortSignal): Promise<AttemptOutcome> =>
     classifyReply(await callApi(config, method, parameters, signal), Date.now());
 
-  /** Slack returns the same error for the token's account and the member's. Only the former affects `auth.test`. */
-  const callForMember = async (method: string, parameters: object, signal: AbortSignal): Promise<Outcome> => {
+  /**
+   * Slack returns the same error for the token's account and the member's. Only the former affects `auth.test`. If that
+   * check itself fails for another reason, its outcome counts.
+   */
+  const callForMember = async (
+    method: string,
+    parameters: object,
+    signal: AbortSignal,
+  ): Promise<AttemptOutcome> => {
     const outcome = await call(method, parameters, signal);
     if (outcome.kind !== 'unavailable' || outcome.providerCode !== ACCOUNT_INACTIVE) return outcome;
     const check = await call('auth.test', {}, signal);
@@ -28,6 +35,8 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
 
   return {
     concurrency: CONCURRENCY,
+    concurrencyPerProvider: CONCURRENCY,
+    isProviderChosenByUsers: false,
     send: (message, { memberId }, signal) =>
       callForMember(
         'chat.postMessage',

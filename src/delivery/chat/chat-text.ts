@@ -1,3 +1,4 @@
+import { truncate } from '../../values/truncate.ts';
 import type { Message } from '../message.ts';
 
 /**
@@ -11,7 +12,7 @@ export function formatMessage(message: Message): string {
   const { title, request, details } = message;
   return join('\n\n', [
     join('\n', [formatTitle(title), formatLine(request, MAX_CHARACTERS.request)]),
-    escapeText(cut(details?.trim() ?? '', MAX_CHARACTERS.details)),
+    escapeText(truncate(details?.trim() ?? '', MAX_CHARACTERS.details)),
     join('\n', [formatTask(message), formatLink(message.url, 'Open')]),
   ]);
 }
@@ -43,7 +44,7 @@ function formatLink(url: string | null, label: string): string {
 }
 
 function formatLine(text: string, max: number): string {
-  return escapeText(cut(text.replace(/\s+/g, ' ').trim(), max));
+  return escapeText(truncate(text.replace(/\s+/g, ' ').trim(), max));
 }
 
 /** Slack documents no escape for its formatting characters, so those that it would interpret are replaced. */
@@ -59,11 +60,6 @@ function escapeText(text: string): string {
 /** Escapes the characters that begin links and mentions. */
 function escapeControls(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-}
-
-function cut(text: string, max: number): string {
-  if (text.length <= max) return text;
-  return `${text.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
 function join(separator: string, parts: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Outcome } from '../channel.ts';
+import type { AttemptOutcome } from '../channel.ts';
 import { parseRetryAfter } from '../retry-after.ts';
 import type { ApiReply } from './call-api.ts';
 
@@ -35,7 +35,7 @@ const operatorErrors = new Set([
   'unknown_method',
 ]);
 
-/** Errors that an operator can correct, and that may concern only this member or conversation: others are still sent. */
+/** Errors that an operator can correct, and that may concern only this member or conversation: messages to others are still sent. */
 const permissionErrors = new Set([
   'access_denied',
   'messages_tab_disabled',
@@ -44,7 +44,7 @@ const permissionErrors = new Set([
   'team_access_not_granted',
 ]);
 
-/** Limits of the app or the workspace. */
+/** Errors of rate and message limits. */
 const limitErrors = new Set(['message_limit_exceeded', 'rate_limited', 'ratelimited']);
 
 /** Errors of the API itself. */
@@ -69,11 +69,11 @@ const Posted = Acceptance.extend(Place.shape);
 const Body = z.union([Posted, Acceptance, Refusal]);
 
 /** Classifies the result of a call. `now` is in milliseconds since 1970. */
-export function classifyReply(reply: ApiReply, now: number): Outcome {
+export function classifyReply(reply: ApiReply, now: number): AttemptOutcome {
   switch (reply.kind) {
     case 'unreachable':
       return unavailable(reply.code);
-    // The message may have been posted: a repeat is possible.
+    // The message may have been posted, so the user may receive it twice.
     case 'timeout':
       return { ...unavailable(null), reason: 'reply_lost' };
     case 'lost':
@@ -85,16 +85,19 @@ export function classifyReply(reply: ApiReply, now: number): Outcome {
 
 type HttpReply = Extract<ApiReply, { kind: 'reply' }>;
 
-const replyLost: Outcome = { kind: 'retry', reason: 'reply_lost', providerCode: null };
+const replyLost: AttemptOutcome = { kind: 'retry', reason: 'reply_lost', providerCode: null };
 
-function classifyHttpReply({ status, retryAfter, body }: HttpReply, now: number): Outcome {
+function classifyHttpReply({ status, retryAfter, body }: HttpReply, now: number): AttemptOutcome {
   const result = parseBody(body);
   const error = result?.ok === false ? result.error : null;
   const code = error ?? `HTTP ${status}`;
   const retryAfterSeconds = parseRetryAfter(retryAfter, now);
-  const pause = { ...unavailable(code), ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
-  if (status === 429 || limitErrors.has(code)) return { ...pause, reason: 'rate_limited' };
-  if (status >= 500 || status === 408 || temporaryErrors.has(code)) return pause;
+  const unavailableLater = {
+    ...unavailable(code),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  };
+  if (status === 429 || limitErrors.has(code)) return { ...unavailableLater, reason: 'rate_limited' };
+  if (status >= 500 || status === 408 || temporaryErrors.has(code)) return unavailableLater;
   if (error !== null) return classifyError(error);
   if (status < 200 || status > 299) return refused(code);
   if (result === undefined) return replyLost;
@@ -109,8 +112,8 @@ function parseBody(body: string): z.output<typeof Body> | undefined {
   }
 }
 
-/** An unknown error is most likely a problem of this message: others are still sent. */
-function classifyError(error: string): Outcome {
+/** An unknown error is most likely a problem of this message, so other messages are still sent. */
+function classifyError(error: string): AttemptOutcome {
   if (memberErrors.has(error)) return rejectMember(error);
   if (operatorErrors.has(error)) return refused(error);
   if (permissionErrors.has(error)) return { kind: 'retry', reason: 'provider_refused', providerCode: error };
@@ -118,11 +121,11 @@ function classifyError(error: string): Outcome {
 }
 
 /** The outcome of a message whose member is refused. */
-export function rejectMember(providerCode: string): Outcome {
+export function rejectMember(providerCode: string): AttemptOutcome {
   return { kind: 'failed', suspendTarget: true, reason: 'recipient_rejected', providerCode };
 }
 
-type Unavailable = Extract<Outcome, { kind: 'unavailable' }>;
+type Unavailable = Extract<AttemptOutcome, { kind: 'unavailable' }>;
 
 function refused(providerCode: string): Unavailable {
   return { kind: 'unavailable', needsOperator: true, reason: 'provider_refused', providerCode };

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import type { NodemailerError } from 'nodemailer';
-import type { Outcome } from '../channel.ts';
-import type { FailureReason } from '../delivery.enums.ts';
+import type { AttemptOutcome } from '../channel.ts';
+import type { DeliveryFailureReason } from '../delivery.enums.ts';
 
 /** The properties of an error of nodemailer that determine the outcome. */
 export type SmtpError = Pick<NodemailerError, 'code' | 'originalCode' | 'command' | 'response'>;
@@ -15,26 +15,26 @@ const AUTHENTICATION = ['530', '534', '535', '538'];
 /** The sender's mailbox or system is invalid, or a policy refuses the mail (RFC 3463, sections 3.2 and 3.8). */
 const SENDER_OR_POLICY = /^5\.(1\.7|1\.8|7\.\d+)$/;
 
-/** The errors of connections, and the end of the time for the attempt. */
+/** Connection errors, and the abort when an attempt times out. */
 const CONNECTION = ['ECONNECTION', 'ESOCKET', 'ETIMEDOUT', 'EDNS', 'ETLS', 'EPROTOCOL', 'EABORT'];
 
 /**
  * Converts an error of nodemailer to the outcome of an attempt. `wasHandedOver` is whether the server may have received
  * the whole message, and so may have accepted it.
  */
-export function classifyError(error: SmtpError, wasHandedOver: boolean): Outcome {
+export function classifyError(error: SmtpError, wasHandedOver: boolean): AttemptOutcome {
   const codes = readCodes(error);
   const { status } = codes;
   const providerCode =
     status === ''
       ? (error.originalCode ?? error.code ?? null)
       : [status, codes.enhanced].filter(Boolean).join(' ');
-  const unavailable = (needsOperator: boolean): Outcome => {
+  const unavailable = (needsOperator: boolean): AttemptOutcome => {
     const reason = needsOperator ? 'provider_refused' : 'provider_unavailable';
     return { kind: 'unavailable', needsOperator, reason, providerCode };
   };
-  const retry = (reason: FailureReason): Outcome => ({ kind: 'retry', reason, providerCode });
-  const fail = (reason: FailureReason, suspendTarget: boolean): Outcome => {
+  const retry = (reason: DeliveryFailureReason): AttemptOutcome => ({ kind: 'retry', reason, providerCode });
+  const fail = (reason: DeliveryFailureReason, suspendTarget: boolean): AttemptOutcome => {
     return { kind: 'failed', suspendTarget, reason, providerCode };
   };
 
@@ -77,7 +77,7 @@ function isPermanent({ status }: Codes): boolean {
   return status.startsWith('5') && status !== '503';
 }
 
-/** Errors of certificates and of the handshake have their own codes; other errors of sockets have those of the system. */
+/** Errors of certificates and of the handshake have their own codes; other socket errors have system codes. */
 function isTlsError({ code, originalCode }: SmtpError): boolean {
   if (code !== 'ESOCKET' || originalCode === undefined) return false;
   return originalCode === 'EPROTO' || !(originalCode in constants.errno);

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 import type { SendMailOptions } from 'nodemailer';
-import type { Sender } from '../../config/delivery-formats.ts';
+import type { Mailbox } from '../../config/delivery-formats.ts';
 import type { Message } from '../message.ts';
 import { renderMail } from './render-mail.ts';
 import { toUnsubscribeUrl, type UnsubscribeTokens } from './unsubscribe-token.ts';
 
 /** What all emails of a gateway have in common. */
 export type MailSettings = {
-  from: Sender;
-  /** The URL of the gateway without a trailing slash; `null` if it is not configured, then emails have no unsubscribe link. */
+  from: Mailbox;
+  /** The URL of the gateway without a trailing slash. `null` if not configured; emails then have no unsubscribe link. */
   publicUrl: string | null;
   tokens: Pick<UnsubscribeTokens, 'sign'>;
 };
@@ -46,7 +46,7 @@ function composeHeaders(unsubscribeUrl: string | null): SendMailOptions {
   };
 }
 
-function createMessageId({ userId, notificationId }: Message, { address }: Sender): string {
+function createMessageId({ userId, notificationId }: Message, { address }: Mailbox): string {
   const id = hash('sha256', JSON.stringify([userId, notificationId]), 'base64url');
   return `<${id}@${address.split('@').at(-1)}>`;
 }

@@ -1,6 +1,6 @@
 import { createTransport, type NodemailerError, type SMTPPoolOptions } from 'nodemailer';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
-import { isLoopback } from '../../config/conflicts.ts';
+import { isLoopback } from '../../config/hosts.ts';
 import type { EmailConfig } from '../../config.ts';
 import type { Channel } from '../channel.ts';
 import { classifyError } from './classify-error.ts';
@@ -15,7 +15,7 @@ export type EmailOptions = Omit<MailSettings, 'from'> & { timeouts?: EmailTimeou
 export type EmailTimeouts = {
   /** From the DNS query until the session is encrypted. */
   connectionTimeout: number;
-  /** Of the server's first reply, and of the TLS handshake. */
+  /** Until the server's first reply, and for the TLS handshake. */
   greetingTimeout: number;
   /** Without any data from the server. */
   socketTimeout: number;
@@ -45,6 +45,8 @@ export function createEmailChannel(config: EmailConfig, options: EmailOptions): 
 
   return {
     concurrency: CONNECTIONS,
+    concurrencyPerProvider: CONNECTIONS,
+    isProviderChosenByUsers: false,
     async send(message, { address }, signal) {
       const mail = composeMail(message, address, { from, publicUrl, tokens });
       const error = await new Promise<NodemailerError | null>((resolve) => {
@@ -63,7 +65,7 @@ function createPoolOptions(
   { url }: EmailConfig,
   { timeouts = defaultTimeouts }: EmailOptions,
 ): SMTPPoolOptions & { pool: true } {
-  const { host = '', port, secure, auth } = parseConnectionUrl(url.export().toString());
+  const { host = '', port, secure, auth } = parseConnectionUrl(url.reveal());
   // Servers on this machine often have a self-signed certificate, and nobody else can read the connection.
   const isLocal = isLoopback(host);
   return {

@@ -3,9 +3,9 @@ import { requestPath } from '../../http/request-target.ts';
 import { sendPage } from '../../pages/page.ts';
 import type { Canceller } from '../../revisions/change-and-cancel.ts';
 import { toTime } from '../../values/time.ts';
-import { isSubscriber, unsubscribe } from './unsubscribe.ts';
+import { isKnownUser, unsubscribe } from './unsubscribe.ts';
 import { invalidLinkPage, renderConfirmation, renderQuestion } from './unsubscribe-pages.ts';
-import type { Subscription, UnsubscribeTokens } from './unsubscribe-token.ts';
+import type { EmailTopic, UnsubscribeTokens } from './unsubscribe-token.ts';
 
 /** The handlers of unsubscribe links. The token in the path is the only credential. */
 export type UnsubscribeEndpoint = {
@@ -23,27 +23,27 @@ export function createUnsubscribeEndpoint(
   const parse = (request: IncomingMessage) => tokens.parse(requestPath(request).split('/').at(-1) ?? '');
   return {
     async show(request, response) {
-      const subscription = parse(request);
-      const isValid = subscription !== undefined && (await isSubscriber(em, subscription.userId));
-      reply(response, isValid ? subscription : undefined, renderQuestion);
+      const topic = parse(request);
+      const isValid = topic !== undefined && (await isKnownUser(em, topic.userId));
+      reply(response, isValid ? topic : undefined, renderQuestion);
     },
     async accept(request, response) {
-      const subscription = parse(request);
+      const topic = parse(request);
       const now = toTime(new Date());
-      const isValid = subscription !== undefined && (await unsubscribe(options, subscription, now));
-      reply(response, isValid ? subscription : undefined, renderConfirmation);
+      const isValid = topic !== undefined && (await unsubscribe(options, topic, now));
+      reply(response, isValid ? topic : undefined, renderConfirmation);
     },
   };
 }
 
 function reply(
   response: ServerResponse,
-  subscription: Subscription | undefined,
-  render: (subscription: Subscription) => string,
+  topic: EmailTopic | undefined,
+  render: (topic: EmailTopic) => string,
 ): void {
   response.setHeader('X-Robots-Tag', 'noindex');
-  const isValid = subscription !== undefined;
-  sendPage(response, isValid ? render(subscription) : invalidLinkPage, 'no-store', {
+  const isValid = topic !== undefined;
+  sendPage(response, isValid ? render(topic) : invalidLinkPage, 'no-store', {
     status: isValid ? 200 : 404,
     formAction: "'self'",
   });

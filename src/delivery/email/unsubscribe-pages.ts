@@ -1,9 +1,9 @@
 import { renderTextPage } from '../../pages/text-page.ts';
 import { kindNames } from './kind-names.ts';
-import type { Subscription } from './unsubscribe-token.ts';
+import type { EmailTopic } from './unsubscribe-token.ts';
 
 /** Renders the page that asks for confirmation. The form posts to the address of the page. */
-export function renderQuestion({ kind }: Subscription): string {
+export function renderQuestion({ kind }: EmailTopic): string {
   return renderTextPage(
     'Unsubscribe',
     `<h1>Stop email about ${kindNames[kind]}?</h1>
@@ -13,7 +13,7 @@ export function renderQuestion({ kind }: Subscription): string {
 }
 
 /** Renders the page that confirms the change. */
-export function renderConfirmation({ kind }: Subscription): string {
+export function renderConfirmation({ kind }: EmailTopic): string {
   return renderTextPage(
     'Unsubscribed',
     `<h1>Email about ${kindNames[kind]} is off</h1>

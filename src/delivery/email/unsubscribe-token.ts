@@ -2,14 +2,14 @@ import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual 
 import type { EncryptionKeys } from '../../config.ts';
 import { type NotificationKind, notificationKinds } from '../../notifications/notification.enums.ts';
 
-/** The email that a link turns off: that of a user about one kind of notification. */
-export type Subscription = { readonly userId: string; readonly kind: NotificationKind };
+/** What a link turns off: email to one user about one kind of notification. */
+export type EmailTopic = { readonly userId: string; readonly kind: NotificationKind };
 
 /** Signs and verifies the tokens of unsubscribe links, which do not expire. */
 export type UnsubscribeTokens = {
-  sign(subscription: Subscription): string;
+  sign(topic: EmailTopic): string;
   /** Returns `undefined` unless the token was signed with one of the keys. */
-  parse(token: string): Subscription | undefined;
+  parse(token: string): EmailTopic | undefined;
 };
 
 /** The path of unsubscribe links. */
@@ -24,7 +24,7 @@ const MAC_BYTES = 32;
 
 /**
  * Creates tokens: an HMAC-SHA256 and what it covers, in base64url. The keys are derived from the encryption keys by HKDF
- * (RFC 5869), so that a token reveals nothing about these. The first key signs, all verify.
+ * (RFC 5869), so that a token reveals nothing about them. The first key signs, all verify.
  */
 export function createUnsubscribeTokens(encryptionKeys: EncryptionKeys): UnsubscribeTokens {
   const keys = [...encryptionKeys.values()].map(deriveKey);
@@ -38,7 +38,7 @@ export function createUnsubscribeTokens(encryptionKeys: EncryptionKeys): Unsubsc
     },
     parse(token) {
       const bytes = Buffer.from(token, 'base64url');
-      // Node.js skips invalid characters, so that other strings have the same bytes.
+      // Node.js skips invalid characters, so different strings can decode to the same bytes.
       if (bytes.length <= MAC_BYTES || bytes.toString('base64url') !== token) return undefined;
       const content = bytes.subarray(MAC_BYTES);
       const mac = bytes.subarray(0, MAC_BYTES);
@@ -57,7 +57,7 @@ function authenticate(key: KeyObject, content: Uint8Array): Buffer {
 }
 
 /** Kinds contain no colon; user IDs may. */
-function parseContent(content: string): Subscription | undefined {
+function parseContent(content: string): EmailTopic | undefined {
   const end = content.indexOf(':');
   const kind = notificationKinds.find((name) => name === content.slice(0, end));
   return kind && { userId: content.slice(end + 1), kind };

@@ -6,10 +6,10 @@ import { preferenceColumns } from '../../notifications/preferences/preference-st
 import { type Canceller, changeAndCancel } from '../../revisions/change-and-cancel.ts';
 import { findRevisions } from '../../revisions/revisions.ts';
 import type { Time } from '../../values/time.ts';
-import type { Subscription } from './unsubscribe-token.ts';
+import type { EmailTopic } from './unsubscribe-token.ts';
 
 /** Whether a user ever received a notification and was not deleted since. Links of deleted users are invalid. */
-export async function isSubscriber(em: EntityManager, userId: string): Promise<boolean> {
+export async function isKnownUser(em: EntityManager, userId: string): Promise<boolean> {
   const revisions = await findRevisions(em, userId);
   return revisions !== undefined && revisions.notifications > 0;
 }
@@ -20,11 +20,11 @@ export async function isSubscriber(em: EntityManager, userId: string): Promise<b
  */
 export async function unsubscribe(
   canceller: Canceller,
-  { userId, kind }: Subscription,
+  { userId, kind }: EmailTopic,
   now: Time,
 ): Promise<boolean> {
-  // A change stores a revision for an unknown user.
-  if (!(await isSubscriber(canceller.em, userId))) return false;
+  // `change` would create a row for a deleted user.
+  if (!(await isKnownUser(canceller.em, userId))) return false;
   const owners = await changeAndCancel(canceller, [userId], (run) =>
     run(disableEmail, { userId, kind, now }),
   );

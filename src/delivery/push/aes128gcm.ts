@@ -6,7 +6,7 @@ const PARAMETERS_LENGTH = 4 + 1;
 const DELIMITER_LENGTH = 1;
 const TAG_LENGTH = 16;
 
-/** By how many bytes a message exceeds its content and the key ID. */
+/** The bytes that encryption adds to the content and key ID. */
 export const OVERHEAD = SALT_LENGTH + PARAMETERS_LENGTH + DELIMITER_LENGTH + TAG_LENGTH;
 
 /** The maximum length of a record, with delimiter and tag. */

@@ -13,7 +13,7 @@ export function isPublicAddress(address: string): boolean {
   return parsed.range() === 'unicast' && (parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST));
 }
 
-/** The code is that of a name that does not exist, so that users cannot find out which private names exist. */
+/** Has the code of an unknown name, so that users cannot probe for private names. */
 class HostNotFoundError extends Error {
   readonly code = NOTFOUND;
 }
@@ -34,7 +34,7 @@ export function createPublicLookup(resolver = createResolver()): LookupFunction 
   };
 }
 
-/** `dns.lookup` would occupy a thread of the process for each name that users choose, for as long as nobody replies. */
+/** `dns.lookup` would occupy a thread of the process for each name that users choose, until the query ends. */
 function createResolver(): Resolver {
   return new Resolver({ timeout: 2000, tries: 1 });
 }

@@ -2,13 +2,12 @@ import { hash } from 'node:crypto';
 import { Agent } from 'node:https';
 import type { PushConfig } from '../../config.ts';
 import type { PushTarget } from '../../encryption/subscription-cipher.ts';
-import { errorCode } from '../../errors/error-code.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { toMilliseconds } from '../../values/time.ts';
-import type { Channel, Outcome } from '../channel.ts';
+import type { AttemptOutcome, Channel } from '../channel.ts';
 import type { Message } from '../message.ts';
-import { classify, refusedEndpoint } from './classify.ts';
-import { findEndpointIssue } from './endpoint.ts';
+import { classifyPostResult, refusedEndpoint } from './classify-post-result.ts';
+import { findEndpointIssue } from './endpoint-issue.ts';
 import { encryptMessage } from './message-encryption.ts';
 import { formatPayload } from './payload.ts';
 import { post } from './post.ts';
@@ -38,7 +37,7 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
   const authorize = createAuthorize(privateKey, subject);
   const lookup = createPublicLookup();
 
-  async function send(message: Message, target: PushTarget, signal: AbortSignal): Promise<Outcome> {
+  async function send(message: Message, target: PushTarget, signal: AbortSignal): Promise<AttemptOutcome> {
     const endpoint = target.endpoint.reveal();
     if (findEndpointIssue(endpoint, allowedHosts) !== undefined) return refusedEndpoint;
     const url = new URL(endpoint);
@@ -48,27 +47,21 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
       auth: Buffer.from(target.auth.reveal(), 'base64url'),
     });
     const headers = {
-      ...describeMessage(message, Date.now()),
+      ...createMessageHeaders(message, Date.now()),
       Authorization: await authorize(url.origin),
       'Content-Type': 'application/octet-stream',
       'Content-Encoding': 'aes128gcm',
       'Content-Length': body.length,
     };
     const result = await post(url, body, { agent, headers, signal, ...(!isAllowed && { lookup }) });
-    return classify(result, Date.now());
+    return classifyPostResult(result, Date.now());
   }
 
   return {
     concurrency: CONCURRENCY,
     concurrencyPerProvider: CONCURRENCY_PER_HOST,
-    async send(message, target, signal) {
-      try {
-        return await send(message, target, signal);
-      } catch (error) {
-        const providerCode = errorCode(error) ?? null;
-        return { kind: 'retry', reason: 'provider_unavailable', providerCode };
-      }
-    },
+    isProviderChosenByUsers: true,
+    send,
     async close() {
       agent.destroy();
     },
@@ -76,10 +69,10 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
 }
 
 /**
- * Returns the headers that describe a message to the push service. The topic is the same for all attempts, so that a
+ * Creates the headers that describe a message to the push service. The topic is the same for all attempts, so that a
  * repeated message replaces the earlier one.
  */
-function describeMessage({ userId, notificationId, kind, expiresAt }: Message, now: number) {
+function createMessageHeaders({ userId, notificationId, kind, expiresAt }: Message, now: number) {
   const secondsLeft = Math.floor((toMilliseconds(expiresAt) - now) / 1000);
   const name = JSON.stringify([userId, notificationId]);
   return {

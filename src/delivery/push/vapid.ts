@@ -9,7 +9,7 @@ const TOKEN_SECONDS = 12 * 3600;
 /** Tokens are used for a part of their lifetime, so that the clocks of push services may differ. */
 const REUSE_MS = 3_600_000;
 
-/** Users choose the origins. */
+/** Limited, because users choose the origins. */
 const MAX_CACHED_TOKENS = 1000;
 
 /** Returns the public key that browsers subscribe with: an uncompressed point, base64url. */

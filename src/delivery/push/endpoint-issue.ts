@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { readHost } from '../../config/hosts.ts';
 import { MAX_LENGTH } from '../../values/text.ts';
 import { isPublicAddress } from './public-address.ts';
 
@@ -13,6 +14,6 @@ export function findEndpointIssue(endpoint: string, allowedHosts: readonly strin
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password';
   if (allowedHosts.includes(url.host)) return undefined;
   if (url.port !== '') return 'must use port 443';
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  const host = readHost(url);
   return isIP(host) === 0 || isPublicAddress(host) ? undefined : 'must have a public address';
 }

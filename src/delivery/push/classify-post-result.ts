@@ -1,9 +1,9 @@
-import type { Outcome } from '../channel.ts';
+import type { AttemptOutcome } from '../channel.ts';
 import { parseRetryAfter } from '../retry-after.ts';
 import type { PostResult } from './post.ts';
 
 /** The outcome of an endpoint to which nothing may be sent, whatever its name resolves to. */
-export const refusedEndpoint: Outcome = {
+export const refusedEndpoint: AttemptOutcome = {
   kind: 'failed',
   suspendTarget: true,
   reason: 'recipient_rejected',
@@ -11,14 +11,17 @@ export const refusedEndpoint: Outcome = {
 };
 
 /**
- * Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. A name
- * without a public address is a failure of the host, because an error of DNS must not remove subscriptions.
+ * Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. A host
+ * name without a public address is treated as an outage, so that a DNS error does not remove subscriptions.
  */
-export function classify(result: PostResult, now: number): Outcome {
+export function classifyPostResult(result: PostResult, now: number): AttemptOutcome {
   return result.kind === 'reply' ? classifyReply(result, now) : classifyError(result);
 }
 
-function classifyReply({ status, retryAfter }: Extract<PostResult, { kind: 'reply' }>, now: number): Outcome {
+function classifyReply(
+  { status, retryAfter }: Extract<PostResult, { kind: 'reply' }>,
+  now: number,
+): AttemptOutcome {
   const providerCode = String(status);
   const retryAfterSeconds = parseRetryAfter(retryAfter, now);
   const later = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
@@ -49,7 +52,7 @@ function classifyReply({ status, retryAfter }: Extract<PostResult, { kind: 'repl
   }
 }
 
-function classifyError({ code, wasSent, isAborted }: Extract<PostResult, { kind: 'error' }>): Outcome {
+function classifyError({ code, wasSent, isAborted }: Extract<PostResult, { kind: 'error' }>): AttemptOutcome {
   if (wasSent && !isAborted) return { kind: 'retry', reason: 'reply_lost', providerCode: code };
   // A host that accepts the message and does not reply in time is unavailable too, but may have the message.
   const reason = wasSent ? 'reply_lost' : 'provider_unavailable';

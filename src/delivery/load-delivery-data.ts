@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
 import { type Inputs, readList } from '../database/read.ts';
 import type { Claim } from './claim-due.ts';
-import { deliveryKey, selectWithTargets, unwantedReason } from './wanted.ts';
+import { deliveryKey, selectWithTargets, unwantedReason } from './delivery-queries.ts';
 
 type Input = {
   users: readonly string[];
@@ -11,7 +11,7 @@ type Input = {
   targets: readonly string[];
 };
 
-/** Reads what claimed deliveries send, and whether they are still wanted. Reads no column that contains a token. */
+/** Reads what claimed deliveries send, and whether they are still wanted. */
 const find = readList((db, { slot }: Inputs<Input>) => {
   const keys: RawBuilder<boolean> = sql`(delivery.user_id, delivery.notification_id, delivery.channel, delivery.target)
     in (select * from unnest(${slot('users')}::text[], ${slot('notifications')}::text[], ${slot('channels')}::text[],
@@ -35,11 +35,11 @@ const find = readList((db, { slot }: Inputs<Input>) => {
     .where(keys);
 });
 
-/** What a claimed delivery sends. Columns of rows that do not exist are null. */
-export type Loaded = Awaited<ReturnType<typeof find>>[number];
+/** The data of a claimed delivery; columns of missing joined rows are null. */
+export type DeliveryData = Awaited<ReturnType<typeof find>>[number];
 
-/** Loads claimed deliveries. One whose user was deleted is omitted. */
-export function loadClaimed(em: EntityManager, claims: readonly Claim[]): Promise<Loaded[]> {
+/** Loads the data of claimed deliveries. One whose user was deleted is omitted. */
+export function loadDeliveryData(em: EntityManager, claims: readonly Claim[]): Promise<DeliveryData[]> {
   return find(em, {
     users: claims.map(({ userId }) => userId),
     notifications: claims.map(({ notificationId }) => notificationId),

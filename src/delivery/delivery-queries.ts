@@ -12,7 +12,7 @@ export const deliveryKey = [
 
 /**
  * Joins a common table expression with `user_id` and `notification_id`. The arrays make PostgreSQL look the deliveries up
- * by index. It would read the whole table for the join alone if the statement was prepared while the table was empty.
+ * by index. With the join alone, it would read the whole table if the statement was prepared while the table was empty.
  */
 export function isOfNotification(name: string): RawBuilder<boolean> {
   const rows = sql.table(name);

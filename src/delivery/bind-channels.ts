@@ -1,0 +1,52 @@
+import type { DeliveryConfig, EncryptionKeys } from '../config.ts';
+import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
+import type { Log } from '../log.ts';
+import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import { type BoundChannel, bindChannel } from './bound-channel.ts';
+import { createUnsubscribeTokens } from './email/unsubscribe-token.ts';
+import type { DeliveryData } from './load-delivery-data.ts';
+
+/** The dependencies of the channels. */
+export type ChannelDependencies = {
+  /** Encrypt push subscriptions and sign unsubscribe links. */
+  keys: EncryptionKeys;
+  /** For unsubscribe links; `null` if it is not configured. */
+  publicUrl: string | null;
+  log: Log;
+};
+
+/** Creates the configured channels, and binds each to its targets. Loads only their modules. */
+export async function bindChannels(
+  { email, push, chat }: DeliveryConfig,
+  { keys, publicUrl, log }: ChannelDependencies,
+): Promise<ReadonlyMap<DeliveryChannel, BoundChannel>> {
+  const channels = new Map<DeliveryChannel, BoundChannel>();
+  if (email !== null) {
+    const { createEmailChannel } = await import('./email/email-channel.ts');
+    const channel = createEmailChannel(email, { publicUrl, tokens: createUnsubscribeTokens(keys) });
+    const findTarget = async ({ email: address }: DeliveryData) =>
+      address === null ? undefined : { address };
+    channels.set('email', bindChannel(channel, findTarget, log));
+  }
+  if (push !== null) {
+    const { createPushChannel } = await import('./push/push-channel.ts');
+    const cipher = createSubscriptionCipher(keys);
+    const findTarget = async ({ userId, target, ciphertext }: DeliveryData) => {
+      if (ciphertext === null) return undefined;
+      try {
+        return await cipher.decrypt(ciphertext, { userId, id: target });
+      } catch (error) {
+        log.error({ err: error, user: userId }, 'a push subscription cannot be decrypted');
+        return undefined;
+      }
+    };
+    channels.set('push', bindChannel(createPushChannel(push), findTarget, log));
+  }
+  if (chat !== null) {
+    const { createChatChannel } = await import('./chat/chat-channel.ts');
+    // The member may have been removed: `update` finds the message by its receipt and ignores the target.
+    const findTarget = async ({ chatMemberId }: DeliveryData) => ({ memberId: chatMemberId ?? '' });
+    channels.set('chat', bindChannel(createChatChannel(chat), findTarget, log));
+  }
+  return channels;
+}

@@ -1,0 +1,41 @@
+import type { Claim } from '../../src/delivery/claim-due.ts';
+import type { DeliveryData } from '../../src/delivery/load-delivery-data.ts';
+import type { NotificationContent } from '../../src/notifications/payload.ts';
+
+export const claim: Claim = {
+  userId: 'alice',
+  notificationId: 'n-1',
+  channel: 'chat',
+  target: '',
+  provider: 'chat',
+  step: 'message',
+  claims: 1,
+  attempts: 1,
+  receipt: null,
+  createdAt: '2026-05-04T10:00:00.000Z',
+  expiresAt: '2026-05-05T10:00:00.000Z',
+};
+
+export const plan: NotificationContent = {
+  kind: 'plan_requested',
+  payload: { toolId: 'tool', input: { summary: 'Add a form.', plan: '1. Add a form.' } },
+};
+
+/** What {@link claim} sends. */
+export const data: DeliveryData = {
+  userId: 'alice',
+  notificationId: 'n-1',
+  channel: 'chat',
+  target: '',
+  ...plan,
+  title: 'Add a login page',
+  previewText: null,
+  taskName: 'Login',
+  projectName: 'Shop',
+  occurredAt: '2026-05-04T09:59:59.000Z',
+  email: null,
+  chatMemberId: 'U1',
+  ciphertext: null,
+  unwanted: null,
+  isExpired: false,
+};
