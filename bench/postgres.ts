@@ -21,7 +21,7 @@ export async function startPostgres(): Promise<Postgres> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-bench-'));
   // As root, PostgreSQL runs as another account, which must be able to enter.
   await chmod(dataDir, 0o755);
-  const server = await startEmbeddedPostgres({ dataDir, report: reportProgress });
+  const server = await startEmbeddedPostgres({ dataDir, printLine: reportProgress });
   const postmaster = await withClient(server.url, findPostmaster);
   return {
     processorTime: () => readFamilyTime(postmaster),

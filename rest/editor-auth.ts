@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { editorAuthTypes, reauthReasons } from '../src/editor-auth/editor-auth.enums.ts';
+import { editorAuthMethodTypes, reauthReasons } from '../src/editor-auth/editor-auth.enums.ts';
 import {
   deleteEditorAuthField,
   editorAuthField,
@@ -15,7 +15,7 @@ const status = z
     auth: z
       .strictObject({
         type: z
-          .enum(editorAuthTypes)
+          .enum(editorAuthMethodTypes)
           .describe(
             'The type of the method. `none`: no token pair is stored. `subscription`: the token pair of a subscription ' +
               'is stored.',

@@ -1,11 +1,11 @@
 import { Registry } from 'prom-client';
 import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
 import { createDelivery } from './create-delivery.ts';
+import { createService } from './create-service.ts';
 import { OperatorError } from './errors/operator-error.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
 import { listDeliveryLines } from './process/start-lines.ts';
-import { createService } from './run-service.ts';
 
 /** Sends deliveries without serving the APIs. */
 export const runWorker = createService(async (config, database, log) => {

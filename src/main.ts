@@ -1,3 +1,3 @@
 import { runProcess } from './run-process.ts';
 
-runProcess({ role: 'gateway', load: async () => (await import('./gateway.ts')).runGateway });
+runProcess({ database: 'own', load: async () => (await import('./run-gateway.ts')).runGateway });

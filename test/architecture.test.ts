@@ -30,7 +30,7 @@ test('finds static, type-only and dynamic imports', () => {
   expect(sources.length).toBeGreaterThan(60);
   expect(parseImports('src/main.ts')).toContainEqual({
     from: 'src/main.ts',
-    to: 'src/gateway.ts',
+    to: 'src/run-gateway.ts',
     names: [],
     typeOnly: false,
   });
@@ -73,7 +73,7 @@ describe('rest/', () => {
       'src/app.ts',
       'src/commands/format-openapi.ts',
       'src/endpoints.ts',
-      'src/server.ts',
+      'src/gateway.ts',
     ]);
   });
 });
@@ -134,8 +134,8 @@ const layers = [
     'src/create-delivery.ts',
     'src/run-process.ts',
   ],
-  ['src/server.ts', 'src/run-service.ts'],
-  ['src/gateway.ts', 'src/delivery-worker.ts'],
+  ['src/gateway.ts', 'src/create-service.ts'],
+  ['src/run-gateway.ts', 'src/delivery-worker.ts'],
   ['src/main.ts', 'src/worker.ts'],
 ];
 
@@ -191,8 +191,8 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
     'src/app.ts',
     'src/create-delivery.ts',
     'src/endpoints.ts',
-    'src/run-service.ts',
-    'src/server.ts',
+    'src/create-service.ts',
+    'src/gateway.ts',
     'src/delivery-worker.ts',
     'src/admin/admin-server.ts',
     'src/admin/metrics-endpoint.ts',

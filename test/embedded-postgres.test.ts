@@ -5,18 +5,15 @@ import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
 import { findUnprivilegedAccount, isRoot } from '../src/postgres/embedded-account.ts';
-import {
-  attachEmbeddedPostgres,
-  type EmbeddedPostgres,
-  EmbeddedPostgresError,
-  startEmbeddedPostgres,
-} from '../src/postgres/embedded-postgres.ts';
+import { attachEmbeddedPostgres, startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
+import { EmbeddedPostgresError } from '../src/postgres/embedded-postgres-error.ts';
 import {
   findInstalledPrograms,
   preparePrograms,
   runProgram,
   startProgram,
 } from '../src/postgres/embedded-programs.ts';
+import type { EmbeddedPostgres } from '../src/postgres/own-server.ts';
 import { copyCluster } from './support/cluster.ts';
 import { makeFolder } from './support/folder.ts';
 
@@ -251,13 +248,13 @@ async function createDataDirectory(mode = 0o755, removals = cleanUps): Promise<s
 }
 
 async function start(dataDir: string): Promise<EmbeddedPostgres> {
-  const server = await startEmbeddedPostgres({ dataDir, report: (line) => notices.push(line) });
+  const server = await startEmbeddedPostgres({ dataDir, printLine: (line) => notices.push(line) });
   cleanUps.push(server.stop);
   return server;
 }
 
 async function attach(dataDir: string): Promise<EmbeddedPostgres> {
-  const server = await attachEmbeddedPostgres({ dataDir, report: (line) => notices.push(line) });
+  const server = await attachEmbeddedPostgres({ dataDir, printLine: (line) => notices.push(line) });
   cleanUps.push(server.stop);
   return server;
 }
@@ -267,7 +264,7 @@ function spawnOwner(dataDir: string): ChildProcess {
   const module = new URL('../src/postgres/embedded-postgres.ts', import.meta.url).href;
   const program = `
     const { startEmbeddedPostgres } = await import(${JSON.stringify(module)});
-    const { url } = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, report() {} });
+    const { url } = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, printLine() {} });
     process.stdout.write(url);`;
   const stdio = ['ignore', 'pipe', 'ignore'] as const;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {

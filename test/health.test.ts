@@ -83,7 +83,7 @@ test('/readyz reports interrupted live events but returns 200', async () => {
        where datname = current_database() and query like 'listen%'`,
     );
     const reply = await ask(gateway, '/readyz');
-    expect(reply.body.checks.live_events).toBe('are interrupted');
+    expect(reply.body.checks.live_events).toBe('connection interrupted');
     return reply;
   });
   expect(interrupted.status).toBe(200);

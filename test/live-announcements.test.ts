@@ -98,7 +98,10 @@ test('if announcements do not arrive, a gateway logs it once, stays ready, and d
 
   const ready = await fetch(`${unannounced.address}/readyz`);
   expect(ready.status).toBe(200);
-  expect(await ready.json()).toMatchObject({ status: 'ready', checks: { live_events: 'are not announced' } });
+  expect(await ready.json()).toMatchObject({
+    status: 'ready',
+    checks: { live_events: 'announcements do not arrive' },
+  });
   expect((await scrape(unannounced)).sum('gateway_listener_up')).toBe(0);
 
   const stream = await subscribeToNotifications(unannounced, 'unannounced');

@@ -5,7 +5,7 @@ import { type Change, createHub, type Hub } from '../src/live/hub.ts';
 import type { Source } from '../src/live/source.ts';
 import { openStream } from '../src/live/stream.ts';
 import { createLog } from '../src/log.ts';
-import { findRevision } from '../src/revisions/revisions.ts';
+import { findRevisions } from '../src/revisions/revisions.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 
 /*
@@ -61,7 +61,7 @@ async function startList(userId: string, list: number[] = []) {
     async commit(...values: number[]) {
       await store(...values);
       for (const [index] of values.entries()) {
-        hub.announce({ ...change, revision: list.length - values.length + index + 1 });
+        hub.wake({ ...change, revision: list.length - values.length + index + 1 });
       }
     },
   };
@@ -129,9 +129,9 @@ test('ignores announcements of other topics, known revisions and other users', a
   const stream = await list.open();
   await stream.next();
   const waiting = stream.next();
-  hub.announce({ user: 'known', topic: 'workspaces', revision: 6 });
-  hub.announce({ user: 'known', topic: 'notifications', revision: 1 });
-  hub.announce({ user: 'another', topic: 'notifications', revision: 6 });
+  hub.wake({ user: 'known', topic: 'workspaces', revision: 6 });
+  hub.wake({ user: 'known', topic: 'notifications', revision: 1 });
+  hub.wake({ user: 'another', topic: 'notifications', revision: 6 });
   await new Promise(setImmediate);
   expect(list.reads()).toBe(1);
 
@@ -163,7 +163,7 @@ test('a sweep reads unannounced changes, and nothing that was already read', asy
   await stream.next();
   const waiting = stream.next();
   const compare = async () => {
-    const state = await findRevision(opened.em, 'compared');
+    const state = await findRevisions(opened.em, 'compared');
     hub.compare('compared', state);
   };
   await compare();

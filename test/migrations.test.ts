@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { findPendingMigrations, migrate } from '../src/database/migrate.ts';
 import { readCredential } from '../src/editor-auth/editor-auth.ts';
-import { refreshCredential } from '../src/editor-auth/refresh-credential.ts';
+import { storeRefreshedCredential } from '../src/editor-auth/refresh-credential.ts';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
 import { entities } from '../src/entities.ts';
 import { Secret } from '../src/values/secret.ts';
@@ -128,7 +128,7 @@ test('a credential stored with a numeric version can be read, and refreshed with
     const owner = { userId: 'alice', version: '3' };
     const now = toTime(new Date());
     const writer = { em: opened.em, announce: () => undefined };
-    const version = await refreshCredential(writer, cipher, owner, refreshed, now);
+    const version = await storeRefreshedCredential(writer, cipher, { ...owner, ...refreshed }, now);
     expect((await readCredential(opened.em, cipher, 'alice'))?.version).toBe(version);
   } finally {
     await opened.close();

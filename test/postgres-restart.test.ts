@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { migrate } from '../src/database/migrate.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
+import type { EmbeddedPostgres } from '../src/postgres/own-server.ts';
 import { rest } from './support/client.ts';
 import { copyCluster } from './support/cluster.ts';
 import { existingDatabase, type TestDatabase } from './support/database.ts';
@@ -20,7 +21,7 @@ let proxy: TestProxy;
 let database: TestDatabase;
 let gateway: TestGateway;
 
-const start = () => startEmbeddedPostgres({ dataDir: join(folder, 'data'), report: () => undefined });
+const start = () => startEmbeddedPostgres({ dataDir: join(folder, 'data'), printLine: () => undefined });
 const readPort = (url: string) => Number(new URL(url).port);
 
 beforeAll(async () => {

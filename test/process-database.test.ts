@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { describeFailure, OperatorError } from '../src/errors/operator-error.ts';
-import { startDatabaseServer } from '../src/postgres/start-postgres.ts';
+import { startDatabaseServer } from '../src/postgres/start-database-server.ts';
 import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
 import { runProcess, startGatewayProcess } from './support/process.ts';
 import { getPort } from './support/proxy.ts';
@@ -95,7 +95,7 @@ test("exits with PostgreSQL's error if the password or the database name is wron
 
 /** Returns the error of a start with an unusable database. */
 async function refusal({ href }: URL): Promise<string> {
-  const starting = startDatabaseServer(readConfig({ DATABASE_URL: href }), 'gateway', () => undefined);
+  const starting = startDatabaseServer(readConfig({ DATABASE_URL: href }), 'own', () => undefined);
   const error: unknown = await starting.catch((error: unknown) => error);
   expect(error).toBeInstanceOf(OperatorError);
   return describeFailure(error);

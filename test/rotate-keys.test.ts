@@ -151,7 +151,10 @@ test('re-encrypts push subscriptions even if a credential cannot be, and reports
     'Credentials not re-encrypted: 1\n' +
       '  1 encrypted with "lost", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n' +
       'Push subscriptions not re-encrypted: 4\n' +
-      '  2 encrypted with "old". Those of the users named above are damaged or were encrypted with another key of this ID: set the right key, or have these users register their browsers again. The others were stored meanwhile by a gateway with the old settings: configure the new first key on every gateway. Then run this command again.\n' +
+      '  2 encrypted with "old".\n' +
+      '    Users named above: the ciphertext is damaged, or "old" is now another key. Restore that key, or have these users register their browsers again.\n' +
+      '    Others: stored meanwhile by a gateway with the old settings. Put the new key first on every gateway.\n' +
+      '    Then run this command again.\n' +
       '  2 encrypted with "older", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n',
   );
   expect(await countByKey('push_subscription')).toEqual({ new: 238, old: 2, older: 2 });
@@ -266,7 +269,9 @@ test('a damaged credential is reported and left unchanged, and does not stop the
 
   expect(ended.status).toBe(1);
   expect(ended.stdout).toContain(`Skipped, because decryption failed: users ["${broken}"].\n`);
-  expect(ended.stderr).toMatch(/^Credentials not re-encrypted: 1\n {2}1 encrypted with "old"\. .*\n$/);
+  expect(ended.stderr).toMatch(
+    /^Credentials not re-encrypted: 1\n {2}1 encrypted with "old"\.\n {4}Users named above: /,
+  );
   expect(await countByKey()).toEqual({ new: 149, old: 1 });
   const [row] = await database.sql('select ciphertext from editor_credential where user_id = $1', [broken]);
   expect(row).toEqual({ ciphertext: 'eyJ.broken' });

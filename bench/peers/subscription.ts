@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { store } from '../../src/editor-auth/credential-statements.ts';
+import { storePair } from '../../src/editor-auth/credential-statements.ts';
 import { createCredentialCipher } from '../../src/encryption/credential-cipher.ts';
 import { Secret } from '../../src/values/secret.ts';
 import { toTime } from '../../src/values/time.ts';
@@ -19,6 +19,6 @@ export async function storeSubscription(
     owner,
   );
   const encrypted = { ...owner, ciphertext, keyId: cipher.currentKeyId, now: toTime(new Date()) };
-  await inTransaction([userId], (send) => send(store(em, encrypted)));
+  await inTransaction([userId], (send) => send(storePair(em, encrypted)));
   return { auth: { type: 'subscription' }, needs_reauth: false };
 }

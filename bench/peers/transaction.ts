@@ -26,8 +26,8 @@ export async function inTransaction<Result>(
 ): Promise<Result> {
   const client = await pool.connect();
   try {
-    const send: Send = async <Row extends QueryResultRow>({ config, read }: Bound<Row>) =>
-      read((await client.query<Row>(config)).rows);
+    const send: Send = async <Row extends QueryResultRow>({ config, convertRows }: Bound<Row>) =>
+      convertRows((await client.query<Row>(config)).rows);
     const { stream } = client.connection;
     stream.cork();
     const before = [client.query('begin'), send(lockUsers(em, { users }))];

@@ -4,7 +4,7 @@ import { readConfig } from '../config.ts';
 import { errorCode } from '../errors/error-code.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { formatGatewayAddress } from './gateway-address.ts';
-import { runCommand, UsageError } from './run.ts';
+import { runCommand, UsageError } from './run-command.ts';
 
 const POLL_MS = 100;
 const REQUEST_TIMEOUT_MS = 5000;

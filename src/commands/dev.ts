@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { extendEnvironment, readConfig } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
-import { startDatabaseServer } from '../postgres/start-postgres.ts';
-import { printLine, runCommand } from './run.ts';
+import { startDatabaseServer } from '../postgres/start-database-server.ts';
+import { printLine, runCommand } from './run-command.ts';
 
 /** Runs the gateway and restarts it when a source file changes. PostgreSQL belongs to this process and keeps running. */
 runCommand('npm run dev', async () => {
@@ -13,7 +13,7 @@ runCommand('npm run dev', async () => {
   if (production)
     throw new OperatorError('npm run dev is for development. Unset NODE_ENV, or run: npm start');
   const stopSignal = Promise.race(['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => once(process, signal)));
-  const database = await startDatabaseServer({ ...config, dataDir }, 'gateway', printLine);
+  const database = await startDatabaseServer({ ...config, dataDir }, 'own', printLine);
   try {
     const watcher = spawnWatcher(
       extendEnvironment({ DATABASE_URL: database.url, NODE_COMPILE_CACHE: join(dataDir, 'compile-cache') }),

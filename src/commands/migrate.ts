@@ -1,11 +1,11 @@
 import { readConfig } from '../config.ts';
 import { migrate } from '../database/migrate.ts';
-import { startDatabaseServer } from '../postgres/start-postgres.ts';
-import { printLine, runCommand } from './run.ts';
+import { startDatabaseServer } from '../postgres/start-database-server.ts';
+import { printLine, runCommand } from './run-command.ts';
 
 /** Applies pending migrations. */
 runCommand('npm run migrate', async () => {
-  const server = await startDatabaseServer(readConfig(), 'command', printLine);
+  const server = await startDatabaseServer(readConfig(), 'shared', printLine);
   try {
     const applied = await migrate(server.url);
     for (const name of applied) printLine(`Applied ${name}`);

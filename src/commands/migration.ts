@@ -4,8 +4,8 @@ import { readConfig } from '../config.ts';
 import { type Database, migrationsFolder, openDatabase } from '../database/database.ts';
 import { requireMigrations } from '../database/migrate.ts';
 import { OperatorError } from '../errors/operator-error.ts';
-import { startDatabaseServer } from '../postgres/start-postgres.ts';
-import { printLine, runCommand, UsageError } from './run.ts';
+import { startDatabaseServer } from '../postgres/start-database-server.ts';
+import { printLine, runCommand, UsageError } from './run-command.ts';
 
 /** Writes a migration from the difference between the database and the entities. Does not change the database. */
 runCommand('npm run -s migration -- NAME', async () => {
@@ -16,7 +16,7 @@ runCommand('npm run -s migration -- NAME', async () => {
     );
   }
   const config = readConfig();
-  const server = await startDatabaseServer(config, 'command', printLine);
+  const server = await startDatabaseServer(config, 'shared', printLine);
   const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
   try {
     await write(database, name);

@@ -1,14 +1,14 @@
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
 import { requireMigrations } from '../database/migrate.ts';
-import { startDatabaseServer } from '../postgres/start-postgres.ts';
+import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { renewEpoch } from '../revisions/database-epoch.ts';
-import { printLine, runCommand } from './run.ts';
+import { printLine, runCommand } from './run-command.ts';
 
 /** Invalidates entity tags and cursors. Run it after a restore, which lacks changes that clients have already seen. */
 runCommand('npm run -s epoch:renew', async () => {
   const config = readConfig();
-  const server = await startDatabaseServer(config, 'command', printLine);
+  const server = await startDatabaseServer(config, 'shared', printLine);
   const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
   try {
     await requireMigrations(database);

@@ -11,8 +11,8 @@ import {
 } from '../encryption/rotate-ciphertexts.ts';
 import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
 import { OperatorError } from '../errors/operator-error.ts';
-import { startDatabaseServer } from '../postgres/start-postgres.ts';
-import { printLine, runCommand } from './run.ts';
+import { startDatabaseServer } from '../postgres/start-database-server.ts';
+import { printLine, runCommand } from './run-command.ts';
 
 const BATCH_SIZE = 100;
 
@@ -23,7 +23,7 @@ const BATCH_SIZE = 100;
 runCommand('npm run -s keys:rotate', async () => {
   const config = readConfig();
   const keys = await readEncryptionKeys(config);
-  const server = await startDatabaseServer(config, 'command', printLine);
+  const server = await startDatabaseServer(config, 'shared', printLine);
   const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
   try {
     const problems: string[] = [];
@@ -77,17 +77,25 @@ async function rotate(database: Database, { records, Records, replace, table }: 
   }
   const remaining = await countByOldKey(database.em, table);
   if (remaining.length > 0) {
-    const lines = remaining.map((use) => explain(use, table, replace));
+    const lines = remaining.flatMap((use) => explain(use, table, replace));
     return [`${Records} not re-encrypted: ${sumUses(remaining)}`, ...lines];
   }
   printLine(`All ${records} are encrypted with "${table.currentKeyId}".`);
   return [];
 }
 
-function explain({ keyId, count }: KeyUse, table: EncryptedTable, replace: string): string {
-  return table.canRead(keyId)
-    ? `  ${count} encrypted with "${keyId}". Those of the users named above are damaged or were encrypted with another key of this ID: set the right key, or ${replace}. The others were stored meanwhile by a gateway with the old settings: configure the new first key on every gateway. Then run this command again.`
-    : `  ${count} encrypted with "${keyId}", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.`;
+function explain({ keyId, count }: KeyUse, table: EncryptedTable, replace: string): string[] {
+  if (!table.canRead(keyId)) {
+    return [
+      `  ${count} encrypted with "${keyId}", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.`,
+    ];
+  }
+  return [
+    `  ${count} encrypted with "${keyId}".`,
+    `    Users named above: the ciphertext is damaged, or "${keyId}" is now another key. Restore that key, or ${replace}.`,
+    '    Others: stored meanwhile by a gateway with the old settings. Put the new key first on every gateway.',
+    '    Then run this command again.',
+  ];
 }
 
 function sumUses(uses: readonly KeyUse[]): number {

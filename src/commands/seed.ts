@@ -2,9 +2,10 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { signDevelopmentToken } from '../auth/development-key.ts';
 import { type Config, readConfig } from '../config.ts';
+import { OperatorError } from '../errors/operator-error.ts';
 import { isId } from '../values/text.ts';
 import { formatGatewayAddress } from './gateway-address.ts';
-import { runCommand, UsageError, warnOfNewKey } from './run.ts';
+import { runCommand, UsageError, warnOfNewKey } from './run-command.ts';
 import { notifications, workspaces } from './seed-records.ts';
 
 const TOKEN_LIFETIME_SECONDS = 300;
@@ -16,7 +17,9 @@ runCommand('npm run -s seed -- --user USER', async () => {
     throw new UsageError('--user must be a user ID of 1 to 255 characters.');
   const config = readConfig();
   if (config.keySet.kind !== 'development') {
-    throw new UsageError('Seeding requires the development signing key. Unset AUTH_JWKS_URL and AUTH_JWKS.');
+    throw new OperatorError(
+      'Seeding requires the development signing key. Unset AUTH_JWKS_URL and AUTH_JWKS.',
+    );
   }
   const asPlatform = await createCaller(config, { sub: 'seed', scope: 'platform:write' });
   const asUser = await createCaller(config, { sub: user });
@@ -63,10 +66,10 @@ async function createCaller(config: Config, claims: Record<string, unknown>) {
       headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
       body: JSON.stringify({ query, variables: { input } }),
     }).catch(() => {
-      throw new UsageError(`No gateway is running at ${address}. Start one with: npm start`);
+      throw new OperatorError(`No gateway is running at ${address}. Start one with: npm start`);
     });
     const { errors } = Reply.parse(await response.json());
     if (errors?.[0] !== undefined)
-      throw new UsageError(`The gateway rejected a record: ${errors[0].message}`);
+      throw new OperatorError(`The gateway rejected a record: ${errors[0].message}`);
   };
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readDevelopmentPublicKeys } from '../auth/development-key.ts';
 import { readConfig } from '../config.ts';
-import { runCommand } from './run.ts';
+import { runCommand } from './run-command.ts';
 
 const ISSUER = 'http://localhost';
 const AUDIENCE = 'workspace-account-gateway';

@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import { signDevelopmentToken } from '../auth/development-key.ts';
 import { readConfig } from '../config.ts';
+import { OperatorError } from '../errors/operator-error.ts';
 import { isId } from '../values/text.ts';
-import { runCommand, UsageError, warnOfNewKey } from './run.ts';
+import { runCommand, UsageError, warnOfNewKey } from './run-command.ts';
 
 const usage = 'npm run -s token -- --sub USER [--org ORGANIZATION] [--scope "account:read ..."] [--ttl 1h]';
 
@@ -20,7 +21,7 @@ runCommand(usage, async () => {
   }).values;
   const config = readConfig();
   if (config.keySet.kind !== 'development') {
-    throw new UsageError(
+    throw new OperatorError(
       'Signing tokens requires the development signing key. Unset AUTH_JWKS_URL and AUTH_JWKS.',
     );
   }

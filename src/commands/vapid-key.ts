@@ -1,5 +1,5 @@
 import { createECDH } from 'node:crypto';
-import { printLine, runCommand } from './run.ts';
+import { printLine, runCommand } from './run-command.ts';
 
 /** Prints a new key pair for push messages. A new one invalidates the subscriptions of all browsers. */
 runCommand('npm run -s vapid:key', async () => {

@@ -54,7 +54,7 @@ export type Combinations = {
   /** A row per combination: `unnest(...) as wanted (kind, status)`. */
   from: RawBuilder<unknown>;
   table: string;
-  /** Whether a record matches a combination, by the first columns of an index on (…, created_at, id). */
+  /** The condition that matches a record to a row of `from`, on the leading columns of an index on (…, created_at, id). */
   matches: RawBuilder<unknown>;
 };
 

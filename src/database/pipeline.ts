@@ -47,10 +47,10 @@ export class Pipeline {
       return rows;
     } catch (error) {
       this.#leave(lease);
-      if (!lease.hasTimedOut) {
-        if (TIMED_OUT.has(errorCode(error))) await abandon(lease);
-        throw error;
-      }
+      // Not awaited here, so that the lease ends first.
+      if (lease.hasTimedOut) return this.#retryAlone(statement);
+      if (TIMED_OUT.has(errorCode(error))) await abandon(lease);
+      throw error;
     } finally {
       lease.progressAt = performance.now();
       lease.running -= 1;
@@ -62,8 +62,10 @@ export class Pipeline {
         );
       }
     }
-    // Without its name, so that it is not prepared on this connection too.
-    const { text, values = [] } = statement;
+  }
+
+  /** Runs a statement without its name, so that it is not prepared on this connection too. */
+  async #retryAlone<Row extends QueryResultRow>({ text, values = [] }: QueryConfig): Promise<Row[]> {
     const { rows } = await this.pool.query<Row>(text, values);
     return rows;
   }

@@ -9,8 +9,8 @@ export type Inputs<Input> = Slots<Input> & {
   /** Whether an input is given. Each combination of given inputs is a separate statement. */
   has(name: string & keyof Input): boolean;
   /**
-   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. To be
-   * selected by `selectChosen`.
+   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. Pass them to
+   * `selectChosen`.
    */
   chosen<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
     entity: Entity,
@@ -59,6 +59,14 @@ export function readCount<Input extends object>(build: Build<Input, { count: num
   };
 }
 
+/** Defines counts by group. Runs on the connections for long reads, because it reads every row that it counts. */
+export function readCounts<Input extends object, Row extends QueryResultRow & { count: number }>(
+  build: Build<Input, Row>,
+) {
+  const read = prepare(build);
+  return (em: EntityManager, input: Input): Promise<Row[]> => read(em, 'long', input);
+}
+
 /** The maximum number of cached statements per read. Each combination of inputs and properties is one. */
 const MAX_STATEMENTS = 200;
 
@@ -75,7 +83,7 @@ function prepare<Input extends object, Row extends QueryResultRow>(build: Build<
     const known = statements.get(key);
     if (known !== undefined) return known;
     const compiled = build(query(em), {
-      slot: (name, type) => slot(name, type),
+      slot,
       has: (name) => given.has(name),
       chosen: <Entity extends keyof Tables, Always extends string & keyof Tables[Entity]>(
         entity: Entity,

@@ -9,8 +9,8 @@ export type Slots<Input> = {
   slot<Name extends string & keyof Input>(name: Name, type?: string): RawBuilder<NonNullable<Input[Name]>>;
 };
 
-/** A statement with its values, and the conversion of its rows. */
-export type Bound<Row> = { config: QueryConfig; read(rows: Row[]): Row[] };
+/** A statement with its values and the conversion of its rows. */
+export type Bound<Row> = { config: QueryConfig; convertRows(rows: Row[]): Row[] };
 
 /** A statement of a change, which is bound to its inputs at each call. */
 export type Statement<Input, Row> = (em: EntityManager, input: Input) => Bound<Row>;
@@ -21,12 +21,12 @@ export function statement<Input extends object, Row extends QueryResultRow>(
 ): Statement<Input, Row> {
   let template: Template | undefined;
   return (em, input) => {
-    template ??= toTemplate(build(query(em), { slot: (name, type) => slot(name, type) }).compile());
-    const read = (rows: Row[]) => {
+    template ??= toTemplate(build(query(em), { slot }).compile());
+    const convertRows = (rows: Row[]) => {
       getResources(em).columns.hideSecrets(rows);
       return rows;
     };
-    return { config: bind(template, input), read };
+    return { config: bind(template, input), convertRows };
   };
 }
 
@@ -36,9 +36,9 @@ export async function runStatement<Input, Row extends QueryResultRow>(
   statement: Statement<Input, Row>,
   input: Input,
 ): Promise<Row[]> {
-  const { config, read } = statement(em, input);
+  const { config, convertRows } = statement(em, input);
   const { rows } = await getResources(em).changes.query<Row>(config);
-  return read(rows);
+  return convertRows(rows);
 }
 
 /** A compiled statement. Its name is a hash of its text, so PostgreSQL prepares it once per connection. */

@@ -3,7 +3,7 @@ import type { Tables } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { CredentialOwner } from '../encryption/credential-cipher.ts';
 import type { Time } from '../values/time.ts';
-import type { FailureReason } from './editor-auth.enums.ts';
+import type { CredentialFailureReason } from './editor-auth.enums.ts';
 
 /** An encrypted token pair to store. */
 export type EncryptedPair = CredentialOwner & { ciphertext: string; keyId: string; now: Time };
@@ -15,7 +15,7 @@ const newRevision = sql<number>`(select revision from incremented)`.as('revision
 const reset = { reauthReason: null, claimId: null, claimedUntil: null };
 
 /** Stores a pair, in place of any other. */
-export const store = statement((db, slots: Slots<EncryptedPair>) => {
+export const storePair = statement((db, slots: Slots<EncryptedPair>) => {
   const { slot } = slots;
   return db
     .with('incremented', (db) => incrementRevision(db, slots).returning('editorAuth as revision'))
@@ -44,17 +44,17 @@ export const store = statement((db, slots: Slots<EncryptedPair>) => {
 });
 
 /** Stores a pair in place of the one that it was refreshed from. */
-export const refresh = statement((db, slots: Slots<EncryptedPair & { refreshed: string }>) => {
+export const replacePair = statement((db, slots: Slots<EncryptedPair & { refreshedFrom: string }>) => {
   const { slot } = slots;
   return db
-    .with('current', (db) => selectCurrent(db, slots).where('version', '=', slot('refreshed')))
+    .with('current', (db) => selectCurrent(db, slots).where('version', '=', slot('refreshedFrom')))
     .with('incremented', (db) => incrementIfStored(db, slots))
     .updateTable('EditorCredential')
     .set({
       version: slot('version'),
       ciphertext: slot('ciphertext'),
       keyId: slot('keyId'),
-      refreshedFrom: slot('refreshed'),
+      refreshedFrom: slot('refreshedFrom'),
       ...reset,
       updatedAt: slot('now'),
     })
@@ -63,7 +63,7 @@ export const refresh = statement((db, slots: Slots<EncryptedPair & { refreshed: 
 });
 
 /** Deletes the stored pair and keeps the row. */
-export const clear = statement((db, slots: Slots<{ userId: string; now: Time }>) =>
+export const clearPair = statement((db, slots: Slots<{ userId: string; now: Time }>) =>
   db
     .with('current', (db) => selectCurrent(db, slots))
     .with('incremented', (db) => incrementIfStored(db, slots))
@@ -73,9 +73,9 @@ export const clear = statement((db, slots: Slots<{ userId: string; now: Time }>)
     .returning(newRevision),
 );
 
-/** Stores the reason why the pair of a version no longer works. */
-export const report = statement(
-  (db, slots: Slots<CredentialOwner & { reason: FailureReason; now: Time }>) => {
+/** Stores the reason why the pair of a version no longer works, if it is still current. */
+export const recordFailure = statement(
+  (db, slots: Slots<CredentialOwner & { reason: CredentialFailureReason; now: Time }>) => {
     const { slot } = slots;
     return db
       .with('current', (db) => selectCurrent(db, slots).where('version', '=', slot('version')))
@@ -94,7 +94,7 @@ export const CLAIM_SECONDS = 60;
  * Claims the refresh of a version, unless another caller has claimed it. Returns no row if nothing is stored, and a null
  * `claimedUntil` if the version is no longer current. Uses the database's clock, which all gateways share.
  */
-export const claim = statement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
+export const storeClaim = statement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
   const { slot } = slots;
   return db
     .with('stored', (db) =>

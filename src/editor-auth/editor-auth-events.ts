@@ -4,10 +4,10 @@ import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import type { Source } from '../live/source.ts';
 import { type EditorAuth, readEditorAuth } from './editor-auth.ts';
 
-/** The state of a credential after a change. */
+/** The status of a credential after a change. */
 export type EditorAuthEvent = { editorAuth: EditorAuth };
 
-/** The events of a user's credential: first its current state, then one for each change. */
+/** The events of a user's credential: first its current status, then one for each change. */
 export function watchEditorAuth(
   em: EntityManager,
   cipher: CredentialCipher,
@@ -17,13 +17,13 @@ export function watchEditorAuth(
   return {
     userId,
     topic: 'editorAuth',
-    // Below the first revision, so that the current state is sent even if there never was a credential.
+    // Below the first revision, so that the current status is sent even if there never was a credential.
     getStartRevision: () => -1,
-    async read(_after, state) {
+    async read(_after, revisions) {
       const editorAuth = await readEditorAuth(em, cipher, userId);
       const events = isDeepStrictEqual(editorAuth, last) ? [] : [{ editorAuth }];
       last = editorAuth;
-      return { events, seen: state?.editorAuth ?? 0 };
+      return { events, seen: revisions?.editorAuth ?? 0 };
     },
   };
 }

@@ -1,11 +1,11 @@
 /** How an editor is connected. */
-export const editorAuthTypes = ['none', 'subscription'] as const;
-export type EditorAuthType = (typeof editorAuthTypes)[number];
+export const editorAuthMethodTypes = ['none', 'subscription'] as const;
+export type EditorAuthMethodType = (typeof editorAuthMethodTypes)[number];
 
 /** Why a credential failed permanently, as the platform reports it. */
-export const failureReasons = ['token_expired', 'token_revoked', 'refresh_failed'] as const;
-export type FailureReason = (typeof failureReasons)[number];
+export const credentialFailureReasons = ['token_expired', 'token_revoked', 'refresh_failed'] as const;
+export type CredentialFailureReason = (typeof credentialFailureReasons)[number];
 
 /** Why the user must connect the editor again. `credential_unreadable` is determined at each read, never stored. */
-export const reauthReasons = [...failureReasons, 'credential_unreadable'] as const;
+export const reauthReasons = [...credentialFailureReasons, 'credential_unreadable'] as const;
 export type ReauthReason = (typeof reauthReasons)[number];

@@ -3,12 +3,12 @@ import { builder } from '../graphql/builder.ts';
 import { toEnumValues } from '../graphql/enum-values.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { audit } from '../log.ts';
-import { editorAuthTypes, failureReasons, reauthReasons } from './editor-auth.enums.ts';
-import { deleteCredential, type EditorAuth, readEditorAuth, storeSubscription } from './editor-auth.ts';
+import { credentialFailureReasons, editorAuthMethodTypes, reauthReasons } from './editor-auth.enums.ts';
+import { deleteCredential, type EditorAuth, readEditorAuth, storeCredential } from './editor-auth.ts';
 
-const EditorAuthTypeEnum = builder.enumType('EditorAuthType', {
+const EditorAuthMethodTypeEnum = builder.enumType('EditorAuthType', {
   description: 'The type of the method by which an editor is connected.',
-  values: toEnumValues(editorAuthTypes, {
+  values: toEnumValues(editorAuthMethodTypes, {
     none: 'No token pair is stored.',
     subscription: 'The token pair of a subscription is stored.',
   }),
@@ -21,9 +21,9 @@ const reasons = {
 };
 
 /** The reasons that the platform reports. */
-export const FailureReasonEnum = builder.enumType('EditorAuthFailureReason', {
+export const CredentialFailureReasonEnum = builder.enumType('EditorAuthFailureReason', {
   description: 'The reason why a token pair no longer works.',
-  values: toEnumValues(failureReasons, reasons),
+  values: toEnumValues(credentialFailureReasons, reasons),
 });
 
 /** The reasons why a user must connect the editor again. */
@@ -38,7 +38,7 @@ export const ReauthReasonEnum = builder.enumType('ReauthReason', {
 const EditorAuthMethod = builder.objectRef<EditorAuth>('EditorAuthMethod').implement({
   description: 'The method by which an editor is connected.',
   fields: (t) => ({
-    type: t.expose('type', { type: EditorAuthTypeEnum, description: 'The type of the method.' }),
+    type: t.expose('type', { type: EditorAuthMethodTypeEnum, description: 'The type of the method.' }),
   }),
 });
 
@@ -110,7 +110,7 @@ builder.mutationField(storeEditorSubscriptionField, (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const { cipher, viewer, now, log } = context;
-      const editorAuth = await storeSubscription(context, cipher, viewer.userId, input, now);
+      const editorAuth = await storeCredential(context, cipher, viewer.userId, input, now);
       audit(log, 'editor_credential.stored', viewer.userId, viewer.userId);
       return { editorAuth };
     },

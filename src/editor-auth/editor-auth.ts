@@ -6,14 +6,20 @@ import { InternalError } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
-import { clear, type EncryptedPair, report, store } from './credential-statements.ts';
-import type { EditorAuthType, FailureReason, ReauthReason } from './editor-auth.enums.ts';
+import { clearPair, type EncryptedPair, recordFailure, storePair } from './credential-statements.ts';
+import type { CredentialFailureReason, EditorAuthMethodType, ReauthReason } from './editor-auth.enums.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
-/** The state of a user's editor credential, without the token pair. */
+/*
+ * Terms: A *token pair* consists of an access token and a refresh token of an editor subscription. A *credential* is a
+ * stored pair with its version, and the reason why it no longer works, if there is one. *Editor auth* is the status of the
+ * credential, without the pair. The API calls it the editor connection.
+ */
+
+/** The status of a user's credential, without the token pair. */
 export type EditorAuth = {
   userId: string;
-  type: EditorAuthType;
+  type: EditorAuthMethodType;
   needsReauth: boolean;
   reauthReason: ReauthReason | null;
 };
@@ -21,7 +27,7 @@ export type EditorAuth = {
 /** A decrypted token pair, its version, and the reason why the user must connect the editor again, if there is one. */
 export type Credential = TokenPair & Pick<EditorCredential, 'version' | 'reauthReason'>;
 
-/** Reads the state of a user's credential. */
+/** Reads the status of a user's credential. */
 export async function readEditorAuth(
   em: EntityManager,
   cipher: CredentialCipher,
@@ -45,7 +51,7 @@ function describeStatus(
 }
 
 /** Stores a token pair with a new version, in place of any other. */
-export async function storeSubscription(
+export async function storeCredential(
   { em, announce }: Writer,
   cipher: CredentialCipher,
   userId: string,
@@ -53,7 +59,7 @@ export async function storeSubscription(
   now: Time,
 ): Promise<EditorAuth> {
   const encrypted = await encryptPair(cipher, userId, pair, now);
-  const [stored] = await change(em, [userId], (run) => run(store, encrypted));
+  const [stored] = await change(em, [userId], (run) => run(storePair, encrypted));
   if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.revision });
   return describeStatus(cipher, userId, stored);
 }
@@ -64,20 +70,20 @@ export async function deleteCredential(
   userId: string,
   now: Time,
 ): Promise<EditorAuth> {
-  const [deleted] = await change(em, [userId], (run) => run(clear, { userId, now }));
+  const [deleted] = await change(em, [userId], (run) => run(clearPair, { userId, now }));
   if (deleted !== undefined) announce({ user: userId, topic: 'editorAuth', revision: deleted.revision });
   return describeNone(userId);
 }
 
-/** Stores that a token pair no longer works. Changes nothing and returns `applied: false` if it is no longer current. */
+/** Records that a token pair no longer works. Changes nothing and returns `applied: false` if it is no longer current. */
 export async function reportFailure(
   { em, announce }: Writer,
   cipher: CredentialCipher,
-  failure: CredentialOwner & { reason: FailureReason },
+  failure: CredentialOwner & { reason: CredentialFailureReason },
   now: Time,
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
   const { userId, version, reason } = failure;
-  const [changed] = await change(em, [userId], (run) => run(report, { userId, version, reason, now }));
+  const [changed] = await change(em, [userId], (run) => run(recordFailure, { userId, version, reason, now }));
   if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.revision });
   const current = changed ?? (await findCredential(em, { userId }));
   return { applied: changed !== undefined, editorAuth: describeStatus(cipher, userId, current) };

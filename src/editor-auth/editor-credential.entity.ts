@@ -1,6 +1,6 @@
 import { defineEntity } from '@mikro-orm/core';
 import { enumColumn, idColumn, textColumn, timeColumn } from '../database/columns.ts';
-import { failureReasons } from './editor-auth.enums.ts';
+import { credentialFailureReasons } from './editor-auth.enums.ts';
 
 export const EditorCredentialSchema = defineEntity({
   name: 'EditorCredential',
@@ -15,7 +15,7 @@ export const EditorCredentialSchema = defineEntity({
     ciphertext: textColumn().strictNullable(),
     /** The ID of the key that encrypted `ciphertext`. */
     keyId: textColumn().strictNullable(),
-    reauthReason: enumColumn(failureReasons).strictNullable(),
+    reauthReason: enumColumn(credentialFailureReasons).strictNullable(),
     /** The caller that has claimed the refresh of this version, and the end of the claim. */
     claimId: idColumn().strictNullable(),
     claimedUntil: timeColumn().strictNullable(),

@@ -1,7 +1,7 @@
 import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
-import { EditorAuthType, FailureReasonEnum, ReauthReasonEnum } from './editor-auth.graphql.ts';
+import { CredentialFailureReasonEnum, EditorAuthType, ReauthReasonEnum } from './editor-auth.graphql.ts';
 import { type Credential, type EditorAuth, readCredential, reportFailure } from './editor-auth.ts';
 
 const EditorCredential = builder.objectRef<Credential>('EditorCredential').implement({
@@ -46,7 +46,7 @@ const ReportEditorAuthFailureInput = builder.inputType('ReportEditorAuthFailureI
     userId: t.id({ required: true, description: "The user's ID." }),
     version: t.id({ required: true, description: 'The version of the token pair.' }),
     reason: t.field({
-      type: FailureReasonEnum,
+      type: CredentialFailureReasonEnum,
       required: true,
       description: 'The reason why the token pair no longer works.',
     }),

@@ -2,17 +2,21 @@ import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
 import { CLAIM_SECONDS } from './credential-statements.ts';
-import { claimRefresh, type RefreshClaim, refreshCredential } from './refresh-credential.ts';
+import { claimRefresh, type RefreshClaim, storeRefreshedCredential } from './refresh-credential.ts';
 
 const ClaimEditorCredentialRefreshInput = builder.inputType('ClaimEditorCredentialRefreshInput', {
   description: 'The token pair that the caller is about to refresh.',
   fields: (t) => ({
     userId: t.id({ required: true, description: "The user's ID." }),
-    version: t.id({ required: true, description: 'The version of the token pair.' }),
+    version: t.id({
+      required: true,
+      description:
+        'The version of the token pair. If it is no longer current, the call fails with `CONFLICT`.',
+    }),
     claimId: t.id({
       required: true,
       description:
-        'The ID of the claim, such as a UUID that the caller generates for this refresh. It makes retries safe.',
+        'The ID of the claim, such as a UUID that the caller generates for this refresh. It makes retries safe: a call with the same ID renews the claim.',
     }),
   }),
 });
@@ -28,8 +32,7 @@ const ClaimEditorCredentialRefreshPayload = builder
       }),
       claimedUntil: t.expose('claimedUntil', {
         type: 'DateTime',
-        description:
-          "Timestamp at which the current claim ends. It is the caller's claim if `granted` is `true`.",
+        description: `Timestamp at which the current claim ends, ${CLAIM_SECONDS} seconds after it was granted or renewed. Storing, refreshing or deleting the token pair ends it earlier. It is the caller's claim if \`granted\` is \`true\`.`,
       }),
     }),
   });
@@ -39,7 +42,7 @@ builder.mutationField('claimEditorCredentialRefresh', (t) =>
     access: platform('platform:credentials'),
     type: ClaimEditorCredentialRefreshPayload,
     nullable: true,
-    description: `Claims the refresh of a token pair for ${CLAIM_SECONDS} seconds, so that only one caller refreshes it. A call with the same \`claimId\` renews the claim for another ${CLAIM_SECONDS} seconds. Storing, refreshing or deleting the pair ends the claim. Fails with \`CONFLICT\` if \`version\` is no longer current, and with \`NOT_FOUND\` if no pair is stored. Refreshing does not require a claim.`,
+    description: `Claims the refresh of a token pair for ${CLAIM_SECONDS} seconds, so that only one caller refreshes it. Fails with \`NOT_FOUND\` if no pair is stored. Refreshing does not require a claim.`,
     args: {
       input: t.arg({
         type: ClaimEditorCredentialRefreshInput,
@@ -48,7 +51,7 @@ builder.mutationField('claimEditorCredentialRefresh', (t) =>
       }),
     },
     resolve: async (_root, { input }, { em, viewer, log }) => {
-      const claim = await claimRefresh(em, input, input.claimId);
+      const claim = await claimRefresh(em, input);
       if (claim.granted) audit(log, 'editor_credential.claimed', viewer.userId, input.userId);
       return claim;
     },
@@ -90,7 +93,7 @@ builder.mutationField('refreshEditorCredential', (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const { cipher, viewer, now, log } = context;
-      const version = await refreshCredential(context, cipher, input, input, now);
+      const version = await storeRefreshedCredential(context, cipher, input, now);
       audit(log, 'editor_credential.refreshed', viewer.userId, input.userId);
       return { version };
     },

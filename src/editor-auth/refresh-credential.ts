@@ -5,7 +5,7 @@ import { ConflictError, NotFoundError, REDACTED } from '../errors/gateway-errors
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
-import { claim, refresh } from './credential-statements.ts';
+import { replacePair, storeClaim } from './credential-statements.ts';
 import { encryptPair, findCredential } from './editor-auth.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
@@ -20,10 +20,9 @@ export type RefreshClaim = { granted: boolean; claimedUntil: Time };
  */
 export async function claimRefresh(
   em: EntityManager,
-  { userId, version }: CredentialOwner,
-  claimId: string,
+  { userId, version, claimId }: CredentialOwner & { claimId: string },
 ): Promise<RefreshClaim> {
-  const [stored] = await change(em, [userId], (run) => run(claim, { userId, version, claimId }));
+  const [stored] = await change(em, [userId], (run) => run(storeClaim, { userId, version, claimId }));
   if (stored === undefined) throw new NotFoundError();
   const { granted, claimedUntil } = stored;
   if (claimedUntil === null) throw createStaleVersionError(version);
@@ -35,18 +34,14 @@ export async function claimRefresh(
  * the version that it stored.
  * @throws {ConflictError} if `version` is no longer current, or nothing is stored
  */
-export async function refreshCredential(
+export async function storeRefreshedCredential(
   { em, announce }: Writer,
   cipher: CredentialCipher,
-  owner: CredentialOwner,
-  pair: TokenPair,
+  { userId, version: refreshedFrom, ...pair }: CredentialOwner & TokenPair,
   now: Time,
 ): Promise<string> {
-  const { userId, version: refreshedFrom } = owner;
   const encrypted = await encryptPair(cipher, userId, pair, now);
-  const [stored] = await change(em, [userId], (run) =>
-    run(refresh, { refreshed: refreshedFrom, ...encrypted }),
-  );
+  const [stored] = await change(em, [userId], (run) => run(replacePair, { ...encrypted, refreshedFrom }));
   if (stored !== undefined) {
     announce({ user: userId, topic: 'editorAuth', revision: stored.revision });
     return stored.version;

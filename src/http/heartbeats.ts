@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 const HEARTBEAT_SECONDS = 12;
 const COMMENT = ':\n\n';
 
-/** Sends heartbeats to event streams. One timer serves all streams; every second it sends to one share of them. */
+/** Sends heartbeats to event streams. One timer serves all streams; each second it serves one twelfth of them. */
 export class Heartbeats {
   readonly #shares = Array.from({ length: HEARTBEAT_SECONDS }, () => new Set<ServerResponse>());
   #size = 0;

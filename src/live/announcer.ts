@@ -1,36 +1,34 @@
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from '../database/database.ts';
 import type { Log } from '../log.ts';
+import { type Announcement, formatPayloads } from './announcement.ts';
 import { createAnnouncingSession } from './announcing-session.ts';
 import type { Change, Hub } from './hub.ts';
-import { formatPayloads, type Message } from './message.ts';
+import { createReceiptCheck } from './receipt-check.ts';
 
 /** Announces committed changes to the subscribers of all gateways. Returns immediately and never throws. */
 export type Announce = (changes: Change | readonly Change[]) => void;
 
-/** The dependencies of a function that changes records. `Context` is one. */
+/** The dependencies of a function that changes records. A `Context` can be passed. */
 export type Writer = { readonly em: EntityManager; readonly announce: Announce };
 
 /** Announces the changes of this gateway. */
 export type Announcer = {
   announce: Announce;
-  /** Handles a message of any gateway, this one included. */
-  receive(message: Message): void;
-  /** Sends a message without changes, to check that messages arrive. */
+  /** Handles an announcement of any gateway, this one included. */
+  receive(announcement: Announcement): void;
+  /** Sends an announcement without changes, to check that announcements arrive. */
   probe(): void;
-  /** Whether this gateway received the last messages that it sent itself. */
+  /** Whether this gateway received the last announcements that it sent itself. */
   readonly isReceiving: boolean;
   close(): Promise<void>;
 };
 
-/** How long changes are collected for one message: each takes a lock that is shared by the whole PostgreSQL cluster. */
+/** How long changes are collected for one announcement: each takes a lock that is shared by the whole PostgreSQL cluster. */
 const COLLECT_MS = 5;
 
 /** The maximum number of changes that wait to be sent. Further changes are found by sweeps. */
 const MAX_PENDING = 10_000;
-
-/** A gateway that does not receive its own message within this time does not receive announcements. */
-const RECEIVE_TIMEOUT_MS = 2000;
 
 /**
  * Creates the announcer of a gateway. Announcements are hints: sweeps find in the tables what was not announced. They
@@ -39,7 +37,7 @@ const RECEIVE_TIMEOUT_MS = 2000;
  */
 export function createAnnouncer(
   { url, timeoutMs }: { url: string; timeoutMs: number },
-  hub: Pick<Hub, 'announce'>,
+  hub: Pick<Hub, 'wake'>,
   log: Log,
 ): Announcer {
   const from = randomUUID();
@@ -51,34 +49,32 @@ export function createAnnouncer(
   let sending: Promise<void> = Promise.resolve();
   let isClosing = false;
   let lastSent = 0;
-  let lastReceived = 0;
-  let isReceiving = true;
-  let receiveCheck: NodeJS.Timeout | undefined;
+  const receipts = createReceiptCheck(log);
 
   return {
     announce(changes) {
       for (const change of 'user' in changes ? [changes] : changes) {
-        hub.announce(change);
+        hub.wake(change);
         if (pending.size < MAX_PENDING) pending.set(`${change.topic} ${change.user}`, change);
       }
       scheduleSend();
     },
-    receive(message) {
-      if (message.from === from) return noteReceived(message.number);
-      for (const change of message.changes) hub.announce(change);
+    receive({ from: sender, number, changes }) {
+      if (sender === from) return receipts.noteReceived(number);
+      for (const change of changes) hub.wake(change);
     },
     probe() {
       if (!isSending && pending.size === 0) sending = send();
     },
     get isReceiving() {
-      return isReceiving;
+      return receipts.isReceiving;
     },
     async close() {
       isClosing = true;
       clearTimeout(collecting);
       await sending;
       if (pending.size > 0) await send();
-      clearTimeout(receiveCheck);
+      receipts.stop();
       await session.close();
     },
   };
@@ -99,25 +95,12 @@ export function createAnnouncer(
     lastSent = number;
     try {
       await session.notify(formatPayloads({ from, number, changes }));
-      receiveCheck ??= setTimeout(() => checkReceived(number), RECEIVE_TIMEOUT_MS).unref();
+      receipts.noteSent(number);
     } catch (error) {
       log.warn({ err: error }, 'announcing changes failed; other gateways find them by sweeping');
     } finally {
       isSending = false;
       if (pending.size > 0) scheduleSend();
     }
-  }
-
-  function noteReceived(number: number): void {
-    lastReceived = Math.max(lastReceived, number);
-    if (!isReceiving) log.info('announcements arrive again');
-    isReceiving = true;
-  }
-
-  function checkReceived(number: number): void {
-    receiveCheck = undefined;
-    if (lastReceived >= number || !isReceiving) return;
-    isReceiving = false;
-    log.warn('announcements do not arrive; events of other gateways are delayed until the next sweep');
   }
 }

@@ -1,9 +1,9 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { CHANNEL } from './announcement.ts';
 import { endSession } from './end-session.ts';
-import { CHANNEL } from './message.ts';
 
-/** A database session that only sends announcements. It connects on first use, and again after it broke. */
+/** A database session that only sends announcements. Connects on first use, and reconnects after a failure. */
 export type AnnouncingSession = {
   /** Sends payloads in one transaction. @throws {Error} if they cannot be sent */
   notify(payloads: readonly string[]): Promise<void>;

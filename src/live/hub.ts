@@ -17,7 +17,7 @@ export type Subscriber = {
   /** Called after every change of the user. */
   wake(change: Change): void;
   /** Called with the user's current revisions, `undefined` for a user without changes. */
-  compare(state: Revisions | undefined): void;
+  compare(revisions: Revisions | undefined): void;
   /** Ends the stream with an error. */
   fail(error: Error): void;
 };
@@ -31,11 +31,11 @@ export type Hub = {
   join(subscriber: Subscriber): void;
   leave(subscriber: Subscriber): void;
   /** Wakes the subscribers of the user whose records changed. */
-  announce(change: Change): void;
+  wake(change: Change): void;
   /** Returns the users who have subscribers. */
   users(): string[];
   /** Passes a user's current revisions to the user's subscribers. */
-  compare(user: string, state: Revisions | undefined): void;
+  compare(user: string, revisions: Revisions | undefined): void;
   /** Ends every subscription for whose viewer `findError` returns an error. */
   failWhere(findError: (viewer: Viewer) => Error | undefined): void;
   /** Records the seconds between the announcement of a change and the delivery of its events. */
@@ -48,7 +48,7 @@ export type Hub = {
 /** How long a client over the limit waits before it tries again. */
 const RETRY_SECONDS = 10;
 
-/** Called by a hub. */
+/** The functions that a hub calls. */
 export type HubObservers = Partial<Pick<Hub, 'observeDelay'>> & {
   /** Called with every announced change, whether or not its user has subscribers. */
   onChange?(change: Change): void;
@@ -81,13 +81,13 @@ export function createHub(limits: HubLimits, { observeDelay, onChange }: HubObse
       else openedBy.delete(viewer.userId);
       size -= 1;
     },
-    announce(change) {
+    wake(change) {
       onChange?.(change);
       for (const subscriber of users.get(change.user) ?? []) subscriber.wake(change);
     },
     users: () => [...users.keys()],
-    compare(user, state) {
-      for (const subscriber of users.get(user) ?? []) subscriber.compare(state);
+    compare(user, revisions) {
+      for (const subscriber of users.get(user) ?? []) subscriber.compare(revisions);
     },
     failWhere(findError) {
       for (const subscriber of [...users.values()].flatMap((subscribers) => [...subscribers])) {

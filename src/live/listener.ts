@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import type { Log } from '../log.ts';
+import { type Announcement, CHANNEL, parsePayload } from './announcement.ts';
 import { endSession } from './end-session.ts';
-import { CHANNEL, type Message, parsePayload } from './message.ts';
 
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2000;
@@ -14,19 +14,23 @@ export type Listener = {
   close(): Promise<void>;
 };
 
-/** Called by a listener. */
+/** The functions that a listener calls. */
 export type AnnouncementHandlers = {
-  receive(message: Message): void;
+  receive(announcement: Announcement): void;
   /** Called after each connect. Announcements sent before it are lost. */
   onListening(): void;
 };
 
+/** The database, and the timeout of each wait for it. */
+type ConnectionOptions = { url: string; timeoutMs: number };
+
 /** Listens for announcements until it is closed. Reconnects if the connection breaks. */
 export function startListener(
-  { url, timeoutMs }: { url: string; timeoutMs: number },
+  connection: ConnectionOptions,
   { receive, onListening }: AnnouncementHandlers,
   log: Log,
 ): Listener {
+  const { timeoutMs } = connection;
   let isUp = false;
   let retryMs = FIRST_RETRY_MS;
   const closing = new AbortController();
@@ -56,20 +60,7 @@ export function startListener(
   }
 
   async function listen(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: url,
-      connectionTimeoutMillis: timeoutMs,
-      query_timeout: timeoutMs,
-      keepAlive: true,
-    });
-    const broken = new Promise<never>((_resolve, reject) => {
-      client.on('error', reject).on('end', () => reject(new Error('the connection was closed')));
-    });
-    broken.catch(() => undefined);
-    client.on('notification', ({ payload }) => {
-      const message = parsePayload(payload);
-      if (message !== undefined) receive(message);
-    });
+    const { client, broken } = createClient(connection, receive);
     try {
       await client.connect();
       await client.query(`listen ${CHANNEL}`);
@@ -94,4 +85,23 @@ export function startListener(
   async function waitUnlessClosing(ms: number): Promise<void> {
     await pause(ms, undefined, { signal: closing.signal }).catch(() => undefined);
   }
+}
+
+/** Creates a client that passes on announcements. `broken` rejects when its connection breaks. */
+function createClient({ url, timeoutMs }: ConnectionOptions, receive: AnnouncementHandlers['receive']) {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: timeoutMs,
+    query_timeout: timeoutMs,
+    keepAlive: true,
+  });
+  const broken = new Promise<never>((_resolve, reject) => {
+    client.on('error', reject).on('end', () => reject(new Error('the connection was closed')));
+  });
+  broken.catch(() => undefined);
+  client.on('notification', ({ payload }) => {
+    const announcement = parsePayload(payload);
+    if (announcement !== undefined) receive(announcement);
+  });
+  return { client, broken };
 }

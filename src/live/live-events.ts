@@ -38,8 +38,8 @@ export function startLiveEvents(
   return {
     announce: announcer.announce,
     get state() {
-      if (!listener.isUp) return 'are interrupted';
-      return announcer.isReceiving ? 'ok' : 'are not announced';
+      if (!listener.isUp) return 'connection interrupted';
+      return announcer.isReceiving ? 'ok' : 'announcements do not arrive';
     },
     async close() {
       // The announcer is closed last, because the listener and the sweep call `probe`.

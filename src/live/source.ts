@@ -1,5 +1,5 @@
 import type { EntityManager } from '../database/database.ts';
-import { findRevision, type Revisions } from '../revisions/revisions.ts';
+import { findRevisions, type Revisions } from '../revisions/revisions.ts';
 import type { Change, Topic } from './hub.ts';
 
 /** The events of a stream: one topic of one user, read from the database. */
@@ -8,14 +8,14 @@ export type Source<Event> = {
   readonly userId: string;
   readonly topic: Exclude<Topic, 'user'>;
   /** Returns the revision after which the stream begins. */
-  getStartRevision(state: Revisions | undefined): number;
+  getStartRevision(revisions: Revisions | undefined): number;
   /**
-   * Reads the next events after a revision, in order. `seen` is the revision up to which they are complete. `state` is
-   * the user's current state: all changes up to it are committed, and later ones are announced.
+   * Reads the next events after a revision, in order. `revisions` are the user's current revisions: changes up to them are
+   * committed, later ones will be announced. Returns the events and `seen`, the revision up to which they are complete.
    */
   read(
     after: number,
-    state: Revisions | undefined,
+    revisions: Revisions | undefined,
   ): Promise<{ readonly events: readonly Event[]; readonly seen: number }>;
 };
 
@@ -23,7 +23,7 @@ export type Source<Event> = {
 export class SourceReader<Event> {
   readonly #em: EntityManager;
   readonly #source: Source<Event>;
-  /** `undefined` while nothing was ever stored for the user. */
+  /** The user's epoch at the last read; `undefined` if nothing was ever stored for the user. */
   #epoch: string | undefined;
   #seen = 0;
 
@@ -34,45 +34,45 @@ export class SourceReader<Event> {
 
   /** Finds the revision after which the stream begins. */
   async start(): Promise<void> {
-    const state = await this.#findState();
-    this.#epoch = state?.epoch;
-    this.#seen = this.#source.getStartRevision(state);
+    const revisions = await this.#findRevisions();
+    this.#epoch = revisions?.epoch;
+    this.#seen = this.#source.getStartRevision(revisions);
   }
 
-  /** Whether the user has stored records, which a deletion of the user would delete. */
-  get hasRecords(): boolean {
+  /** Whether the user had an epoch at the last read. Without one, a changed epoch cannot indicate a deletion. */
+  get hasEpoch(): boolean {
     return this.#epoch !== undefined;
   }
 
-  /** Whether a change was not read yet. */
+  /** Whether a change has not been read yet. */
   isUnread({ topic, revision }: Change): boolean {
     return topic === 'user' || (topic === this.#source.topic && revision > this.#seen);
   }
 
-  /** Whether there are changes that were not read yet. */
-  isBehind(state: Revisions | undefined): boolean {
-    return state?.epoch !== this.#epoch || this.#reached(state) > this.#seen;
+  /** Whether there are changes that have not been read yet. */
+  isBehind(revisions: Revisions | undefined): boolean {
+    return revisions?.epoch !== this.#epoch || this.#getReached(revisions) > this.#seen;
   }
 
   /** Reads the next batch. Returns `undefined` if the user was deleted since the last one. */
   async read(): Promise<{ readonly events: readonly Event[]; readonly hasMore: boolean } | undefined> {
-    const state = await this.#findState();
+    const revisions = await this.#findRevisions();
     const epoch = this.#epoch;
-    this.#epoch = state?.epoch;
+    this.#epoch = revisions?.epoch;
     // The announcement of a deletion can arrive after those of later changes.
     if (epoch !== undefined && epoch !== this.#epoch) return undefined;
-    const reached = this.#reached(state);
+    const reached = this.#getReached(revisions);
     if (reached <= this.#seen) return { events: [], hasMore: false };
-    const { events, seen } = await this.#source.read(this.#seen, state);
+    const { events, seen } = await this.#source.read(this.#seen, revisions);
     this.#seen = seen;
     return { events, hasMore: seen < reached };
   }
 
-  #reached(state: Revisions | undefined): number {
-    return state?.[this.#source.topic] ?? 0;
+  #getReached(revisions: Revisions | undefined): number {
+    return revisions?.[this.#source.topic] ?? 0;
   }
 
-  #findState(): Promise<Revisions | undefined> {
-    return findRevision(this.#em, this.#source.userId);
+  #findRevisions(): Promise<Revisions | undefined> {
+    return findRevisions(this.#em, this.#source.userId);
   }
 }

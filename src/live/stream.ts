@@ -6,7 +6,7 @@ import type { Revisions } from '../revisions/revisions.ts';
 import type { Change, Hub, Subscriber } from './hub.ts';
 import { type Source, SourceReader } from './source.ts';
 
-/** The viewer of a stream and its dependencies. `Context` is one. */
+/** The viewer of a stream and its dependencies. A `Context` can be passed. */
 export type StreamContext = {
   readonly em: EntityManager;
   readonly viewer: Viewer;
@@ -54,13 +54,15 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   readonly #reader: SourceReader<Event>;
   #ready: Event[] = [];
   #isStale = true;
-  #isReading = false;
-  /** When the oldest unread change was announced; `undefined` if no unread change was. */
+  #hasFailedToRead = false;
+  /** When the oldest unread change was announced; `undefined` if there is none. */
   #announcedAt: number | undefined;
   #hasEnded = false;
   #failure: Error | undefined;
-  /** Resolves the current wait for a change or the end of the stream. */
+  /** Ends the current wait for a change. */
   #wakeUp: (() => void) | undefined;
+  /** Ends the current wait for a read. */
+  #abandonRead: (() => void) | undefined;
   #lastCall: Promise<unknown> = Promise.resolve();
 
   constructor({ em, viewer, hub, log }: StreamContext, source: Source<Event>) {
@@ -92,15 +94,15 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   wake(change: Change): void {
-    if (change.topic === 'user' && !this.#reader.hasRecords) this.end();
+    if (change.topic === 'user' && !this.#reader.hasEpoch) this.end();
     else if (this.#reader.isUnread(change)) {
       this.#announcedAt ??= performance.now();
       this.#markStale();
     }
   }
 
-  compare(state: Revisions | undefined): void {
-    if (this.#reader.isBehind(state)) this.#markStale();
+  compare(revisions: Revisions | undefined): void {
+    if (this.#reader.isBehind(revisions)) this.#markStale();
   }
 
   fail(error: Error): void {
@@ -113,11 +115,12 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     this.#ready = [];
     this.#hub.leave(this);
     this.#wakeUp?.();
+    this.#abandonRead?.();
   }
 
   #markStale(): void {
     this.#isStale = true;
-    if (!this.#isReading) this.#wakeUp?.();
+    this.#wakeUp?.();
   }
 
   async #advance(): Promise<IteratorResult<Event>> {
@@ -130,7 +133,8 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
         throw failure;
       }
       if (this.#hasEnded) return { done: true, value: undefined };
-      if (this.#isStale) await this.#readUntilEnd();
+      if (this.#hasFailedToRead) await this.#waitToRetry();
+      else if (this.#isStale) await this.#readUntilEnd();
       else await this.#waitForWakeUp();
     }
   }
@@ -143,9 +147,10 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
 
   /** Reads, but does not wait for an unresponsive database once the stream has ended. */
   async #readUntilEnd(): Promise<void> {
-    this.#isReading = true;
-    await Promise.race([this.#waitForWakeUp(), this.#read()]);
-    this.#isReading = false;
+    const abandoned = new Promise<void>((resolve) => {
+      this.#abandonRead = resolve;
+    });
+    await Promise.race([abandoned, this.#read()]);
   }
 
   async #read(): Promise<void> {
@@ -165,13 +170,13 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     } catch (error) {
       if (this.#hasEnded) return;
       this.#announcedAt = announcedAt;
+      this.#hasFailedToRead = true;
       this.#log.warn({ err: error }, 'reading for a subscription failed; retrying');
-      await this.#waitToRetry();
     }
   }
 
   async #waitToRetry(): Promise<void> {
-    this.#isReading = false;
+    this.#hasFailedToRead = false;
     const waiting = new AbortController();
     await Promise.race([
       this.#waitForWakeUp(),

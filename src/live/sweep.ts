@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { EntityManager } from '../database/database.ts';
 import type { Log } from '../log.ts';
-import { findRevisions } from '../revisions/revisions.ts';
+import { findRevisionsByUser } from '../revisions/revisions.ts';
 import type { Hub } from './hub.ts';
 
 /** The maximum number of users whose revisions are read by one statement. */
@@ -68,7 +68,7 @@ export function startSweep(
     const users = hub.users();
     for (let first = 0; first < users.length && !stopping.signal.aborted; first += MAX_USERS) {
       const batch = users.slice(first, first + MAX_USERS);
-      const found = await findRevisions(em, batch);
+      const found = await findRevisionsByUser(em, batch);
       for (const user of batch) hub.compare(user, found.get(user));
     }
   }

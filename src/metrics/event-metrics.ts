@@ -11,7 +11,7 @@ export type EventMetrics = {
 /** In seconds. */
 const DELAY_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Registers the metrics. */
+/** Registers the metrics of live events and rate limit fallbacks. */
 export function createEventMetrics(registry: Registry): EventMetrics {
   const registers = [registry];
   const delays = new Histogram({

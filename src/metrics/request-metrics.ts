@@ -23,8 +23,36 @@ export function createRequestMetrics(
   nameRoute: (path: string) => string,
   schema: GraphQLSchema,
 ): (request: CompletedRequest) => void {
-  const registers = [registry];
   const operationTypes = listOperationTypes(schema);
+  const { requests, operations, streams, errors } = registerMetrics(registry);
+
+  return ({ method, path, status, seconds, operations: fields, failures }) => {
+    const [first = ''] = fields;
+    const field = fields.size > 1 ? SEVERAL : first;
+    for (const { field: failed = field, code } of failures) {
+      errors.inc({ graphql_root_field: failed, code: code.toLowerCase() });
+    }
+    const type = operationTypes.get(first);
+    if (type === 'subscription' && status === 200) {
+      streams.observe({ graphql_root_field: field }, seconds);
+      return;
+    }
+    requests.observe(
+      {
+        http_request_method: METHODS.has(method) ? method : '_OTHER',
+        http_route: nameRoute(path),
+        http_response_status_code: status ?? 'aborted',
+      },
+      seconds,
+    );
+    if (type !== undefined) {
+      operations.observe({ graphql_operation_type: type, graphql_root_field: field }, seconds);
+    }
+  };
+}
+
+function registerMetrics(registry: Registry) {
+  const registers = [registry];
   const requests = new Histogram({
     name: 'http_server_request_duration_seconds',
     help: 'Time from the arrival of a request to the end of its reply, without live streams.',
@@ -52,30 +80,7 @@ export function createRequestMetrics(
     labelNames: ['graphql_root_field', 'code'],
     registers,
   });
-
-  return ({ method, path, status, seconds, operations: fields, failures }) => {
-    const [first = ''] = fields;
-    const field = fields.size > 1 ? SEVERAL : first;
-    for (const { field: failed = field, code } of failures) {
-      errors.inc({ graphql_root_field: failed, code: code.toLowerCase() });
-    }
-    const type = operationTypes.get(first);
-    if (type === 'subscription' && status === 200) {
-      streams.observe({ graphql_root_field: field }, seconds);
-      return;
-    }
-    requests.observe(
-      {
-        http_request_method: METHODS.has(method) ? method : '_OTHER',
-        http_route: nameRoute(path),
-        http_response_status_code: status ?? 'aborted',
-      },
-      seconds,
-    );
-    if (type !== undefined) {
-      operations.observe({ graphql_operation_type: type, graphql_root_field: field }, seconds);
-    }
-  };
+  return { requests, operations, streams, errors };
 }
 
 function listOperationTypes(schema: GraphQLSchema): ReadonlyMap<string, string> {

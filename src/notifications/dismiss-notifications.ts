@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
-import { type Slots, statement } from '../database/statement.ts';
+import { runStatement, type Slots, statement } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
-import { changeInOneStatement } from '../revisions/change.ts';
 import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { EventCursor } from '../revisions/event-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
@@ -23,9 +22,10 @@ export async function dismissNotification(
   now: Time,
 ): Promise<Notification> {
   const input = { userId, id, now };
+  // Without channels there are no deliveries to cancel, and a single statement costs less than a transaction.
   const [dismissed] =
     outbox.channels.size === 0
-      ? await changeInOneStatement(em, dismiss, input)
+      ? await runStatement(em, dismiss, input)
       : await changeAndCancel({ em, outbox }, [userId], (run) => run(dismiss, input));
   if (dismissed === undefined) return findNotification(em, userId, id);
   announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
@@ -33,8 +33,8 @@ export async function dismissNotification(
 }
 
 /**
- * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it. Timestamps
- * never decrease, even if the clocks of gateways differ.
+ * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it, even outside
+ * a transaction. Timestamps never decrease, even if the clocks of gateways differ.
  */
 const dismiss = statement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
   db

@@ -2,10 +2,10 @@ import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
-import { findRevision } from '../revisions/revisions.ts';
+import { findRevisions } from '../revisions/revisions.ts';
+import { type ActiveCounts, countActive } from './active-counts.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
-import { type ActiveCounts, countActive } from './read-changes.ts';
 
 const KindCount = builder
   .objectRef<{ kind: NotificationKind; count: number }>('NotificationKindCount')
@@ -17,25 +17,25 @@ const KindCount = builder
     }),
   });
 
+const total = { description: 'The number of active notifications of all kinds.' };
+const byKind: { type: [typeof KindCount]; description: string } = {
+  type: [KindCount],
+  description: 'Counts by kind. Every kind is included, even if its count is 0.',
+};
+
 export const Counts = builder.objectRef<ActiveCounts>('NotificationCounts').implement({
   description: "Counts of a user's active notifications.",
   fields: (t) => ({
-    total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
-    byKind: t.expose('byKind', {
-      type: [KindCount],
-      description: 'Counts by kind. Every kind is included, even if its count is 0.',
-    }),
+    total: t.exposeInt('total', total),
+    byKind: t.expose('byKind', byKind),
   }),
 });
 
 const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('NotificationCountsNow').implement({
   description: "Counts of a user's active notifications, with an event cursor for receiving later changes.",
   fields: (t) => ({
-    total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
-    byKind: t.expose('byKind', {
-      type: [KindCount],
-      description: 'Counts by kind. Every kind is included, even if its count is 0.',
-    }),
+    total: t.exposeInt('total', total),
+    byKind: t.expose('byKind', byKind),
     cursor: t.exposeString('cursor', {
       description:
         'Event cursor for the argument `after` of `notificationEvents`. To lose no change, query it in a separate request before the list: the fields of one request are read concurrently.',
@@ -52,7 +52,7 @@ builder.queryField('notificationCounts', (t) =>
     args: { userId: t.arg.id(userArgument) },
     resolve: async (_root, { userId }, { em, viewer }) => {
       const owner = userId ?? viewer.userId;
-      const cursor = formatEventCursor(getLatestCursor(await findRevision(em, owner)));
+      const cursor = formatEventCursor(getLatestCursor(await findRevisions(em, owner)));
       return { ...(await countActive(em, owner)), cursor };
     },
   }),

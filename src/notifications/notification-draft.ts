@@ -1,7 +1,7 @@
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 
-/** The properties in which two notifications with the same ID must be equal to be the same notification. */
+/** The columns compared to recognize a repeated draft; `payload` and `occurredAt` are compared separately. */
 export const draftContent = [
   'kind',
   'taskId',

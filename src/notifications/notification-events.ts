@@ -6,12 +6,8 @@ import {
   getLatestCursor,
   resolveRevision,
 } from '../revisions/event-cursor.ts';
-import {
-  type ActiveCounts,
-  type ChangedNotification,
-  countActive,
-  readChangedNotifications,
-} from './read-changes.ts';
+import { type ActiveCounts, countActive } from './active-counts.ts';
+import { type ChangedNotification, readChangedNotifications } from './read-changes.ts';
 
 /** A notification after a change. */
 export type NotificationEvent = {
@@ -29,19 +25,19 @@ export type NotificationEvent = {
 export function watchNotifications(
   em: EntityManager,
   userId: string,
-  after: EventCursor | undefined,
+  start: EventCursor | undefined,
   selected?: ReadonlySet<string>,
 ): Source<NotificationEvent> {
   const readsCounts = selected?.has('counts') ?? true;
   return {
     userId,
     topic: 'notifications',
-    getStartRevision: (state) =>
-      after === undefined ? getLatestCursor(state).revision : resolveRevision(after, state),
-    async read(seen, state) {
-      const { epoch, revision: reached } = getLatestCursor(state);
+    getStartRevision: (revisions) =>
+      start === undefined ? getLatestCursor(revisions).revision : resolveRevision(start, revisions),
+    async read(after, revisions) {
+      const { epoch, revision: reached } = getLatestCursor(revisions);
       const [changed, counts] = await Promise.all([
-        readChangedNotifications(em, { userId, after: seen }, selected),
+        readChangedNotifications(em, { userId, after }, selected),
         readsCounts ? countActive(em, userId) : undefined,
       ]);
       const events = changed.map((notification) => {

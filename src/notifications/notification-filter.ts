@@ -70,12 +70,13 @@ export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
  * position only. No ID is empty, so the empty ID precedes all records of its time.
  */
 export function limitToTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
-  const ends = [page.after, toPosition(createdBefore)].filter((end) => end !== undefined);
-  const starts = [page.before, toPosition(createdFrom)].filter((start) => start !== undefined);
+  // Lists are sorted newest first, so `after` is the upper limit and `before` the lower one.
+  const after = [page.after, toPosition(createdBefore)].filter((position) => position !== undefined);
+  const before = [page.before, toPosition(createdFrom)].filter((position) => position !== undefined);
   return {
     ...page,
-    after: ends.toSorted(comparePositions).at(0),
-    before: starts.toSorted(comparePositions).at(-1),
+    after: after.toSorted(comparePositions).at(0),
+    before: before.toSorted(comparePositions).at(-1),
   };
 }
 

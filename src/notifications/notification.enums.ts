@@ -1,4 +1,4 @@
-/** Kinds in the specification's order. The kind determines a notification's payload and its channels. */
+/** Kinds in the specification's order. The kind determines a notification's payload; preferences choose channels by kind. */
 export const notificationKinds = [
   'plan_requested',
   'question_requested',
@@ -7,6 +7,7 @@ export const notificationKinds = [
 ] as const;
 export type NotificationKind = (typeof notificationKinds)[number];
 
+/** A notification that is resolved or dismissed is *settled*: it never becomes active again. */
 export const notificationStatuses = ['active', 'resolved', 'dismissed'] as const;
 export type NotificationStatus = (typeof notificationStatuses)[number];
 

@@ -55,7 +55,7 @@ const QuestionRequestedInput = builder.inputType('QuestionRequestedInput', {
     input: t.field({
       type: 'JSON',
       required: true,
-      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} questions with at most ${MAX_OPTIONS} options each. A question has the fields of \`AskUserQuestion\`, with \`id\` for \`questionId\`. Additional properties are kept. The only size limit is that of the request, 1 MiB.`,
+      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} questions with at most ${MAX_OPTIONS} options each. A question has the fields of \`AskUserQuestion\`, with \`id\` for \`questionId\`.\n\nAdditional properties are kept. The only size limit is that of the request, 1 MiB.`,
       validate: jsonRuleFor(QuestionInput),
     }),
   }),
@@ -119,6 +119,7 @@ export function toContent(
   ]);
 }
 
+/** Narrows the type of a value, which the rule of its argument has validated. */
 function matchesShape<Shape extends z.ZodType>(shape: Shape, value: unknown): value is z.output<Shape> {
   return shape.safeParse(value).success;
 }

@@ -24,7 +24,8 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
   fields: (t) => ({
     userId: t.id({ required: true, description: 'The ID of the user who receives the notification.' }),
     id: t.id({
-      description: "The notification's ID, which makes retries safe. Defaults to a generated UUID.",
+      description:
+        "The notification's ID, which makes retries safe. Defaults to a generated UUID. A repeated `id` returns the stored notification if the content is the same, and otherwise fails with `CONFLICT`.",
     }),
     task: t.field({
       type: NotificationTaskInput,
@@ -40,7 +41,7 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     occurredAt: t.field({
       type: 'DateTime',
       description:
-        'Timestamp at which the event occurred in the task. At most five minutes in the future. Defaults to the current time, or to the `occurredAt` of the newest notification of the same task and kind if that is later. A notification that occurred before the newest one is stored as resolved.',
+        'Timestamp at which the event occurred in the task. At most five minutes in the future. Defaults to the current time, or to the `occurredAt` of the newest notification of the same task and kind if that is later.',
       validate: notAheadRule,
     }),
     previewText: t.string(
@@ -69,8 +70,7 @@ const PublishNotificationPayload = builder.objectRef<Publication>('PublishNotifi
     }),
     deliveredByGateway: t.field({
       type: [NotificationChannelEnum],
-      description:
-        'Those of `channels` that have a provider in the gateway. The caller must not send over them itself.',
+      description: 'The `channels` over which the gateway sends. The caller must not send over them.',
       resolve: ({ channels }, _args, { outbox }) =>
         channels.filter((channel) => outbox.channels.has(channel)),
     }),
@@ -114,7 +114,7 @@ builder.mutationFields((t) => ({
     type: PublishNotificationPayload,
     nullable: true,
     description:
-      "Publishes a notification to a user's inbox. If the `id` exists already, the stored notification is returned if its content is the same; otherwise the call fails with `CONFLICT`. At most one notification per task and kind is active, the latest by `occurredAt`. A notification that it replaces is resolved as `SUPERSEDED`.",
+      "Publishes a notification to a user's inbox. At most one notification per task and kind is active, the latest by `occurredAt`. Earlier ones are resolved as `SUPERSEDED`.",
     args: {
       input: t.arg({
         type: PublishNotificationInput,

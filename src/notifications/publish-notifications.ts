@@ -21,7 +21,7 @@ export type PublishRequest = { userId: string; draft: NotificationDraft; path: r
  */
 export type Publication = { notification: Notification; created: boolean; channels: DeliveryChannel[] };
 
-/** The dependencies of publishing and settling notifications. `Context` has them. */
+/** The dependencies of publishing and settling notifications. A `Context` can be passed. */
 export type Publisher = Writer & { readonly outbox: Outbox };
 
 /**

@@ -1,5 +1,3 @@
-import { sql } from 'kysely';
-import { batchReads } from '../database/batch-reads.ts';
 import { type Inputs, readList } from '../database/read.ts';
 import { type Selected, selectChosen } from '../database/selected.ts';
 import {
@@ -9,7 +7,6 @@ import {
   selectInBatches,
 } from '../revisions/change-batches.ts';
 import type { Notification } from './notification.entity.ts';
-import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 
 /** The columns of unlimited length, by property. */
 const texts = {
@@ -40,26 +37,3 @@ export type ChangedNotification = Selected<Notification, (typeof always)[number]
  * of their changes.
  */
 export const readChangedNotifications = readNextBatch<ChangedNotification>(findChanged);
-
-/** The number of a user's active notifications, in total and by kind. */
-export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; count: number }[] };
-
-const findActive = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
-  db
-    .selectFrom('Notification')
-    .select(['userId', 'kind', (eb) => eb.fn.countAll<number>().as('count')])
-    .where('userId', '=', sql<string>`any(${slot('users')}::text[])`)
-    .where('status', '=', sql.lit('active' as const))
-    .groupBy(['userId', 'kind']),
-);
-
-/** Counts a user's active notifications by kind, in the order of {@link notificationKinds}. */
-export const countActive = batchReads<string, ActiveCounts>(async (em, users) => {
-  const counts = new Map(
-    (await findActive(em, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),
-  );
-  return users.map((user) => {
-    const byKind = notificationKinds.map((kind) => ({ kind, count: counts.get(`${kind} ${user}`) ?? 0 }));
-    return { total: byKind.reduce((sum, { count }) => sum + count, 0), byKind };
-  });
-});

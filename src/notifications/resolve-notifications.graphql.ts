@@ -24,7 +24,7 @@ const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput',
     before: t.field({
       type: 'DateTime',
       description:
-        'Resolves notifications that occurred up to this timestamp, including those that are published later. At most five minutes in the future. If omitted, all notifications that are active now are resolved.',
+        'Resolves notifications that occurred at or before this timestamp, including those that are published later. At most five minutes in the future. If omitted, all notifications that are active now are resolved.',
       validate: notAheadRule,
     }),
   }),
@@ -56,7 +56,8 @@ builder.mutationField('resolveNotifications', (t) =>
       }),
     },
     resolve: async (_root, { input }, context) => {
-      const { userId, reason, ...filter } = input;
+      const { userId, taskId, kinds, before, reason } = input;
+      const filter = { taskId, kinds, occurredUpTo: before };
       return { notifications: await resolveNotifications(context, userId, filter, reason, context.now) };
     },
   }),

@@ -8,36 +8,43 @@ import { type NotificationKind, notificationKinds, type ResolveReason } from './
 import type { Publisher } from './publish-notifications.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
-/** A filter of a task's notifications. `kinds` defaults to all; with `before`, only those that occurred up to it match. */
+/** A filter of a task's notifications. `kinds` defaults to all; `occurredUpTo` selects those that occurred at or before it. */
 export type TaskFilter = {
   taskId: string;
   kinds?: readonly NotificationKind[] | null | undefined;
-  before?: Time | null | undefined;
+  occurredUpTo?: Time | null | undefined;
 };
 
 type ResolveInput = {
   userId: string;
   taskId: string;
   kinds: readonly NotificationKind[];
-  before: Time | null;
+  occurredUpTo: Time | null;
   reason: ResolveReason;
   now: Time;
 };
 
 /**
- * Resolves a user's active notifications of a task and returns the changed ones, oldest first. With `before`, it also
- * applies to notifications that occurred up to then and are published later.
+ * Resolves a user's active notifications of a task and returns the changed ones, oldest first. With `occurredUpTo`, it
+ * also applies to notifications that occurred at or before it and are published later.
  */
 export async function resolveNotifications(
   { em, announce, outbox }: Publisher,
   userId: string,
-  { taskId, kinds, before = null }: TaskFilter,
+  { taskId, kinds, occurredUpTo = null }: TaskFilter,
   reason: ResolveReason,
   now: Time,
 ): Promise<Notification[]> {
-  const input: ResolveInput = { userId, taskId, kinds: kinds ?? notificationKinds, before, reason, now };
+  const input: ResolveInput = {
+    userId,
+    taskId,
+    kinds: kinds ?? notificationKinds,
+    occurredUpTo,
+    reason,
+    now,
+  };
   const [resolved] = await changeAndCancel({ em, outbox }, [userId], (run) =>
-    Promise.all([run(resolveActive, input), before === null ? [] : run(storeResolution, input)]),
+    Promise.all([run(resolveActive, input), occurredUpTo === null ? [] : run(storeResolution, input)]),
   );
   return announceRecords(announce, userId, 'notifications', resolved);
 }
@@ -52,19 +59,19 @@ const resolveActive = statement((db, slots: Slots<ResolveInput>) => {
         eb('status', '=', sql.lit<'active'>('active')),
         eb('taskId', '=', slot('taskId')),
         eb('kind', '=', sql<NotificationKind>`any(${slot('kinds')})`),
-        sql<boolean>`(${slot('before', 'timestamptz')} is null or occurred_at <= ${slot('before', 'timestamptz')})`,
+        sql<boolean>`(${slot('occurredUpTo', 'timestamptz')} is null or occurred_at <= ${slot('occurredUpTo', 'timestamptz')})`,
       ]),
     { status: 'resolved', resolvedBy: slot('reason') },
   );
 });
 
-/** Stores `before` and the reason for each kind, unless a later time is stored. */
+/** Stores `occurredUpTo` and the reason for each kind, unless a later time is stored. */
 const storeResolution = statement((db, { slot }: Slots<ResolveInput>) =>
   db
     .insertInto('TaskResolution')
     .columns(['userId', 'taskId', 'kind', 'resolvedBefore', 'resolvedBy', 'updatedAt'])
     .expression(
-      sql`select ${slot('userId', 'text')}, ${slot('taskId', 'text')}, kind, ${slot('before', 'timestamptz')}, ${slot('reason', 'text')},
+      sql`select ${slot('userId', 'text')}, ${slot('taskId', 'text')}, kind, ${slot('occurredUpTo', 'timestamptz')}, ${slot('reason', 'text')},
           ${slot('now', 'timestamptz')}
         from unnest(${slot('kinds', 'text[]')}) as given (kind) group by kind`,
     )

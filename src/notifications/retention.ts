@@ -12,7 +12,10 @@ const INTERVAL_MS = 3_600_000;
 
 const DAY_MS = 86_400_000;
 
-/** Deletes old notifications now and every hour, until it is stopped. With `days` 0, it deletes none. */
+/**
+ * Deletes notifications that were settled more than `days` ago, now and every hour until it is stopped. With `days` 0, it
+ * deletes none.
+ */
 export function startRetention(writer: Writer, days: number, log: Log): { stop(): Promise<void> } {
   if (days === 0) return { stop: async () => undefined };
   let isStopped = false;
@@ -26,9 +29,9 @@ export function startRetention(writer: Writer, days: number, log: Log): { stop()
         deleted += batch;
       }
       await deleteResolutions(writer.em, before);
-      if (deleted > 0) log.info({ deleted, days }, 'deleted old notifications');
+      if (deleted > 0) log.info({ deleted, days }, 'deleted settled notifications');
     } catch (error) {
-      log.warn({ err: error }, 'deleting old notifications failed; retrying in an hour');
+      log.warn({ err: error }, 'deleting settled notifications failed; retrying in an hour');
     }
   };
   let running = run();
@@ -45,7 +48,7 @@ export function startRetention(writer: Writer, days: number, log: Log): { stop()
 }
 
 /**
- * Deletes a batch of one user's notifications that were resolved or dismissed before a time, and returns their number.
+ * Deletes a batch of one user's notifications that were settled before a time, and returns their number.
  * Returns `undefined` if there are none left, or if another gateway is deleting them.
  */
 export async function deleteBatch({ em, announce }: Writer, before: Time): Promise<number | undefined> {
@@ -64,7 +67,7 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
   const { rows } = await lock.execute(db);
   if (!rows[0]?.free) return undefined;
   // Locks the existing row, so that a user who is deleted concurrently is not created again.
-  const owner = await selectInactive(db, before)
+  const owner = await selectSettled(db, before)
     .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
     .select('UserRevision.userId')
     .orderBy('updatedAt')
@@ -76,7 +79,7 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
   const deleted = await db
     .deleteFrom('Notification')
     .where('userId', '=', userId)
-    .where('id', 'in', selectInactive(db, before).select('id').where('userId', '=', userId).limit(BATCH_SIZE))
+    .where('id', 'in', selectSettled(db, before).select('id').where('userId', '=', userId).limit(BATCH_SIZE))
     .returning('id')
     .execute();
   const ids = deleted.map(({ id }) => id);
@@ -100,6 +103,6 @@ async function deleteResolutions(em: EntityManager, before: Time): Promise<void>
   await query(em).deleteFrom('TaskResolution').where('updatedAt', '<', before).execute();
 }
 
-function selectInactive(db: Kysely<Tables>, before: Time) {
+function selectSettled(db: Kysely<Tables>, before: Time) {
   return db.selectFrom('Notification').where('status', '<>', 'active').where('updatedAt', '<', before);
 }

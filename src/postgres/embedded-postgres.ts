@@ -1,13 +1,10 @@
 import { openCluster, removeLeftovers } from './embedded-cluster.ts';
-import { borrowServer, type EmbeddedPostgres, ownServer } from './embedded-owner.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { formatConnectionUrl, openSession } from './embedded-session.ts';
-
-export type { EmbeddedPostgres } from './embedded-owner.ts';
-export { EmbeddedPostgresError } from './embedded-postgres-error.ts';
+import { borrowServer, type EmbeddedPostgres, ownServer } from './own-server.ts';
 
 /** The directory of the files, and a function that prints messages for the operator. */
-export type EmbeddedPostgresOptions = { dataDir: string; report(line: string): void };
+export type EmbeddedPostgresOptions = { dataDir: string; printLine(line: string): void };
 
 /** Maximum time until PostgreSQL releases the lock of a killed owner. */
 const KILLED_OWNER_MS = 1_000;
@@ -18,10 +15,10 @@ const KILLED_OWNER_MS = 1_000;
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const cluster = await openCluster(options.dataDir);
-  const session = await openSession(cluster, options.report, KILLED_OWNER_MS);
+  const session = await openSession(cluster, options.printLine, KILLED_OWNER_MS);
   if (session.owns) {
     await removeLeftovers(cluster);
-    return ownServer(cluster, session, options.report);
+    return ownServer(cluster, session, options.printLine);
   }
   await session.client.end();
   throw new EmbeddedPostgresError(
@@ -37,8 +34,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
  */
 export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const cluster = await openCluster(options.dataDir);
-  const session = await openSession(cluster, options.report, 0);
-  if (session.owns) return ownServer(cluster, session, options.report);
+  const session = await openSession(cluster, options.printLine, 0);
+  if (session.owns) return ownServer(cluster, session, options.printLine);
   await session.client.end();
   return borrowServer(formatConnectionUrl(cluster, session.postmaster));
 }

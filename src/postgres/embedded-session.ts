@@ -5,7 +5,7 @@ import { errorCode } from '../errors/error-code.ts';
 import { type Cluster, DATABASE, USER } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { type Postmaster, readPostmaster } from './embedded-postmaster.ts';
-import { startPostmaster } from './embedded-start.ts';
+import { startPostmaster } from './start-postmaster.ts';
 
 /** A connection to the server. `owns`: whether it has the lock, and thereby owns the server. */
 export type Session = { client: pg.Client; postmaster: Postmaster; owns: boolean };
@@ -16,17 +16,17 @@ const CONNECT_MS = 5_000;
 /** Maximum time to wait for files or a port that another process uses. */
 export const MAX_WAIT_MS = 30_000;
 
-/** Connects to the server, or starts it. Tries to own it for `lockTimeoutMs`. */
+/** Connects to the server, or starts it. Waits up to `lockTimeoutMs` for the lock that makes this process its owner. */
 export async function openSession(
   cluster: Cluster,
-  report: (line: string) => void,
+  printLine: (line: string) => void,
   lockTimeoutMs: number,
 ): Promise<Session> {
   const deadline = Date.now() + MAX_WAIT_MS;
   while (Date.now() < deadline) {
     const session = await connect(cluster, lockTimeoutMs);
     if (session && session !== 'busy') return session;
-    const isReady = session !== 'busy' && (await startPostmaster(cluster, report));
+    const isReady = session !== 'busy' && (await startPostmaster(cluster, printLine));
     if (!isReady) await pause(POLL_MS);
   }
   throw new EmbeddedPostgresError(

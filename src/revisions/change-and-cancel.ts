@@ -2,10 +2,10 @@ import type { EntityManager } from '../database/database.ts';
 import { change, type Run } from './change.ts';
 import type { Outbox } from './outbox.ts';
 
-/** The dependencies of a change after which deliveries may no longer be wanted. `Context` has them. */
+/** The dependencies of a change after which deliveries may no longer be wanted. A `Context` can be passed. */
 export type Canceller = { readonly em: EntityManager; readonly outbox: Pick<Outbox, 'cancelUnwanted'> };
 
-/** Like {@link change}, and cancels the deliveries of the users that are no longer wanted afterwards. */
+/** Like {@link change}; also cancels those of the users' deliveries that are no longer wanted after it. */
 export async function changeAndCancel<Result>(
   { em, outbox }: Canceller,
   users: readonly string[],

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { PoolClient, QueryResultRow } from 'pg';
 import { type EntityManager, getResources } from '../database/database.ts';
-import { type Bound, runStatement, type Slots, type Statement, statement } from '../database/statement.ts';
+import { type Bound, type Slots, type Statement, statement } from '../database/statement.ts';
 
 /** Converts the error of a statement into the error of the change. */
 export type Explain = (error: Error) => Error;
@@ -17,6 +17,9 @@ export type Run = <Input, Row extends QueryResultRow>(
  * Changes records of users in one transaction, sent in one write. It locks the users' revisions first, so changes of one
  * user are serialized, and each statement of `work` sees all earlier changes. `work` must send all its statements before
  * it awaits one.
+ *
+ * A single statement that locks the user's revision itself costs less when sent by `runStatement`. Because its snapshot is
+ * older than the lock, it may only read rows that it selects by key.
  */
 export async function change<Result>(
   em: EntityManager,
@@ -31,12 +34,6 @@ export async function change<Result>(
   }
 }
 
-/**
- * Changes records of a user in a single statement, which costs less than a transaction. The statement must lock the
- * user's revision itself. Because its snapshot is older than the lock, it may only read rows that it selects by key.
- */
-export const changeInOneStatement: typeof runStatement = runStatement;
-
 async function execute<Result>(
   em: EntityManager,
   client: PoolClient,
@@ -47,10 +44,10 @@ async function execute<Result>(
   let isOpen = true;
 
   /** Sends a statement. The first error is kept, because later statements only fail as a result of it. */
-  const send = <Row extends QueryResultRow>({ config, read }: Bound<Row>, explain?: Explain) =>
+  const send = <Row extends QueryResultRow>({ config, convertRows }: Bound<Row>, explain?: Explain) =>
     new Promise<Row[]>((resolve, reject) => {
       client.query<Row>(config, (error, result) => {
-        if (!error) return resolve(read(result.rows));
+        if (!error) return resolve(convertRows(result.rows));
         failure ??= explain?.(error) ?? error;
         reject(error);
       });
@@ -82,7 +79,10 @@ async function execute<Result>(
   }
 }
 
-const toBound = (text: string): Bound<QueryResultRow> => ({ config: { text }, read: (rows) => rows });
+const toBound = (text: string): Bound<QueryResultRow> => ({
+  config: { text },
+  convertRows: (rows) => rows,
+});
 const begin = toBound('begin');
 const commit = toBound('commit');
 const rollback = toBound('rollback');

@@ -27,13 +27,13 @@ export function parseEventCursor(cursor: string, path: readonly string[]): Event
 }
 
 /** Returns the cursor of the latest change of a user's notifications. */
-export function getLatestCursor(state: Revisions | undefined): EventCursor {
-  if (state === undefined) return { epoch: '', revision: 0 };
-  return { epoch: state.epoch, revision: state.notifications };
+export function getLatestCursor(revisions: Revisions | undefined): EventCursor {
+  if (revisions === undefined) return { epoch: '', revision: 0 };
+  return { epoch: revisions.epoch, revision: revisions.notifications };
 }
 
 /** Returns the revision of a cursor, or 0, the beginning, if the cursor is from another epoch. */
-export function resolveRevision(cursor: EventCursor, state: Revisions | undefined): number {
-  const latest = getLatestCursor(state);
+export function resolveRevision(cursor: EventCursor, revisions: Revisions | undefined): number {
+  const latest = getLatestCursor(revisions);
   return cursor.epoch === latest.epoch && cursor.revision <= latest.revision ? cursor.revision : 0;
 }

@@ -11,8 +11,8 @@ export type Outbox = {
    */
   queuePublished(run: Run, published: PublishedKeys): Promise<void>;
   /**
-   * Cancels the deliveries of these users that are no longer wanted after the change: the notification is settled, the channel
-   * disabled or the target removed.
+   * Cancels these users' deliveries that the change made unwanted: their notification is settled, their channel is
+   * disabled or their target was removed.
    */
   cancelUnwanted(run: Run, users: readonly string[]): Promise<void>;
 };

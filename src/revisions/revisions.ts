@@ -5,8 +5,8 @@ import { type Inputs, readList, readOne } from '../database/read.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
 /**
- * A user's revisions. Every change of a record increments that of its kind. They start at 0 in each epoch. A new epoch
- * begins when the user is deleted or the database is restored.
+ * A user's revisions. There is one per kind of record, incremented by each change. They start at 0 in each epoch. A new
+ * epoch begins when the user is deleted or the database is restored.
  */
 export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
 
@@ -21,7 +21,7 @@ const find = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
 );
 
 /** Finds the revisions of users. A user without changes has none. */
-export async function findRevisions(
+export async function findRevisionsByUser(
   em: EntityManager,
   users: readonly string[],
 ): Promise<ReadonlyMap<string, Revisions>> {
@@ -30,12 +30,12 @@ export async function findRevisions(
 }
 
 const findBatched = batchReads<string, { revisions: Revisions | undefined }>(async (em, users) => {
-  const found = await findRevisions(em, users);
+  const found = await findRevisionsByUser(em, users);
   return users.map((user) => ({ revisions: found.get(user) }));
 });
 
 /** Finds the revisions of a user; `undefined` for a user without changes. */
-export async function findRevision(em: EntityManager, userId: string): Promise<Revisions | undefined> {
+export async function findRevisions(em: EntityManager, userId: string): Promise<Revisions | undefined> {
   const { revisions } = await findBatched(em, userId);
   return revisions;
 }
@@ -45,7 +45,8 @@ export type TaggedList = 'notifications' | 'workspaces';
 
 /**
  * Selects the entity tag of a user's list (RFC 9110, section 8.8.3), which changes with every change of a record. A
- * statement that reads the list can select it too, so that both are from one snapshot.
+ * statement that reads the list can select it too, so that both are from one snapshot. `min` returns a row even for an
+ * unknown user.
  */
 export function selectTag(db: Kysely<Tables>, list: TaggedList, userId: RawBuilder<string>) {
   const tag = sql`${currentEpoch} || '-' || ${sql.ref(list)}`;

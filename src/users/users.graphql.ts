@@ -1,33 +1,102 @@
+import { z } from 'zod';
 import { platform } from '../auth/access.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
-import { audit } from '../log.ts';
-import { deleteUser } from './users.ts';
+import { PageInfo } from '../graphql/connection.ts';
+import { DEFAULT_PAGE_SIZE, definePageArguments } from '../graphql/page-arguments.ts';
+import { boundedText } from '../graphql/rules.ts';
+import { countActive } from '../notifications/active-counts.ts';
+import { Counts } from '../notifications/notification-counts.graphql.ts';
+import { decodeCursor, encodeCursor } from '../values/cursor.ts';
+import { isId, MAX_LENGTH } from '../values/text.ts';
+import { countWorkspacesOfUser } from '../workspaces/workspaces.ts';
+import { type ListedUser, listUsers } from './users.ts';
 
-const DeleteUserInput = builder.inputType('DeleteUserInput', {
-  description: 'The user to delete.',
-  fields: (t) => ({ userId: t.id({ required: true, description: "The user's ID." }) }),
-});
-
-const DeleteUserPayload = builder.objectRef<{ deleted: boolean }>('DeleteUserPayload').implement({
-  description: "Result of deleting a user's data.",
+const User = builder.objectRef<ListedUser>('User').implement({
+  description: 'A user with stored records.',
   fields: (t) => ({
-    deleted: t.exposeBoolean('deleted', { description: '`false` if no data of the user was stored.' }),
+    id: t.exposeID('id', { description: "The user's ID." }),
+    notificationCounts: t.field({
+      type: Counts,
+      description: "Counts of the user's active notifications.",
+      resolve: ({ id }, _args, { em }) => countActive(em, id),
+    }),
+    workspaceCount: t.int({
+      description: "The number of the user's workspaces.",
+      resolve: ({ id }, _args, { em }) => countWorkspacesOfUser(em, id),
+    }),
   }),
 });
 
-builder.mutationField('deleteUser', (t) =>
+const UserEdge = builder.objectRef<ListedUser>('UserEdge').implement({
+  description: 'A user in a list, with its cursor.',
+  fields: (t) => ({
+    node: t.field({ type: User, description: 'The user.', resolve: (user) => user }),
+    cursor: t.string({ description: 'Cursor of the record, for `after`.', resolve: toCursor }),
+  }),
+});
+
+type Users = { users: ListedUser[]; hasNextPage: boolean; hasPreviousPage: boolean };
+
+const UserConnection = builder.objectRef<Users>('UserConnection').implement({
+  description: 'A page of a list of users, sorted by ID.',
+  fields: (t) => ({
+    nodes: t.expose('users', { type: [User], description: 'The users of the page.' }),
+    edges: t.expose('users', {
+      type: [UserEdge],
+      description: 'The users of the page, each with its cursor.',
+    }),
+    pageInfo: t.field({
+      type: PageInfo,
+      description: 'The position of the page in the list.',
+      resolve: ({ users, ...page }) => ({
+        ...page,
+        startCursor: users.slice(0, 1).map(toCursor).at(0),
+        endCursor: users.slice(-1).map(toCursor).at(0),
+      }),
+    }),
+  }),
+});
+
+const { first, after } = definePageArguments();
+
+builder.queryField('users', (t) =>
   t.field({
-    access: platform('platform:write'),
-    type: DeleteUserPayload,
+    access: platform('platform:read'),
+    type: UserConnection,
     nullable: true,
-    description: "Deletes all data of a user and ends the user's subscriptions. This cannot be undone.",
-    args: { input: t.arg({ type: DeleteUserInput, required: true, description: 'The user to delete.' }) },
-    resolve: async (_root, { input: { userId } }, context) => {
-      const { viewer, log } = context;
-      const { deleted, hadCredential } = await deleteUser(context, userId);
-      if (hadCredential) audit(log, 'editor_credential.deleted', viewer.userId, userId);
-      audit(log, 'user.deleted', viewer.userId, userId);
-      return { deleted };
+    description: 'Returns the users with stored records, sorted by ID in code point order.',
+    args: {
+      prefix: t.arg.string(
+        boundedText(
+          "Filter by the beginning of the user's ID, case-sensitive. Defaults to all users.",
+          MAX_LENGTH.name,
+        ),
+      ),
+      first,
+      after,
+    },
+    resolve: async (_root, { prefix, first, after }, { em }) => {
+      const limit = first ?? DEFAULT_PAGE_SIZE;
+      const position = after == null ? undefined : readPosition(after);
+      const read = await listUsers(em, { prefix: prefix ?? '', after: position, limit: limit + 1 });
+      return {
+        users: read.slice(0, limit),
+        hasNextPage: read.length > limit,
+        hasPreviousPage: position !== undefined,
+      };
     },
   }),
 );
+
+function toCursor({ id }: ListedUser): string {
+  return encodeCursor([id]);
+}
+
+const CursorContent = z.tuple([z.string().refine(isId)]);
+
+function readPosition(cursor: string): string {
+  const [id] = decodeCursor(CursorContent, cursor) ?? [];
+  if (id !== undefined) return id;
+  throw new ValidationError([{ path: ['after'], message: 'must be a cursor of this list', value: cursor }]);
+}

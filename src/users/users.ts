@@ -1,61 +1,49 @@
-import { sql } from 'kysely';
-import { type Slots, statement } from '../database/statement.ts';
-import type { Writer } from '../live/announcer.ts';
-import { change } from '../revisions/change.ts';
+import type { EntityManager } from '../database/database.ts';
+import { type Inputs, readList } from '../database/read.ts';
 
-/** Whether any data of the user was stored, and whether an editor credential was. */
-export type UserDeletion = { deleted: boolean; hadCredential: boolean };
+/** A user in the list. */
+export type ListedUser = { id: string };
 
-/** Deletes all data of a user and ends the user's subscriptions. */
-export async function deleteUser({ em, announce }: Writer, userId: string): Promise<UserDeletion> {
-  const [credentials, revisions, ...others] = await change(em, [userId], (run) =>
-    Promise.all([
-      run(deleteCredential, { userId }),
-      run(deleteRevisions, { userId }),
-      ...deleteRecords.map((deleteOfTable) => run(deleteOfTable, { userId })),
-    ]),
-  );
-  announce({ user: userId, topic: 'user', revision: 0 });
-  return {
-    deleted: [credentials, ...others].some((rows) => rows.length > 0) || revisions.some(({ sum }) => sum > 0),
-    hadCredential: credentials.some(({ keyId }) => keyId !== null),
-  };
+/** A page of users, in the order of their IDs by code point. */
+export type UserPage = {
+  /** Only users whose ID starts with this string. */
+  prefix: string;
+  /** Only users whose ID follows this one. */
+  after: string | undefined;
+  limit: number;
+};
+
+/** Lists the users who have stored records, in the order of their IDs. */
+export async function listUsers(
+  em: EntityManager,
+  { prefix, after, limit }: UserPage,
+): Promise<ListedUser[]> {
+  return list(em, { prefix, end: findPrefixEnd(prefix), after, limit });
 }
 
-type UserSlots = Slots<{ userId: string }>;
+type ListInput = Omit<UserPage, 'prefix'> & { prefix: string; end: string | undefined };
 
-const deleteCredential = statement((db, { slot }: UserSlots) =>
-  db.deleteFrom('EditorCredential').where('userId', '=', slot('userId')).returning('keyId'),
-);
-
-/** Returns the number of changes: 0 if nothing was ever stored. */
-const deleteRevisions = statement((db, { slot }: UserSlots) =>
+// A range, because a prepared statement cannot use the index for a `like` pattern in a parameter.
+const list = readList((db, { slot, has }: Inputs<ListInput>) =>
   db
-    .deleteFrom('UserRevision')
-    .where('userId', '=', slot('userId'))
-    .returning(sql<number>`notifications + workspaces + editor_auth`.as('sum')),
+    .selectFrom('UserRevision')
+    .select('userId as id')
+    .where('userId', '>=', slot('prefix'))
+    .$if(has('end'), (users) => users.where('userId', '<', slot('end')))
+    .$if(has('after'), (users) => users.where('userId', '>', slot('after')))
+    .orderBy('userId')
+    .limit(slot('limit')),
 );
 
-const tables = [
-  'Notification',
-  'TaskResolution',
-  'NotificationPreference',
-  'Workspace',
-  'WorkspaceDeletion',
-  'PushSubscription',
-  'Contact',
-  'Delivery',
-] as const;
+const LAST_CHARACTER = '\u{10ffff}';
+const SURROGATES = { first: 0xd800, next: 0xe000 };
 
-/** Each deletes the user's rows of one table, and returns one row if there were any. */
-const deleteRecords = tables.map((table) =>
-  statement((db, { slot }: UserSlots) =>
-    db
-      .with('deleted', (db) =>
-        db.deleteFrom(table).where('userId', '=', slot('userId')).returning(sql<number>`1`.as('row')),
-      )
-      .selectFrom('deleted')
-      .select('row as deleted')
-      .limit(1),
-  ),
-);
+/** Returns the first string after all strings with a prefix, by code point; `undefined` if there is none. */
+function findPrefixEnd(prefix: string): string | undefined {
+  const characters = [...prefix];
+  const index = characters.findLastIndex((character) => character !== LAST_CHARACTER);
+  const following = (characters[index]?.codePointAt(0) ?? Number.NaN) + 1;
+  if (Number.isNaN(following)) return undefined;
+  const next = following === SURROGATES.first ? SURROGATES.next : following;
+  return characters.slice(0, index).join('') + String.fromCodePoint(next);
+}

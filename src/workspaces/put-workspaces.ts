@@ -3,6 +3,7 @@ import { type Slots, statement } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
+import { Secret } from '../values/secret.ts';
 import type { Workspace } from './workspace.entity.ts';
 
 /** A workspace as the platform reports it. */
@@ -21,32 +22,8 @@ export async function putWorkspaces(
   return announceRecords(announce, userId, 'workspaces', stored);
 }
 
-/** Converts states to JSON rows with the table's columns as keys. */
-function toRows(states: readonly WorkspaceState[]): string {
-  return JSON.stringify(
-    states.map((state) => ({
-      id: state.id,
-      project_id: state.projectId,
-      status: state.status,
-      cpu_kind: state.cpuKind,
-      cpus: state.cpus,
-      memory_mb: state.memoryMb,
-      volume_size_gb: state.volumeSizeGb,
-      gpu_kind: state.gpuKind,
-      keep_active: state.keepActive,
-      machine_id: state.machineId,
-      private_ip: state.privateIp,
-      git_ref: state.gitRef,
-      preview_token: state.previewToken?.reveal() ?? null,
-      error_message: state.errorMessage,
-      created_at: state.createdAt,
-      updated_at: state.updatedAt,
-    })),
-  );
-}
-
-const columns = [
-  'id',
+/** The columns of a state besides its ID. */
+const properties = [
   'projectId',
   'status',
   'cpuKind',
@@ -63,8 +40,28 @@ const columns = [
   'createdAt',
   'updatedAt',
 ] as const satisfies readonly (keyof WorkspaceState)[];
+const columns = ['id', ...properties] as const;
 
-/** Stores the newer states with consecutive revisions, in their order, and updates the user's revision. */
+/** Converts states to JSON rows with the table's columns as keys. */
+function toRows(states: readonly WorkspaceState[]): string {
+  const keys = columns.map((property) => [property, toColumn(property)] as const);
+  return JSON.stringify(
+    states.map((state) => Object.fromEntries(keys.map(([property, key]) => [key, reveal(state[property])]))),
+  );
+}
+
+function toColumn(property: string): string {
+  return property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function reveal<Value>(value: Value): Value | string {
+  return value instanceof Secret ? value.reveal() : value;
+}
+
+/**
+ * Stores the newer states with consecutive revisions, in their order, and updates the user's revision. A state is newer if
+ * the comparison is null, because the workspace was never stored or deleted.
+ */
 export const storeNewer = statement((db, { slot }: Slots<{ userId: string; states: string }>) =>
   db
     .with(
@@ -93,21 +90,7 @@ export const storeNewer = statement((db, { slot }: Slots<{ userId: string; state
     .onConflict((conflict) =>
       conflict.columns(['userId', 'id']).doUpdateSet((eb) => ({
         revision: eb.ref('excluded.revision'),
-        projectId: eb.ref('excluded.projectId'),
-        status: eb.ref('excluded.status'),
-        cpuKind: eb.ref('excluded.cpuKind'),
-        cpus: eb.ref('excluded.cpus'),
-        memoryMb: eb.ref('excluded.memoryMb'),
-        volumeSizeGb: eb.ref('excluded.volumeSizeGb'),
-        gpuKind: eb.ref('excluded.gpuKind'),
-        keepActive: eb.ref('excluded.keepActive'),
-        machineId: eb.ref('excluded.machineId'),
-        privateIp: eb.ref('excluded.privateIp'),
-        gitRef: eb.ref('excluded.gitRef'),
-        previewToken: eb.ref('excluded.previewToken'),
-        errorMessage: eb.ref('excluded.errorMessage'),
-        createdAt: eb.ref('excluded.createdAt'),
-        updatedAt: eb.ref('excluded.updatedAt'),
+        ...Object.fromEntries(properties.map((name) => [name, eb.ref(`excluded.${name}`)])),
       })),
     )
     .returningAll(),

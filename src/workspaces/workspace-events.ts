@@ -25,19 +25,19 @@ export function watchWorkspaces(
   return {
     userId,
     topic: 'workspaces',
-    getStartRevision(state) {
+    getStartRevision(revisions) {
       // Deletions before the subscription are not reported.
-      firstRevision = state?.workspaces ?? 0;
+      firstRevision = revisions?.workspaces ?? 0;
       return 0;
     },
-    async read(seen, state) {
+    async read(after, revisions) {
       // The two reads have different snapshots. Both contain every change up to this revision.
-      const reached = state?.workspaces ?? 0;
+      const reached = revisions?.workspaces ?? 0;
       const [changed, deleted] = await Promise.all([
-        readChanges(em, { userId, after: seen }, selected),
-        readDeletions(em, { userId, after: Math.max(seen, firstRevision) }),
+        readChanges(em, { userId, after }, selected),
+        readDeletions(em, { userId, after: Math.max(after, firstRevision) }),
       ]);
-      // Each batch may be followed by more records, so events end where the first of them ends.
+      // Either batch may be incomplete, so events stop at the end of the shorter one.
       const lastDeleted = deleted.length === MAX_BATCH_RECORDS ? deleted.at(-1)?.revision : undefined;
       const end = Math.min(changed.at(-1)?.revision ?? reached, lastDeleted ?? reached, reached);
       const events = [

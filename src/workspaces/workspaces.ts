@@ -11,7 +11,7 @@ import {
   type Tagged,
   toPageInput,
 } from '../database/page.ts';
-import { type Inputs, readCount, readPage } from '../database/read.ts';
+import { type Inputs, readCount, readCounts, readPage } from '../database/read.ts';
 import { type Selected, selectChosen } from '../database/selected.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -91,7 +91,7 @@ export async function countWorkspaces(
   return count(em, toFilterInput(userId, filter));
 }
 
-const countByUser = readPage((db, { slot }: Inputs<{ users: readonly string[] }>) =>
+const countByUser = readCounts((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('Workspace')
     .select(['userId', (eb) => eb.fn.countAll<number>().as('count')])

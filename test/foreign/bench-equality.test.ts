@@ -9,7 +9,7 @@ import { createIssuer, type Issuer } from '../../bench/issuer.ts';
 import type { ServerProcess } from '../../bench/server-process.ts';
 import { listImplementations } from '../../bench/workload.ts';
 import { workloads } from '../../bench/workloads.ts';
-import { CHANNEL, parsePayload } from '../../src/live/message.ts';
+import { CHANNEL, parsePayload } from '../../src/live/announcement.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { CHANNEL, parsePayload } from '../../src/live/message.ts';
+import { CHANNEL, parsePayload } from '../../src/live/announcement.ts';
 import type { TestDatabase } from './database.ts';
 
 /** Records the announcements that gateways send. */

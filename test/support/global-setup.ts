@@ -26,7 +26,7 @@ export default async function setup(project: TestProject) {
   await openCluster(dataDir);
   const cluster = join(folder, 'unused');
   await copyFolder(join(dataDir, 'postgresql'), cluster);
-  const postgres = await startEmbeddedPostgres({ dataDir, report: () => undefined });
+  const postgres = await startEmbeddedPostgres({ dataDir, printLine: () => undefined });
   const template = new URL(postgres.url);
   template.pathname = '/template_gateway';
   await run(postgres.url, ...settings.map((setting) => `alter system set ${setting}`));

@@ -4,13 +4,13 @@ import { type Slots, statement } from '../../database/statement.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { preferenceColumns } from '../../notifications/preferences/preference-statements.ts';
 import { type Canceller, changeAndCancel } from '../../revisions/change-and-cancel.ts';
-import { findRevision } from '../../revisions/revisions.ts';
+import { findRevisions } from '../../revisions/revisions.ts';
 import type { Time } from '../../values/time.ts';
 import type { EmailTopic } from './unsubscribe-token.ts';
 
 /** Whether a user ever received a notification and was not deleted since. Links of deleted users are invalid. */
 export async function isKnownUser(em: EntityManager, userId: string): Promise<boolean> {
-  const revisions = await findRevision(em, userId);
+  const revisions = await findRevisions(em, userId);
   return revisions !== undefined && revisions.notifications > 0;
 }
 

@@ -18,7 +18,7 @@ const properties = { email: 'emailEnabled', push: 'pushEnabled', chat: 'chatDmEn
 /** Which channels are enabled for a kind of notification. */
 export type Channels = Pick<NotificationPreference, (typeof properties)[DeliveryChannel]>;
 
-/** Lists the enabled channels of a stored preference. A preference that is not stored has nulls, and enables all. */
+/** Lists the enabled channels of a preference. Nulls, of a preference that is not stored, count as enabled. */
 export function listEnabled(
   stored: { readonly [Property in keyof Channels]: boolean | null },
 ): DeliveryChannel[] {

@@ -22,7 +22,7 @@ import {
  */
 export async function startPostmaster(
   cluster: Cluster,
-  report: (line: string) => void,
+  printLine: (line: string) => void,
   port?: number,
 ): Promise<boolean> {
   const account = await chooseAccount(cluster);
@@ -40,7 +40,7 @@ export async function startPostmaster(
   running.child.stderr?.destroy();
   running.child.unref();
   if (ready) {
-    if (account) reportLocations(cluster, account, installed, programs, report);
+    if (account) printLocations(cluster, account, installed, programs, printLine);
     return true;
   }
   const reason = running.lastLines();
@@ -90,12 +90,12 @@ function awaitReady({ child, lastLines }: Running): Promise<boolean> {
   });
 }
 
-function reportLocations(
+function printLocations(
   cluster: Cluster,
   account: Account,
   installed: Programs,
   programs: Programs,
-  report: (line: string) => void,
+  printLine: (line: string) => void,
 ): void {
   const locations = [
     relative(cluster.dataDir, cluster.directory).startsWith('..')
@@ -104,7 +104,7 @@ function reportLocations(
     programs.directory === installed.directory ? '' : `its programs are copied to ${programs.directory}`,
   ].filter(Boolean);
   if (locations.length === 0) return;
-  report(
+  printLine(
     `PostgreSQL refuses to run as root, and the account ${account.name} that it runs as cannot read the gateway's ` +
       `files in their location: ${locations.join(', ')}.`,
   );

@@ -8,8 +8,8 @@ export const CHANNEL = 'account_changes';
 /** PostgreSQL rejects payloads of 8,000 bytes and more. */
 const MAX_PAYLOAD_BYTES = 7900;
 
-/** A gateway's message to all others: the sender, a number that increases with every message, and changes. */
-export type Message = { from: string; number: number; changes: Change[] };
+/** A message of a gateway to all others: the sender, a number that increases with every announcement, and changes. */
+export type Announcement = { from: string; number: number; changes: Change[] };
 
 const Payload = z.object({
   from: z.string(),
@@ -17,8 +17,8 @@ const Payload = z.object({
   changes: z.array(z.tuple([z.string(), z.enum(topics), z.int()])),
 });
 
-/** Formats a message as payloads, with as many changes in each as fit. */
-export function formatPayloads({ from, number, changes }: Message): string[] {
+/** Formats an announcement as payloads, with as many changes in each as fit. */
+export function formatPayloads({ from, number, changes }: Announcement): string[] {
   const format = (parts: readonly string[]) =>
     `{"from":${JSON.stringify(from)},"number":${number},"changes":[${parts.join(',')}]}`;
   const maxBytes = MAX_PAYLOAD_BYTES - Buffer.byteLength(format([]));
@@ -38,7 +38,7 @@ export function formatPayloads({ from, number, changes }: Message): string[] {
 }
 
 /** Parses a payload; `undefined` if it was not written by {@link formatPayloads}. */
-export function parsePayload(payload: string | undefined): Message | undefined {
+export function parsePayload(payload: string | undefined): Announcement | undefined {
   try {
     const { from, number, changes } = Payload.parse(JSON.parse(payload ?? ''));
     return { from, number, changes: changes.map(([user, topic, revision]) => ({ user, topic, revision })) };

@@ -3,7 +3,7 @@ import type { Cluster } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { isServerRunning, stopPostmaster } from './embedded-postmaster.ts';
 import { formatConnectionUrl, MAX_WAIT_MS, type Session, tryOpenSession } from './embedded-session.ts';
-import { startPostmaster } from './embedded-start.ts';
+import { startPostmaster } from './start-postmaster.ts';
 
 /** A running PostgreSQL. */
 export type EmbeddedPostgres = {
@@ -25,7 +25,7 @@ const RETRY_MS = 200;
 export function ownServer(
   cluster: Cluster,
   initial: Session,
-  report: (line: string) => void,
+  printLine: (line: string) => void,
 ): EmbeddedPostgres {
   const { port } = initial.postmaster;
   const lost = Promise.withResolvers<unknown>();
@@ -53,15 +53,15 @@ export function ownServer(
 
   const reopenSession = async (): Promise<Session | undefined> => {
     let deadline = performance.now() + MAX_WAIT_MS;
-    do {
+    while (!stopping && performance.now() < deadline) {
       const session = await tryOpenSession(cluster);
       if (session?.postmaster.port === port) return session;
       // Another process started the server on another port and was killed.
       if (session) await stopSession(cluster, session);
-      if (await isServerRunning(cluster, port)) deadline = performance.now() + MAX_WAIT_MS;
-      else if (await restart()) continue;
-      await pause(RETRY_MS);
-    } while (!stopping && performance.now() < deadline);
+      const isRunning = await isServerRunning(cluster, port);
+      if (isRunning) deadline = performance.now() + MAX_WAIT_MS;
+      if (isRunning || !(await restart())) await pause(RETRY_MS);
+    }
     if (stopping) return undefined;
     throw new EmbeddedPostgresError(
       `PostgreSQL on ${cluster.directory} exited and could not be restarted: ` +
@@ -81,7 +81,7 @@ export function ownServer(
     const isServing = await startPostmaster(cluster, () => undefined, port);
     if (isServing) {
       restarts.push(now);
-      report('PostgreSQL exited unexpectedly and was restarted.');
+      printLine('PostgreSQL exited unexpectedly and was restarted.');
     }
     return isServing;
   };

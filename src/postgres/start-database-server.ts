@@ -1,19 +1,22 @@
 import type { Config } from '../config.ts';
-import { borrowServer, type EmbeddedPostgres } from './embedded-owner.ts';
 import { attachEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 import { checkExternalPostgres } from './external-postgres.ts';
+import { borrowServer, type EmbeddedPostgres } from './own-server.ts';
 
-/** Checks the configured server, or starts the embedded one. A command uses that of a running gateway. */
+/** Whether a process owns the embedded server alone, or uses that of a running gateway if there is one. */
+export type DatabaseUse = 'own' | 'shared';
+
+/** Checks the configured server, or starts the embedded one. */
 export async function startDatabaseServer(
   config: Pick<Config, 'databaseUrl' | 'databaseTimeoutMs' | 'dataDir'>,
-  role: 'gateway' | 'command',
-  report: (line: string) => void,
+  use: DatabaseUse,
+  printLine: (line: string) => void,
 ): Promise<EmbeddedPostgres> {
   const { databaseUrl, databaseTimeoutMs, dataDir } = config;
   if (databaseUrl !== null) {
     await checkExternalPostgres(databaseUrl, databaseTimeoutMs);
     return borrowServer(databaseUrl);
   }
-  const start = role === 'gateway' ? startEmbeddedPostgres : attachEmbeddedPostgres;
-  return start({ dataDir, report });
+  const start = use === 'own' ? startEmbeddedPostgres : attachEmbeddedPostgres;
+  return start({ dataDir, printLine });
 }

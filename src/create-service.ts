@@ -9,17 +9,17 @@ import { collectWhenIdle } from './process/idle-collection.ts';
 import type { RunService } from './run-process.ts';
 
 /** A started service. */
-type Service = {
+type RunningService = {
   metrics: Registry;
   /** The lines that are printed once it has started. */
   startLines: readonly string[];
-  /** Waits up to `graceMs` for what is running. */
+  /** Stops; waits up to `graceMs` for running requests and deliveries. */
   close(graceMs: number): Promise<void>;
 };
 
 /** Opens and migrates the database, and runs a service on it. */
 export function createService(
-  start: (config: Config, database: Database, log: Log) => Promise<Service>,
+  start: (config: Config, database: Database, log: Log) => Promise<RunningService>,
 ): RunService {
   return async ({ config, databaseUrl, log, output, printLine, awaitEnd }) => {
     const database = await openDatabase({

@@ -1,0 +1,61 @@
+import { sql } from 'kysely';
+import { type Slots, statement } from '../database/statement.ts';
+import type { Writer } from '../live/announcer.ts';
+import { change } from '../revisions/change.ts';
+
+/** Whether any data of the user was stored, and whether an editor credential was. */
+export type UserDeletion = { deleted: boolean; hadCredential: boolean };
+
+/** Deletes all data of a user and ends the user's subscriptions. */
+export async function deleteUser({ em, announce }: Writer, userId: string): Promise<UserDeletion> {
+  const [credentials, revisions, ...others] = await change(em, [userId], (run) =>
+    Promise.all([
+      run(deleteCredential, { userId }),
+      run(deleteRevisions, { userId }),
+      ...deleteRecords.map((deleteOfTable) => run(deleteOfTable, { userId })),
+    ]),
+  );
+  announce({ user: userId, topic: 'user', revision: 0 });
+  return {
+    deleted: [credentials, ...others].some((rows) => rows.length > 0) || revisions.some(({ sum }) => sum > 0),
+    hadCredential: credentials.some(({ keyId }) => keyId !== null),
+  };
+}
+
+type UserSlots = Slots<{ userId: string }>;
+
+const deleteCredential = statement((db, { slot }: UserSlots) =>
+  db.deleteFrom('EditorCredential').where('userId', '=', slot('userId')).returning('keyId'),
+);
+
+/** Returns the number of changes: 0 if nothing was ever stored. */
+const deleteRevisions = statement((db, { slot }: UserSlots) =>
+  db
+    .deleteFrom('UserRevision')
+    .where('userId', '=', slot('userId'))
+    .returning(sql<number>`notifications + workspaces + editor_auth`.as('sum')),
+);
+
+const tables = [
+  'Notification',
+  'TaskResolution',
+  'NotificationPreference',
+  'Workspace',
+  'WorkspaceDeletion',
+  'PushSubscription',
+  'Contact',
+  'Delivery',
+] as const;
+
+/** Each deletes the user's rows of one table, and returns one row if there were any. */
+const deleteRecords = tables.map((table) =>
+  statement((db, { slot }: UserSlots) =>
+    db
+      .with('deleted', (db) =>
+        db.deleteFrom(table).where('userId', '=', slot('userId')).returning(sql<number>`1`.as('row')),
+      )
+      .selectFrom('deleted')
+      .select('row as deleted')
+      .limit(1),
+  ),
+);
