@@ -131,7 +131,7 @@ function renderTitle() {
       ),
     ),
   );
-  return createElement(React.Fragment, null, 'Account gateway ', menu);
+  return createElement(React.Fragment, null, 'Workspace account gateway ', menu);
 }
 `;
 }

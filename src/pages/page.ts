@@ -43,7 +43,7 @@ export function renderHtml({ title, icon, style, scripts, body }: PageParts): st
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width">
-    <title>Account gateway: ${title}</title>
+    <title>Workspace account gateway: ${title}</title>
     <link rel="icon" href="${icon}">
     ${style}
 ${scripts.map((script) => `    <script src="${script}" defer></script>`).join('\n')}

@@ -34,7 +34,7 @@ function renderStart(links: readonly Link[]): string {
   );
   return renderTextPage(
     'Start',
-    `<h1>Account gateway</h1>
+    `<h1>Workspace account gateway</h1>
     <p>An account and integrations service with GraphQL and REST APIs.</p>
     <dl>${items.join('')}
     </dl>`,
