@@ -9,7 +9,7 @@ import type { Time } from '../values/time.ts';
 import { insertPublication } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
-import { listEnabled } from './preferences/preferences.ts';
+import { listEnabled } from './preferences/channels.ts';
 import { readPublications } from './read-publications.ts';
 
 /** A draft, the user to publish it to, and its path in the arguments. */
