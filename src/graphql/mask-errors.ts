@@ -35,12 +35,12 @@ export function asGatewayError(error: unknown, outer?: GraphQLError): GatewayErr
     /^Argument "(\w+)" (?:of (required|non-null) type|has invalid value)/.exec(error.message) ?? [];
   if (name === undefined) return new InternalError(error);
   return new ValidationError([
-    { path: [name], message: ARGUMENT_RULES[rule] ?? 'is not valid', value: null },
+    { path: [name], message: ARGUMENT_MESSAGES[rule] ?? 'is not valid', value: null },
   ]);
 }
 
 /** Messages that follow an argument's name, by the rule in graphql-js' message. */
-const ARGUMENT_RULES: Readonly<Record<string, string>> = {
+const ARGUMENT_MESSAGES: Readonly<Record<string, string>> = {
   required: 'is required',
   'non-null': 'must not be null',
 };
