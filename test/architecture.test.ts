@@ -134,7 +134,7 @@ const layers = [
     'src/create-delivery.ts',
     'src/run-process.ts',
   ],
-  ['src/gateway.ts', 'src/create-service.ts'],
+  ['src/gateway.ts', 'src/define-service.ts'],
   ['src/run-gateway.ts', 'src/delivery-worker.ts'],
   ['src/main.ts', 'src/worker.ts'],
 ];
@@ -191,7 +191,7 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
     'src/app.ts',
     'src/create-delivery.ts',
     'src/endpoints.ts',
-    'src/create-service.ts',
+    'src/define-service.ts',
     'src/gateway.ts',
     'src/delivery-worker.ts',
     'src/admin/admin-server.ts',
