@@ -135,7 +135,7 @@ const layers = [
     'src/run-process.ts',
   ],
   ['src/gateway.ts', 'src/define-service.ts'],
-  ['src/run-gateway.ts', 'src/delivery-worker.ts'],
+  ['src/run-gateway.ts', 'src/run-worker.ts'],
   ['src/main.ts', 'src/worker.ts'],
 ];
 
@@ -193,7 +193,7 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
     'src/endpoints.ts',
     'src/define-service.ts',
     'src/gateway.ts',
-    'src/delivery-worker.ts',
+    'src/run-worker.ts',
     'src/admin/admin-server.ts',
     'src/admin/metrics-endpoint.ts',
   ];
