@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { createItemWriter, type ErrorItem } from '../src/errors/error-items.ts';
+import { createItemSerializer, type ErrorItem } from '../src/errors/error-items.ts';
 import { errorHeaders, type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
 import { sendText } from '../src/http/send-text.ts';
 
@@ -13,7 +13,7 @@ type ErrorResponse = {
 /** Converts an error to the body of a reply. `ORG_MEMBERSHIP_REQUIRED` has no `errors`, as in the specification. */
 export function toErrorResponse(error: GatewayError): ErrorResponse {
   const body = { error: error.message, code: error.code.toLowerCase() };
-  return error.code === 'ORG_MEMBERSHIP_REQUIRED' ? body : { ...body, errors: createItemWriter()(error) };
+  return error.code === 'ORG_MEMBERSHIP_REQUIRED' ? body : { ...body, errors: createItemSerializer()(error) };
 }
 
 /** Sends an error: its status, headers and body. */

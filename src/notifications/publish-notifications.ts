@@ -22,7 +22,7 @@ export type PublishRequest = { userId: string; draft: NotificationDraft; path: r
 export type Publication = { notification: Notification; created: boolean; channels: DeliveryChannel[] };
 
 /** The dependencies of publishing and settling notifications. A `Context` can be passed. */
-export type Publisher = Writer & { readonly outbox: Outbox };
+export type NotificationWriter = Writer & { readonly outbox: Outbox };
 
 /**
  * Stores notifications in order, all or none, and returns their final states. Each supersedes the active notification of
@@ -30,7 +30,7 @@ export type Publisher = Writer & { readonly outbox: Outbox };
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(
-  { em, announce, outbox }: Publisher,
+  { em, announce, outbox }: NotificationWriter,
   requests: readonly PublishRequest[],
   now: Time,
 ): Promise<Publication[]> {
