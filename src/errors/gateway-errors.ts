@@ -52,7 +52,17 @@ export class UnauthenticatedError extends GatewayError {
   readonly tokenSent: boolean;
   readonly reason: string;
 
-  constructor(tokenSent: boolean, reason: string) {
+  /** The request has no bearer token. */
+  static missingToken(reason: string): UnauthenticatedError {
+    return new UnauthenticatedError(false, reason);
+  }
+
+  /** The request has a token that is not accepted. */
+  static invalidToken(reason: string): UnauthenticatedError {
+    return new UnauthenticatedError(true, reason);
+  }
+
+  private constructor(tokenSent: boolean, reason: string) {
     super('A valid bearer token is required.');
     this.tokenSent = tokenSent;
     this.reason = reason;
