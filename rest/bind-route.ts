@@ -1,13 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import type { Context } from '../src/context.ts';
-import {
-  BadRequestError,
-  REDACTED,
-  summarizeIssues,
-  ValidationError,
-  type ValidationIssue,
-} from '../src/errors/gateway-errors.ts';
+import { BadRequestError, REDACTED, ValidationError } from '../src/errors/gateway-errors.ts';
+import { summarizeIssues, type ValidationIssue } from '../src/errors/issue.ts';
 import { valueAt } from '../src/errors/json-path.ts';
 import { toIssues } from '../src/errors/validation-issues.ts';
 import type { Engine } from '../src/graphql/execution/engine.ts';

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { errorHeaders } from '../src/errors/error-headers.ts';
 import { createItemSerializer, type ErrorItem } from '../src/errors/error-items.ts';
-import { errorHeaders, type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
+import { type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
 import { sendText } from '../src/http/send-text.ts';
 
 /** ErrorResponse of the specification. */

@@ -1,4 +1,5 @@
-import { formatLocation, type GatewayError, MAX_ERROR_ITEMS } from './gateway-errors.ts';
+import { type GatewayError, MAX_ERROR_ITEMS } from './gateway-errors.ts';
+import { formatLocation } from './issue.ts';
 
 /** An item of `errors`, the same in both APIs. */
 export type ErrorItem = { location: string; message: string; value: unknown };

@@ -5,11 +5,11 @@ import {
   type GraphQLFormattedError,
   type SourceLocation,
 } from 'graphql';
+import { errorHeaders } from '../errors/error-headers.ts';
 import { createItemSerializer, type ErrorItem } from '../errors/error-items.ts';
 import {
   BadRequestError,
   type ErrorCode,
-  errorHeaders,
   GatewayError,
   httpStatus,
   InternalError,

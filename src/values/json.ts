@@ -1,4 +1,4 @@
-import type { ValidationIssue } from '../errors/gateway-errors.ts';
+import type { ValidationIssue } from '../errors/issue.ts';
 import { isStorableText, TEXT_MESSAGE } from './text.ts';
 
 /** Deeper than real payloads, and far below the depth that overflows the stack. */

@@ -6,7 +6,8 @@ import {
   isListType,
   isNonNullType,
 } from 'graphql';
-import { type Path, REDACTED, type ValidationIssue } from '../../errors/gateway-errors.ts';
+import { REDACTED } from '../../errors/gateway-errors.ts';
+import type { Path, ValidationIssue } from '../../errors/issue.ts';
 import { isRecord } from '../../errors/json-path.ts';
 import { describeTooManyItems } from '../../errors/validation-issues.ts';
 import { TIME_MESSAGE } from '../../values/time.ts';
