@@ -4,8 +4,8 @@ import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { migrate } from '../src/database/migrate.ts';
+import type { DatabaseServer } from '../src/postgres/database-server.ts';
 import { startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
-import type { EmbeddedPostgres } from '../src/postgres/own-server.ts';
 import { graphql, rest } from './support/client.ts';
 import { copyCluster } from './support/cluster.ts';
 import { existingDatabase } from './support/database.ts';
@@ -17,7 +17,7 @@ import { jwks } from './support/tokens.ts';
 
 let folder: string;
 let settings: { DATA_DIR: string };
-let postgres: EmbeddedPostgres;
+let postgres: DatabaseServer;
 let gateway: TestGateway;
 
 beforeAll(async () => {
