@@ -34,7 +34,7 @@ const identity: ValueWriter = (value) => value;
 
 /**
  * Creates a writer of results of a shape: enum values in lower case, null for nullable fields, undefined for optional
- * ones. It is created once for thousands of records.
+ * fields. A writer is created once for thousands of records.
  */
 export function createWriter(shape: z.core.$ZodType): ValueWriter {
   const write = createPresentWriter(unwrap(shape));
@@ -72,7 +72,7 @@ function createObjectWriter({ shape }: z.ZodObject, others: readonly string[]): 
 }
 
 function createUnionWriter({ def: { discriminator }, options }: Union): ValueWriter {
-  // Variants that are GraphQL types each have their own selection; the others share one.
+  // Variants that are GraphQL types each have their own selection; the others share a selection.
   const common = options
     .filter((option) => !typeNames.has(option))
     .flatMap(({ shape }) => Object.keys(shape));
