@@ -3,37 +3,43 @@ import { join } from 'node:path';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
+import type { EmbeddedPostgres } from '../src/postgres/own-server.ts';
 import { graphql, rest } from './support/client.ts';
 import { copyCluster } from './support/cluster.ts';
+import { existingDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import {
-  type GatewayProcess,
-  removeLocationNotice,
-  runProcess,
-  startGatewayProcess,
-} from './support/process.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { removeLocationNotice, runProcess } from './support/process.ts';
 import { readSettings } from './support/settings-file.ts';
 import { jwks } from './support/tokens.ts';
 
 let folder: string;
 let settings: { DATA_DIR: string };
-let gateway: GatewayProcess;
+let postgres: EmbeddedPostgres;
+let gateway: TestGateway;
 
 beforeAll(async () => {
   folder = await makeFolder();
   settings = { DATA_DIR: join(folder, 'data') };
   await copyCluster(settings.DATA_DIR);
-  gateway = await startGatewayProcess({
-    ...settings,
-    AUTH_AUDIENCE: 'here',
-    GRAPHIQL: 'false',
-    LOG_LEVEL: 'error',
-  });
+  postgres = await startEmbeddedPostgres({ dataDir: settings.DATA_DIR, printLine: () => undefined });
+  await migrate(postgres.url);
+  const keySet = { AUTH_JWKS: '', AUTH_ISSUER: '', AUTH_AUDIENCE: 'here' };
+  gateway = await startTestGateway({ ...settings, ...keySet }, existingDatabase(postgres.url));
 });
 afterAll(async () => {
-  await gateway.stop();
+  await stop();
   await removeFolder(folder);
 });
+
+let stopping: Promise<void> | undefined;
+/** Stops the gateway and its database, once. */
+function stop(): Promise<void> {
+  stopping ??= gateway.close().then(() => postgres.stop());
+  return stopping;
+}
 
 const token = (options: string[], environment: Record<string, string> = {}) =>
   runProcess('src/commands/token.ts', { ...settings, AUTH_AUDIENCE: 'here', ...environment }, options);
@@ -132,7 +138,7 @@ describe('npm run migrate', () => {
   });
 
   test('starts the database while it runs if no gateway is running', async () => {
-    await gateway.stop();
+    await stop();
     const { status, stdout, stderr } = await runProcess('src/commands/migrate.ts', settings);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(removeLocationNotice(stdout)).toBe('The database is up to date.\n');

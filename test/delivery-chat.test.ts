@@ -6,6 +6,7 @@ import { formatMessage, formatSettledMessage } from '../src/delivery/chat/chat-t
 import { classifyReply } from '../src/delivery/chat/classify-reply.ts';
 import type { Message } from '../src/delivery/message.ts';
 import { Secret } from '../src/values/secret.ts';
+import { arbitraryCharacter } from './support/arbitrary-text.ts';
 import { type ChatAnswer, type ChatApi, startChatApi } from './support/chat-api.ts';
 
 const message: Message = {
@@ -133,7 +134,7 @@ describe('the text of a message', () => {
   });
 
   const anyText = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 5000 }),
+    fc.string({ unit: arbitraryCharacter, maxLength: 5000 }),
     fc.array(fc.constantFrom('<', '>', '&', '|', '!channel', '*', '`', '\n', '😀', 'a '), {
       maxLength: 3000,
     }),

@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rest } from './support/client.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import {
@@ -12,9 +15,11 @@ import {
   startGatewayProcess,
 } from './support/process.ts';
 import { getPort } from './support/proxy.ts';
-import { asMember, asPlatform, publish } from './support/records.ts';
+import { asPlatform } from './support/records.ts';
 import { freePort } from './support/redis.ts';
 import { jwks, member } from './support/tokens.ts';
+
+const repository = fileURLToPath(new URL('..', import.meta.url));
 
 let folder: string;
 let dataDir: string;
@@ -22,63 +27,125 @@ const running: GatewayProcess[] = [];
 
 beforeAll(async () => {
   folder = await makeFolder();
-  dataDir = join(folder, 'data');
+  dataDir = join(folder, "alice's data");
 });
 afterAll(async () => {
   await Promise.all(running.map((gateway) => gateway.stop()));
   await removeFolder(folder);
 });
 
-async function start(environment: Record<string, string> = {}): Promise<GatewayProcess> {
-  const gateway = await startGatewayProcess({ DATA_DIR: dataDir, LOG_LEVEL: 'error', ...environment });
+async function start(environment: Record<string, string>): Promise<GatewayProcess> {
+  const gateway = await startGatewayProcess({ DATA_DIR: dataDir, ...environment });
   running.push(gateway);
   return gateway;
 }
 
 const isDatabaseRunning = () => existsSync(join(dataDir, 'postgresql/cluster/postmaster.pid'));
+const listIds = async (gateway: GatewayProcess, token: string): Promise<string[]> => {
+  const { body } = await rest(gateway, 'GET', '/user/notifications', { token });
+  return body.notifications.map(({ id }: { id: string }) => id);
+};
 
-test('npm start prints the URLs and the token command, and a second gateway fails to start', async () => {
-  const gateway = await start();
-  await gateway.waitForOutput(/npm run -s token/);
-  expect(gateway.stdout()).toContain(`GraphiQL  ${gateway.address}/graphql`);
-  expect(gateway.stdout()).toContain(`REST      ${gateway.address}/docs`);
-  expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+const pair = { accessToken: 'access-1', refreshToken: 'refresh-1' };
+/** Alice's notifications before the restart. */
+let ids: string[];
 
-  const second = await runProcess('src/main.ts', { DATA_DIR: dataDir, PORT: '0' });
-  expect(second).toMatchObject({ status: 1, stdout: '' });
-  expect(second.stderr).toMatch(/^A gateway is already running on the data directory .*\n$/);
-  expect(second.stderr).toContain(dataDir);
+describe('the first start', () => {
+  let gateway: GatewayProcess;
+  beforeAll(async () => {
+    gateway = await start({
+      AUTH_ISSUER: 'http://localhost/?a&b',
+      AUTH_ORG_CLAIM: 'organization',
+      RATE_LIMIT_READ_PER_MINUTE: '10',
+      LOG_LEVEL: 'warn',
+    });
+  });
 
-  const ended = await gateway.stop();
-  expect(ended).toMatchObject({ status: 0, stderr: '' });
-  expect(isDatabaseRunning()).toBe(false);
+  /** Runs a printed command as if pasted into a terminal. */
+  async function paste(name: string) {
+    const command = await gateway.waitForOutput(new RegExp(`^${name} +(.*)$`, 'm'));
+    const { PATH, HOME } = process.env;
+    return promisify(execFile)('sh', ['-c', command], { cwd: repository, env: { PATH, HOME } });
+  }
+
+  test('prints the URLs', async () => {
+    await gateway.waitForOutput(/^Records /m);
+    expect(gateway.stdout()).toContain(`GraphiQL  ${gateway.address}/graphql`);
+    expect(gateway.stdout()).toContain(`REST      ${gateway.address}/docs`);
+    expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
+  });
+
+  test('prints commands that work with the current settings', { timeout: 60_000 }, async () => {
+    const { stdout, stderr } = await paste('A token');
+    expect(stderr).toBe('');
+    const token = stdout.trim();
+    const stored = await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body: pair });
+    expect(stored.status).toBe(200);
+
+    await paste('Records');
+    ids = await listIds(gateway, token);
+    expect(ids.length).toBeGreaterThan(0);
+  });
+
+  test('logs a warning for a misspelled setting', async () => {
+    const line = await gateway.waitForOutput(/^(\{.*RATE_LIMIT_READ_PER_MINUTE.*\})$/m);
+    expect(JSON.parse(line)).toMatchObject({
+      level: 40,
+      msg: 'RATE_LIMIT_READ_PER_MINUTE: is not a setting and is ignored; did you mean RATE_LIMIT_READS_PER_MINUTE?',
+    });
+  });
+
+  test('prevents the start of a second gateway on the same data directory', async () => {
+    const second = await runProcess('src/main.ts', { DATA_DIR: dataDir, PORT: '0' });
+    expect(second).toMatchObject({ status: 1, stdout: '' });
+    expect(second.stderr).toMatch(/^A gateway is already running on the data directory .*\n$/);
+    expect(second.stderr).toContain(dataDir);
+  });
+
+  test('SIGTERM stops the gateway and the database', async () => {
+    expect(await gateway.stop()).toMatchObject({ status: 0, stderr: '' });
+    expect(isDatabaseRunning()).toBe(false);
+  });
 });
 
-test('a restart preserves all data, including credentials', async () => {
-  const settings = { AUTH_JWKS: JSON.stringify(jwks), GRAPHIQL: 'false' };
-  const first = await start(settings);
-  const { id } = await publish(first, 'alice');
-  const pair = { accessToken: 'access-1', refreshToken: 'refresh-1' };
-  const store =
-    'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
-  await asMember(first, 'alice', store, { input: pair });
-  // Neither GraphiQL nor the token command is available with these settings.
-  const { status, stdout, stderr } = await first.stop();
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  expect(
-    removeLocationNotice(stdout)
-      .split('\n')
-      .filter((line) => !line.startsWith('{')),
-  ).toEqual([`Listening on ${first.address}`, `REST      ${first.address}/docs`, '']);
+describe('a restart', () => {
+  let gateway: GatewayProcess;
+  beforeAll(async () => {
+    gateway = await start({
+      AUTH_JWKS: JSON.stringify(jwks),
+      GRAPHIQL: 'false',
+      LOG_LEVEL: 'silent',
+    });
+  });
 
-  const second = await start({ ...settings, GRAPHIQL: 'true', PUBLIC_URL: 'https://example.test/account/' });
-  // The printed URLs are those that clients use, not those behind a proxy.
-  await second.waitForOutput(/GraphiQL {2}https:\/\/example\.test\/account\/graphql\n/);
-  const { body } = await rest(second, 'GET', '/user/notifications', { token: await member('alice') });
-  expect(body.notifications.map((item: { id: string }) => item.id)).toEqual([id]);
-  const read = '{ editorCredential(userId: "alice") { accessToken refreshToken } }';
-  expect((await asPlatform(second, read)).editorCredential).toEqual(pair);
-  expect((await second.stop('SIGINT')).status).toBe(0);
+  test('preserves all data, including credentials', async () => {
+    expect(await listIds(gateway, await member('alice'))).toEqual(ids);
+    const read = '{ editorCredential(userId: "alice") { accessToken refreshToken } }';
+    expect((await asPlatform(gateway, read)).editorCredential).toEqual(pair);
+  });
+
+  test('SIGINT stops the gateway', async () => {
+    expect(await gateway.stop('SIGINT')).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  test('does not print GraphiQL and the commands if they are not available', () => {
+    const lines = removeLocationNotice(gateway.stdout()).split('\n');
+    expect(lines.filter((line) => !line.startsWith('{'))).toEqual([
+      `Listening on ${gateway.address}`,
+      `REST      ${gateway.address}/docs`,
+      '',
+    ]);
+  });
+
+  test('writes audit lines to standard output with LOG_LEVEL=silent', () => {
+    const lines = gateway
+      .stdout()
+      .split('\n')
+      .filter((line) => line.startsWith('{'));
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({ audit: 'editor_credential.read', by: 'platform-service', user: 'alice' }),
+    ]);
+  });
 });
 
 test('an invalid configuration prints every error, exits with status 1 and starts nothing', async () => {

@@ -7,10 +7,9 @@ import { createLog, logInternalError } from '../src/log.ts';
 import { graphql, rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { startGatewayProcess } from './support/process.ts';
 import { rawRequest } from './support/raw.ts';
 import { freePort } from './support/redis.ts';
-import { AUDIENCE, ISSUER, jwks, member, platform, signToken } from './support/tokens.ts';
+import { member, platform, signToken } from './support/tokens.ts';
 
 type Line = Record<string, unknown>;
 
@@ -161,24 +160,6 @@ describe('audit lines', () => {
       if (level === 'silent') expect(parsed).toEqual(audited);
     },
   );
-
-  test('are written to standard output by a process with LOG_LEVEL=silent', async () => {
-    const process = await startGatewayProcess({
-      DATABASE_URL: gateway.database.url,
-      AUTH_JWKS: JSON.stringify(jwks),
-      AUTH_ISSUER: ISSUER,
-      AUTH_AUDIENCE: AUDIENCE,
-      ENCRYPTION_KEYS: `k1:${'A'.repeat(43)}=`,
-      GRAPHIQL: 'false',
-      LOG_LEVEL: 'silent',
-    });
-    await rest(process, 'PUT', '/editor/auth/subscription', { token: await member('bob'), body: pair });
-    const { stdout } = await process.stop();
-    const parsed = stdout.split('\n').filter((line) => line.startsWith('{'));
-    expect(parsed.map((line) => JSON.parse(line))).toEqual([
-      expect.objectContaining({ audit: 'editor_credential.stored', by: 'bob', user: 'bob' }),
-    ]);
-  });
 });
 
 test('logs a message for a connection that failed at every address of a host', async () => {

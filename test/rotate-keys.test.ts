@@ -1,13 +1,13 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
 import { createSubscriptionCipher } from '../src/encryption/subscription-cipher.ts';
 import { Secret } from '../src/values/secret.ts';
 import { rest } from './support/client.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
-import { runProcess, startProcess } from './support/process.ts';
+import { type Ended, runProcess, startProcess } from './support/process.ts';
 import { asMember, asPlatform } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
@@ -18,20 +18,21 @@ const PROGRAM = 'src/commands/rotate-keys.ts';
 const BOTH = `new:${fresh},old:${old}`;
 
 let database: TestDatabase;
-const gateways: TestGateway[] = [];
-beforeEach(async () => {
+/** Gateways with the new key first, and with the new key only. */
+let gateway: TestGateway;
+let withoutOld: TestGateway;
+beforeAll(async () => {
   database = await createTestDatabase();
+  gateway = await serve(BOTH);
+  withoutOld = await serve(`new:${fresh}`);
 });
-afterEach(async () => {
-  await Promise.all(gateways.splice(0).map((gateway) => gateway.close()));
+afterAll(async () => {
+  await gateway.close();
+  await withoutOld.close();
   await database.drop();
 });
 
-async function serve(keys: string): Promise<TestGateway> {
-  const gateway = await startTestGateway({ ENCRYPTION_KEYS: keys }, database);
-  gateways.push(gateway);
-  return gateway;
-}
+const serve = (keys: string) => startTestGateway({ ENCRYPTION_KEYS: keys }, database);
 
 const settings = (keys = BOTH) => ({ DATABASE_URL: database.url, ENCRYPTION_KEYS: keys });
 const rotate = (keys?: string) => runProcess(PROGRAM, settings(keys));
@@ -94,187 +95,194 @@ const read = async (gateway: TestGateway, userId: string) =>
 const status = async (gateway: TestGateway, userId: string) =>
   (await rest(gateway, 'GET', '/editor/auth', { token: await member(userId) })).body;
 
-test('re-encrypts credentials of older keys and reports its progress, so that the old key can be removed', async () => {
-  await fill(250);
-  await fill(5, 'older', lost, 250);
-  await fill(5, 'new', fresh, 255);
-  const before = await database.sql(
-    'select user_id, version, reauth_reason, updated_at from editor_credential order by 1',
-  );
+describe('with all keys', () => {
+  afterEach(async () => {
+    await database.sql('delete from editor_credential');
+  });
 
-  const { status: exit, stdout, stderr } = await rotate(`${BOTH},older:${lost}`);
-
-  expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
-  expect(stdout.trim().split('\n')).toEqual([
-    'Credentials encrypted with keys other than "new": 255',
-    'Re-encrypted 100, 155 left.',
-    'Re-encrypted 100, 55 left.',
-    'Re-encrypted 55, 0 left.',
-    'All credentials are encrypted with "new".',
-    'Push subscriptions encrypted with keys other than "new": 0',
-    'All push subscriptions are encrypted with "new".',
-  ]);
-  expect(await countByKey()).toEqual({ new: 260 });
-  expect(
-    await database.sql(
+  test('re-encrypts credentials of older keys and reports its progress, so that the old key can be removed', async () => {
+    await fill(250);
+    await fill(5, 'older', lost, 250);
+    await fill(5, 'new', fresh, 255);
+    const before = await database.sql(
       'select user_id, version, reauth_reason, updated_at from editor_credential order by 1',
-    ),
-  ).toEqual(before);
-  const withoutOld = await serve(`new:${fresh}`);
-  for (const user of [0, 100, 249, 250, 254, 259].map(formatUser)) {
-    expect(await status(withoutOld, user)).toMatchObject({ needs_reauth: false });
-    expect(await read(withoutOld, user)).toEqual({ version: '3', ...createPair(user) });
-  }
-  expect((await rotate(`new:${fresh}`)).status).toBe(0);
-});
+    );
 
-test('re-encrypts push subscriptions even if a credential cannot be, and reports both', async () => {
-  await fill(1, 'lost', lost);
-  await fillSubscriptions(120);
-  await fillSubscriptions(1, 'older', lost, 120);
-  const broken = formatUser(3);
-  await database.sql(`update push_subscription set ciphertext = ciphertext || 'A' where user_id = $1`, [
-    broken,
-  ]);
+    const { status: exit, stdout, stderr } = await rotate(`${BOTH},older:${lost}`);
 
-  const { status: exit, stdout, stderr } = await rotate();
-
-  expect(exit).toBe(1);
-  expect(stdout.trim().split('\n')).toEqual([
-    'Credentials encrypted with keys other than "new": 1',
-    'Push subscriptions encrypted with keys other than "new": 242',
-    'Re-encrypted 198, 44 left.',
-    `Skipped, because decryption failed: users ["${broken}"].`,
-    'Re-encrypted 40, 4 left.',
-  ]);
-  expect(stderr).toBe(
-    'Credentials not re-encrypted: 1\n' +
-      '  1 encrypted with "lost", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n' +
-      'Push subscriptions not re-encrypted: 4\n' +
-      '  2 encrypted with "old".\n' +
-      '    Users named above: the ciphertext is damaged, or the ID "old" now names a different key. Restore that key, or have these users register their browsers again.\n' +
-      '    Others: written during this run by a gateway with the old settings. Put the new key first on every gateway.\n' +
-      '    Then run this command again.\n' +
-      '  2 encrypted with "older", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n',
-  );
-  expect(await countByKey('push_subscription')).toEqual({ new: 238, old: 2, older: 2 });
-  const withoutOld = createCipher({ new: fresh });
-  const rows = await database.sql(
-    `select user_id, id, ciphertext from push_subscription where key_id = 'new'`,
-  );
-  for (const { user_id, id, ciphertext } of rows) {
-    const owner = { userId: String(user_id), id: String(id) };
-    const { endpoint } = await withoutOld.decrypt(String(ciphertext), owner);
-    expect(endpoint.reveal()).toBe(`https://push.example.com/${id}`);
-  }
-});
-
-test('concurrent reads, stores, refreshes and deletions lose nothing', async () => {
-  const count = 300;
-  await fill(count);
-  const gateway = await serve(BOTH);
-  const another = await serve(`old:${old},new:${fresh}`);
-  const expected = new Map<string, unknown>();
-  const rotation = { isOver: false };
-
-  const traffic = async (first: number) => {
-    for (let index = first; index < count && !rotation.isOver; index += 4) {
-      const userId = formatUser(index);
-      expect(await read(another, userId)).toEqual({ version: '3', ...createPair(userId) });
-      const input = createPair(userId, 1);
-      if (first === 0) await asMember(gateway, userId, STORE, { input });
-      else if (first === 1) await asPlatform(gateway, REFRESH, { input: { userId, version: '3', ...input } });
-      else if (first === 2) await asMember(gateway, userId, 'mutation { deleteEditorAuth { __typename } }');
-      const stays = { version: '3', ...createPair(userId) };
-      const replaced = { version: expect.not.stringMatching(/^3$/), ...input };
-      expected.set(userId, [replaced, replaced, null, stays][first]);
-      expect(await read(another, userId)).toEqual(expected.get(userId));
+    expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
+    expect(stdout.trim().split('\n')).toEqual([
+      'Credentials encrypted with keys other than "new": 255',
+      'Re-encrypted 100, 155 left.',
+      'Re-encrypted 100, 55 left.',
+      'Re-encrypted 55, 0 left.',
+      'All credentials are encrypted with "new".',
+      'Push subscriptions encrypted with keys other than "new": 0',
+      'All push subscriptions are encrypted with "new".',
+    ]);
+    expect(await countByKey()).toEqual({ new: 260 });
+    expect(
+      await database.sql(
+        'select user_id, version, reauth_reason, updated_at from editor_credential order by 1',
+      ),
+    ).toEqual(before);
+    for (const user of [0, 100, 249, 250, 254, 259].map(formatUser)) {
+      expect(await status(withoutOld, user)).toMatchObject({ needs_reauth: false });
+      expect(await read(withoutOld, user)).toEqual({ version: '3', ...createPair(user) });
     }
-  };
-  const ended = rotate().then((end) => {
-    rotation.isOver = true;
-    return end;
+    expect((await rotate(`new:${fresh}`)).status).toBe(0);
   });
-  await Promise.all([0, 1, 2, 3].map(traffic));
 
-  expect(await ended).toMatchObject({ status: 0, stderr: '' });
-  const withoutOld = await serve(`new:${fresh}`);
-  const users = Array.from({ length: count }, (_none, index) => formatUser(index));
-  const pairs = await Promise.all(users.map((user) => read(withoutOld, user)));
-  expect(expected.size).toBeGreaterThan(0);
-  expect(pairs).toEqual(
-    users.map((user) => (expected.has(user) ? expected.get(user) : { version: '3', ...createPair(user) })),
-  );
-});
+  test('concurrent reads, stores, refreshes and deletions lose nothing', async () => {
+    const count = 300;
+    await fill(count);
+    const another = await serve(`old:${old},new:${fresh}`);
+    const expected = new Map<string, unknown>();
+    const rotation = { isOver: false };
 
-test('can be killed and run again', async () => {
-  await fill(250);
-  const locker = new pg.Client({ connectionString: database.url });
-  await locker.connect();
-  await locker.query('begin');
-  await locker.query('select from editor_credential where user_id = $1 for update', [formatUser(150)]);
-  const first = startProcess(PROGRAM, settings());
-  await first.waitForOutput(/Re-encrypted 100, 150 left/);
-  await first.stop('SIGKILL');
-  await locker.end();
-  expect(await countByKey()).toEqual({ new: 100, old: 150 });
+    const traffic = async (first: number) => {
+      for (let index = first; index < count && !rotation.isOver; index += 4) {
+        const userId = formatUser(index);
+        expect(await read(another, userId)).toEqual({ version: '3', ...createPair(userId) });
+        const input = createPair(userId, 1);
+        if (first === 0) await asMember(gateway, userId, STORE, { input });
+        else if (first === 1)
+          await asPlatform(gateway, REFRESH, { input: { userId, version: '3', ...input } });
+        else if (first === 2) await asMember(gateway, userId, 'mutation { deleteEditorAuth { __typename } }');
+        const stays = { version: '3', ...createPair(userId) };
+        const replaced = { version: expect.not.stringMatching(/^3$/), ...input };
+        expected.set(userId, [replaced, replaced, null, stays][first]);
+        expect(await read(another, userId)).toEqual(expected.get(userId));
+      }
+    };
+    const ended = rotate().then((end) => {
+      rotation.isOver = true;
+      return end;
+    });
+    await Promise.all([0, 1, 2, 3].map(traffic));
 
-  const again = await rotate();
-  expect(again).toMatchObject({ status: 0, stderr: '' });
-  expect(again.stdout).toMatch(/^Credentials encrypted with keys other than "new": 150\n/);
-  expect(await countByKey()).toEqual({ new: 250 });
-});
-
-test('two concurrent runs do not affect each other', async () => {
-  await fill(250);
-  const ends = await Promise.all([rotate(), rotate()]);
-  for (const end of ends) expect(end).toMatchObject({ status: 0, stderr: '' });
-  expect(await countByKey()).toEqual({ new: 250 });
-});
-
-test('a missing key exits with status 1, its ID and a fix, and leaves its credentials unchanged', async () => {
-  await fill(3);
-  await fill(2, 'lost', lost, 3);
-  const before = await database.sql(`select * from editor_credential where key_id = 'lost' order by 1`);
-
-  const ended = await rotate();
-
-  expect(ended.status).toBe(1);
-  expect(ended.stdout).toContain('Re-encrypted 3, 2 left.');
-  expect(ended.stderr).toBe(
-    'Credentials not re-encrypted: 2\n' +
-      '  2 encrypted with "lost", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n',
-  );
-  expect(await database.sql(`select * from editor_credential where key_id = 'lost' order by 1`)).toEqual(
-    before,
-  );
-  expect(await status(await serve(BOTH), formatUser(3))).toMatchObject({
-    reauth_reason: 'credential_unreadable',
+    expect(await ended).toMatchObject({ status: 0, stderr: '' });
+    await another.close();
+    const users = Array.from({ length: count }, (_none, index) => formatUser(index));
+    const pairs = await Promise.all(users.map((user) => read(withoutOld, user)));
+    expect(expected.size).toBeGreaterThan(0);
+    expect(pairs).toEqual(
+      users.map((user) => (expected.has(user) ? expected.get(user) : { version: '3', ...createPair(user) })),
+    );
   });
-  const withLost = `${BOTH},lost:${lost}`;
-  expect(await read(await serve(withLost), formatUser(3))).toEqual({
-    version: '3',
-    ...createPair(formatUser(3)),
+
+  test('can be killed and run again', async () => {
+    await fill(250);
+    const locker = new pg.Client({ connectionString: database.url });
+    await locker.connect();
+    await locker.query('begin');
+    await locker.query('select from editor_credential where user_id = $1 for update', [formatUser(150)]);
+    const first = startProcess(PROGRAM, settings());
+    await first.waitForOutput(/Re-encrypted 100, 150 left/);
+    await first.stop('SIGKILL');
+    await locker.end();
+    expect(await countByKey()).toEqual({ new: 100, old: 150 });
+
+    const again = await rotate();
+    expect(again).toMatchObject({ status: 0, stderr: '' });
+    expect(again.stdout).toMatch(/^Credentials encrypted with keys other than "new": 150\n/);
+    expect(await countByKey()).toEqual({ new: 250 });
   });
-  expect((await rotate(withLost)).status).toBe(0);
-  expect(await countByKey()).toEqual({ new: 5 });
+
+  test('two concurrent runs do not affect each other', async () => {
+    await fill(250);
+    const ends = await Promise.all([rotate(), rotate()]);
+    for (const end of ends) expect(end).toMatchObject({ status: 0, stderr: '' });
+    expect(await countByKey()).toEqual({ new: 250 });
+  });
 });
 
-test('a damaged credential is reported and left unchanged, and does not stop the others', async () => {
-  await fill(150);
-  const broken = formatUser(70);
-  await database.sql(`update editor_credential set ciphertext = 'eyJ.broken' where user_id = $1`, [broken]);
+describe('with missing keys and damaged records', () => {
+  const withLost = `${BOTH},lost:${lost},older:${lost}`;
+  const [damagedCredential, damagedSubscription] = [formatUser(70), formatUser(3)];
+  const select = `select * from editor_credential where key_id = 'lost' order by 1`;
+  let before: unknown;
+  let ended: Ended;
+  beforeAll(async () => {
+    await fill(150);
+    await fill(2, 'lost', lost, 150);
+    await fillSubscriptions(120);
+    await fillSubscriptions(1, 'older', lost, 120);
+    await database.sql(`update editor_credential set ciphertext = 'eyJ.broken' where user_id = $1`, [
+      damagedCredential,
+    ]);
+    await database.sql(`update push_subscription set ciphertext = ciphertext || 'A' where user_id = $1`, [
+      damagedSubscription,
+    ]);
+    before = await database.sql(select);
+    ended = await rotate();
+  });
 
-  const ended = await rotate();
+  test('exits with status 1, and reports its progress, the damaged records, and how to fix each', () => {
+    expect(ended.status).toBe(1);
+    expect(ended.stdout.trim().split('\n')).toEqual([
+      'Credentials encrypted with keys other than "new": 152',
+      'Re-encrypted 99, 53 left.',
+      `Skipped, because decryption failed: users ["${damagedCredential}"].`,
+      'Re-encrypted 50, 3 left.',
+      'Push subscriptions encrypted with keys other than "new": 242',
+      'Re-encrypted 198, 44 left.',
+      `Skipped, because decryption failed: users ["${damagedSubscription}"].`,
+      'Re-encrypted 40, 4 left.',
+    ]);
+    expect(ended.stderr).toBe(
+      'Credentials not re-encrypted: 3\n' +
+        '  2 encrypted with "lost", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n' +
+        '  1 encrypted with "old".\n' +
+        '    Users named above: the ciphertext is damaged, or the ID "old" now names a different key. Restore that key, or have these users connect again.\n' +
+        '    Others: written during this run by a gateway with the old settings. Put the new key first on every gateway.\n' +
+        '    Then run this command again.\n' +
+        'Push subscriptions not re-encrypted: 4\n' +
+        '  2 encrypted with "old".\n' +
+        '    Users named above: the ciphertext is damaged, or the ID "old" now names a different key. Restore that key, or have these users register their browsers again.\n' +
+        '    Others: written during this run by a gateway with the old settings. Put the new key first on every gateway.\n' +
+        '    Then run this command again.\n' +
+        '  2 encrypted with "older", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n',
+    );
+  });
 
-  expect(ended.status).toBe(1);
-  expect(ended.stdout).toContain(`Skipped, because decryption failed: users ["${broken}"].\n`);
-  expect(ended.stderr).toMatch(
-    /^Credentials not re-encrypted: 1\n {2}1 encrypted with "old"\.\n {4}Users named above: /,
-  );
-  expect(await countByKey()).toEqual({ new: 149, old: 1 });
-  const [row] = await database.sql('select ciphertext from editor_credential where user_id = $1', [broken]);
-  expect(row).toEqual({ ciphertext: 'eyJ.broken' });
+  test('re-encrypts all other credentials and push subscriptions', async () => {
+    expect(await countByKey()).toEqual({ lost: 2, new: 149, old: 1 });
+    expect(await countByKey('push_subscription')).toEqual({ new: 238, old: 2, older: 2 });
+    const cipher = createCipher({ new: fresh });
+    const rows = await database.sql(
+      `select user_id, id, ciphertext from push_subscription where key_id = 'new'`,
+    );
+    for (const { user_id, id, ciphertext } of rows) {
+      const owner = { userId: String(user_id), id: String(id) };
+      const { endpoint } = await cipher.decrypt(String(ciphertext), owner);
+      expect(endpoint.reveal()).toBe(`https://push.example.com/${id}`);
+    }
+  });
+
+  test('leaves a damaged credential unchanged', async () => {
+    const [row] = await database.sql('select ciphertext from editor_credential where user_id = $1', [
+      damagedCredential,
+    ]);
+    expect(row).toEqual({ ciphertext: 'eyJ.broken' });
+  });
+
+  test('leaves the credentials of a missing key unchanged, so that they can be read with it', async () => {
+    expect(await database.sql(select)).toEqual(before);
+    const user = formatUser(150);
+    expect(await status(gateway, user)).toMatchObject({ reauth_reason: 'credential_unreadable' });
+    const complete = await serve(withLost);
+    expect(await read(complete, user)).toEqual({ version: '3', ...createPair(user) });
+    await complete.close();
+  });
+
+  test('succeeds after the keys were added and the damaged records deleted', async () => {
+    await database.sql('delete from editor_credential where user_id = $1', [damagedCredential]);
+    await database.sql('delete from push_subscription where user_id = $1', [damagedSubscription]);
+    expect(await rotate(withLost)).toMatchObject({ status: 0, stderr: '' });
+    expect(await countByKey()).toEqual({ new: 151 });
+    expect(await countByKey('push_subscription')).toEqual({ new: 240 });
+  });
 });
 
 const STORE =

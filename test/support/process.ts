@@ -12,7 +12,7 @@ export type Process = {
   stdout(): string;
   /** Waits until standard output matches, and returns the first group; throws if the program exits first. */
   waitForOutput(pattern: RegExp): Promise<string>;
-  /** Closes its standard output and standard error. */
+  /** Closes its standard output, to which the log is written. */
   closeOutput(): void;
   /** Stops reading standard output until {@link resume}. */
   pause(): void;
@@ -69,10 +69,7 @@ export function captureOutput(
         }
       }
     },
-    closeOutput() {
-      child.stdout.destroy();
-      child.stderr.destroy();
-    },
+    closeOutput: () => void child.stdout.destroy(),
     pause: () => void child.stdout.pause(),
     resume: () => void child.stdout.resume(),
     stop(signal = 'SIGTERM') {

@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { decrypt } from 'http_ece';
-import { createCertificate } from './certificate.ts';
+import { type Certificate, createCertificate, trustCertificate } from './certificate.ts';
 
 /** A browser that has subscribed: its keys, as `PushSubscription.toJSON()` returns them. */
 export type Browser = {
@@ -33,7 +32,7 @@ export type PushRequest = {
   body: Buffer;
 };
 
-/** A push service on loopback, with a certificate that this process trusts while it runs. */
+/** A push service on loopback. */
 export type PushService = {
   /** `localhost` and the port, as in PUSH_ALLOWED_HOSTS. */
   host: string;
@@ -47,14 +46,23 @@ export type PushService = {
 /** Replies to a request whose body was received. */
 export type Reply = (response: ServerResponse<IncomingMessage>, socket: Socket) => void;
 
+let trusted: Certificate | undefined;
+
+/** Returns the certificate of all trusted push services: replacing the trusted authorities takes 50 ms. */
+function getTrustedCertificate(): Certificate {
+  if (trusted === undefined) {
+    trusted = createCertificate('DNS:localhost');
+    trustCertificate(trusted);
+  }
+  return trusted;
+}
+
 /** Starts a push service. `reply` defaults to status 201; the certificate is trusted unless `isTrusted` is false. */
 export async function startPushService(
   reply: Reply = (response) => void response.writeHead(201).end(),
   { isTrusted = true } = {},
 ): Promise<PushService> {
-  const { key, cert } = createCertificate('DNS:localhost');
-  const authorities = getCACertificates('default');
-  if (isTrusted) setDefaultCACertificates([...authorities, cert]);
+  const { key, cert } = isTrusted ? getTrustedCertificate() : createCertificate('DNS:localhost');
   const requests: PushRequest[] = [];
   const sockets = new Set<Socket>();
   const server = createServer({ key, cert }, (request, response) => {
@@ -82,7 +90,6 @@ export async function startPushService(
     requests,
     connections: () => connections,
     async close() {
-      setDefaultCACertificates(authorities);
       server.close();
       for (const socket of sockets) socket.destroy();
       await once(server, 'close');

@@ -35,9 +35,21 @@ export async function signParts(header: string, claims: string): Promise<string>
   return `${input}.${Buffer.from(signature).toString('base64url')}`;
 }
 
-/** Signs a token of a member of an organization, without a scope claim: it grants the full account. */
-export const member = (sub: string) => signToken({ sub, org_id: 'acme' });
+/** The tokens of members and services, by their claims. */
+const reused = new Map<string, Promise<string>>();
+const REUSED_FOR_MS = 10 * 60_000;
 
-/** Signs a token of a platform service, by default with all platform scopes. */
+/** Signs a token, or returns the one that was signed for the same claims in the same ten minutes. */
+function reuseToken(claims: { sub: string; org_id?: string; scope?: string }): Promise<string> {
+  const key = JSON.stringify([Math.floor(Date.now() / REUSED_FOR_MS), claims]);
+  const token = reused.get(key) ?? signToken(claims);
+  reused.set(key, token);
+  return token;
+}
+
+/** Returns a token of a member of an organization, without a scope claim: it grants the full account. */
+export const member = (sub: string) => reuseToken({ sub, org_id: 'acme' });
+
+/** Returns a token of a platform service, by default with all platform scopes. */
 export const platform = (scope = 'platform:write platform:read platform:credentials') =>
-  signToken({ sub: 'platform-service', scope });
+  reuseToken({ sub: 'platform-service', scope });
