@@ -40,7 +40,7 @@ export type Hub = {
   failWhere(findError: (viewer: Viewer) => Error | undefined): void;
   /** Records the seconds between the announcement of a change and the delivery of its events. */
   observeDelay(seconds: number): void;
-  /** Ends all subscriptions, and every later one immediately. */
+  /** Ends all subscriptions, and every later subscription immediately. */
   close(): void;
   readonly size: number;
 };

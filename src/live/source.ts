@@ -10,8 +10,9 @@ export type Source<Event> = {
   /** Returns the revision after which the stream begins. */
   getStartRevision(revisions: Revisions | undefined): number;
   /**
-   * Reads the next events after a revision, in order. `revisions` are the user's current revisions: changes up to them are
-   * committed, later ones will be announced. Returns the events and `seen`, the revision up to which they are complete.
+   * Reads the next events after a revision, in order. `revisions` are the user's current revisions: changes up to them
+   * are committed, and later changes will be announced. Returns the events and `seen`, the revision up to which they
+   * are complete.
    */
   read(
     after: number,

@@ -82,8 +82,8 @@ export type DismissFilter =
     };
 
 /**
- * Dismisses notifications and returns the changed ones, in the order of their revisions. Ignores unknown IDs and the
- * IDs of another user's notifications.
+ * Dismisses notifications and returns the changed notifications, in the order of their revisions. Ignores unknown IDs
+ * and the IDs of another user's notifications.
  */
 export async function dismissNotifications(
   { em, announce, outbox }: Publisher,
