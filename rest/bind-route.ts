@@ -1,13 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
 import type { Context } from '../src/context.ts';
-import {
-  BadRequestError,
-  REDACTED,
-  summarizeIssues,
-  ValidationError,
-  type ValidationIssue,
-} from '../src/errors/gateway-errors.ts';
+import { BadRequestError, REDACTED, ValidationError } from '../src/errors/gateway-errors.ts';
+import { summarizeIssues, type ValidationIssue } from '../src/errors/issue.ts';
 import { valueAt } from '../src/errors/json-path.ts';
 import { toIssues } from '../src/errors/validation-issues.ts';
 import type { Engine } from '../src/graphql/execution/engine.ts';
@@ -20,7 +15,7 @@ import { parsePathParameters } from './path.ts';
 import { parseQuery, toOffsetPage } from './query.ts';
 import type { Route } from './route.ts';
 import { containsSecret } from './wire.ts';
-import { createWriter, toSelection } from './wire-results.ts';
+import { createSerializer, toSelection } from './wire-results.ts';
 
 type RouteReply = { status: 200 | 204 | 304; body: unknown };
 
@@ -41,14 +36,14 @@ export function bindRoute(
   engine: Pick<Engine, 'prepare'>,
 ): HandleRoute {
   const operation = engine.prepare(writeDocument(definition, schema));
-  const writeReply = createReplyWriter(definition);
+  const serializeReply = createReplySerializer(definition);
   return async (request, response, context) => {
     context.operations.add(definition.field);
     operation.authorize(context.viewer);
     await operation.prepay(context);
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
-    if (!definition.paged) return writeReply(await runOperation(definition, operation, parts, context));
+    if (!definition.paged) return serializeReply(await runOperation(definition, operation, parts, context));
     const isKnown = readCondition(request);
     const restPage = { page: toOffsetPage(parts.query), ...(isKnown && { isKnown }) };
     const data = await runOperation(definition, operation, parts, { ...context, restPage });
@@ -56,7 +51,7 @@ export function bindRoute(
     const etag = String(valueAt(data, ['etag']));
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
     response.appendHeader('Vary', 'Authorization');
-    return isKnown?.(etag) ? { status: 304, body: undefined } : writeReply(data);
+    return isKnown?.(etag) ? { status: 304, body: undefined } : serializeReply(data);
   };
 }
 
@@ -132,10 +127,12 @@ function countRecords(data: unknown, { reply: { from } }: Route): number {
 }
 
 /** Creates the function that converts the root field's result to the route's reply. */
-function createReplyWriter({ reply: { status, name, from, shape } }: Route): (data: unknown) => RouteReply {
-  const write = createWriter(shape);
+function createReplySerializer({
+  reply: { status, name, from, shape },
+}: Route): (data: unknown) => RouteReply {
+  const serialize = createSerializer(shape);
   return (data) => {
-    const content = write(from === undefined ? data : valueAt(data, [from]));
+    const content = serialize(from === undefined ? data : valueAt(data, [from]));
     return { status, body: name === undefined ? content : { [name]: content } };
   };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Path } from '../src/errors/gateway-errors.ts';
+import type { Path } from '../src/errors/issue.ts';
 import { valueAt } from '../src/errors/json-path.ts';
 import { toArguments, toBodyPath } from './wire-arguments.ts';
 

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { createItemWriter, type ErrorItem } from '../src/errors/error-items.ts';
-import { errorHeaders, type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
+import { errorHeaders } from '../src/errors/error-headers.ts';
+import { createItemSerializer, type ErrorItem } from '../src/errors/error-items.ts';
+import { type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
 import { sendText } from '../src/http/send-text.ts';
 
 /** ErrorResponse of the specification. */
@@ -13,7 +14,7 @@ type ErrorResponse = {
 /** Converts an error to the body of a reply. `ORG_MEMBERSHIP_REQUIRED` has no `errors`, as in the specification. */
 export function toErrorResponse(error: GatewayError): ErrorResponse {
   const body = { error: error.message, code: error.code.toLowerCase() };
-  return error.code === 'ORG_MEMBERSHIP_REQUIRED' ? body : { ...body, errors: createItemWriter()(error) };
+  return error.code === 'ORG_MEMBERSHIP_REQUIRED' ? body : { ...body, errors: createItemSerializer()(error) };
 }
 
 /** Sends an error: its status, headers and body. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { dismissNotificationField } from '../src/notifications/dismiss-notifications.graphql.ts';
 import { notificationsField } from '../src/notifications/notifications.graphql.ts';
 import { path, query } from './binding.ts';
-import { notification, notificationKind, notificationStatus } from './notification.ts';
+import { notification, notificationKind, notificationStatus } from './notification-shape.ts';
 import type { Route } from './route.ts';
 
 /** Reading and dismissing notifications. */

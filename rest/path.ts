@@ -1,4 +1,4 @@
-import type { ValidationIssue } from '../src/errors/gateway-errors.ts';
+import type { ValidationIssue } from '../src/errors/issue.ts';
 
 /** Decodes the parameters of a path that matches the template. Invalid encodings become issues. */
 export function parsePathParameters(

@@ -4,7 +4,7 @@ import {
   updateNotificationPreferencesField,
 } from '../src/notifications/preferences/preferences.graphql.ts';
 import { body } from './binding.ts';
-import { notificationKind } from './notification.ts';
+import { notificationKind } from './notification-shape.ts';
 import type { Route } from './route.ts';
 import { timestamp } from './timestamp.ts';
 

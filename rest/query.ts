@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ValidationIssue } from '../src/errors/gateway-errors.ts';
+import type { ValidationIssue } from '../src/errors/issue.ts';
 import { describeRange, wholeNumberSchema } from '../src/values/constraints.ts';
 import { type ArgumentSource, type Binding, listSources } from './binding.ts';
 

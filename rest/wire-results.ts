@@ -28,68 +28,70 @@ function formatField(name: string): string {
 }
 
 /** Converts a selected result to its wire format. Objects are changed in place, because nothing else refers to them. */
-type ValueWriter = (value: unknown) => unknown;
+type Serialize = (value: unknown) => unknown;
 
-const identity: ValueWriter = (value) => value;
+const identity: Serialize = (value) => value;
 
 /**
- * Creates a writer of results of a shape: enum values in lower case, null for nullable fields, undefined for optional
- * fields. A writer is created once for thousands of records.
+ * Creates a serializer of results of a shape: enum values in lower case, null for nullable fields, undefined for
+ * optional fields. A serializer is created once for thousands of records.
  */
-export function createWriter(shape: z.core.$ZodType): ValueWriter {
-  const write = createPresentWriter(unwrap(shape));
-  if (shape instanceof z.ZodOptional) return (value) => (value === null ? undefined : write(value));
-  return write === identity ? identity : (value) => (value === null ? null : write(value));
+export function createSerializer(shape: z.core.$ZodType): Serialize {
+  const serialize = createPresentSerializer(unwrap(shape));
+  if (shape instanceof z.ZodOptional) return (value) => (value === null ? undefined : serialize(value));
+  return serialize === identity ? identity : (value) => (value === null ? null : serialize(value));
 }
 
-function createPresentWriter(shape: z.core.$ZodType): ValueWriter {
+function createPresentSerializer(shape: z.core.$ZodType): Serialize {
   if (shape instanceof z.ZodArray) {
-    const write = createWriter(shape.element);
-    return write === identity ? identity : (value) => (Array.isArray(value) ? value.map(write) : value);
+    const serialize = createSerializer(shape.element);
+    return serialize === identity
+      ? identity
+      : (value) => (Array.isArray(value) ? value.map(serialize) : value);
   }
-  if (shape instanceof z.ZodEnum || shape instanceof z.ZodLiteral) return createEnumWriter(shape);
-  if (isUnion(shape)) return createUnionWriter(shape);
-  return isStrictObject(shape) ? createObjectWriter(shape, []) : identity;
+  if (shape instanceof z.ZodEnum || shape instanceof z.ZodLiteral) return createEnumSerializer(shape);
+  if (isUnion(shape)) return createUnionSerializer(shape);
+  return isStrictObject(shape) ? createObjectSerializer(shape, []) : identity;
 }
 
-function createEnumWriter(shape: z.core.$ZodType): ValueWriter {
+function createEnumSerializer(shape: z.core.$ZodType): Serialize {
   const words = new Map<unknown, string>(listWords(shape).map((word) => [word.toUpperCase(), word]));
   return (value) => words.get(value) ?? String(value).toLowerCase();
 }
 
-/** Writes an object. `others` are fields that only other variants have; they are removed. */
-function createObjectWriter({ shape }: z.ZodObject, others: readonly string[]): ValueWriter {
+/** Serializes an object. `others` are fields that only other variants have; they are removed. */
+function createObjectSerializer({ shape }: z.ZodObject, others: readonly string[]): Serialize {
   const fields = Object.keys(shape)
-    .map((name) => ({ name, write: createWriter(shape[name]) }))
-    .filter(({ write }) => write !== identity);
+    .map((name) => ({ name, serialize: createSerializer(shape[name]) }))
+    .filter(({ serialize }) => serialize !== identity);
   if (fields.length === 0 && others.length === 0) return identity;
   return (value) => {
     if (!isRecord(value)) return value;
-    for (const { name, write } of fields) value[name] = write(value[name]);
+    for (const { name, serialize } of fields) value[name] = serialize(value[name]);
     for (const name of others) value[name] = undefined;
     return value;
   };
 }
 
-function createUnionWriter({ def: { discriminator }, options }: Union): ValueWriter {
+function createUnionSerializer({ def: { discriminator }, options }: Union): Serialize {
   // Variants that are GraphQL types each have their own selection; the others share a selection.
   const common = options
     .filter((option) => !typeNames.has(option))
     .flatMap(({ shape }) => Object.keys(shape));
-  const writers = new Map(
+  const serializers = new Map(
     options.flatMap((option) => {
       const others = typeNames.has(option) ? [] : common.filter((name) => !(name in option.shape));
-      const write = createObjectWriter(option, others);
-      return listWords(option.shape[discriminator]).map((word) => [word.toUpperCase(), write] as const);
+      const serialize = createObjectSerializer(option, others);
+      return listWords(option.shape[discriminator]).map((word) => [word.toUpperCase(), serialize] as const);
     }),
   );
   return (value) => {
     if (!isRecord(value)) return value;
-    const write = writers.get(String(value[discriminator]));
-    if (write === undefined) {
+    const serialize = serializers.get(String(value[discriminator]));
+    if (serialize === undefined) {
       throw new Error(`No variant of the wire shape fits ${discriminator} "${value[discriminator]}".`);
     }
-    return write(value);
+    return serialize(value);
   };
 }
 

@@ -107,7 +107,7 @@ function observeState(
 ): void {
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
-    isListening: () => live.state === 'ok',
+    isListening: () => live.problem === undefined,
     pools,
     cachedTokens: () => tokens.size,
     keySetAge: () => keySet.age?.(),

@@ -28,7 +28,7 @@ import { logConnection } from './rate-limit/redis-log.ts';
 export type Gateway = {
   /** The URL with the actual port: `http://127.0.0.1:4000`. */
   address: string;
-  /** The registry behind `/metrics`; `createService` adds process metrics. */
+  /** The registry behind `/metrics`; `defineService` adds process metrics. */
   metrics: Registry;
   /** The URL of the admin server, if configured. */
   adminAddress: string | undefined;

@@ -103,6 +103,6 @@ function createContext(
     operations,
     failures,
     onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
-    charges: { wasCharged: viewer === anonymous, prepaid: { reads: 0, writes: 0, platform: 0 } },
+    charges: { wasCharged: false, prepaid: { reads: 0, writes: 0, platform: 0 } },
   };
 }

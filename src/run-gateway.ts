@@ -1,9 +1,9 @@
-import { createService } from './create-service.ts';
+import { defineService } from './define-service.ts';
 import { startGateway } from './gateway.ts';
 import { listStartLines } from './process/start-lines.ts';
 
 /** Serves the APIs, and sends deliveries unless `DELIVERY` is `false`. */
-export const runGateway = createService(async (config, database, log) => {
+export const runGateway = defineService(async (config, database, log) => {
   const gateway = await startGateway(config, database, log);
   return { ...gateway, startLines: listStartLines(config, gateway) };
 });

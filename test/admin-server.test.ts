@@ -97,7 +97,7 @@ test('replies 500 and logs the cause if the metrics cannot be collected', async 
   const lines: string[] = [];
   const server = await startAdminServer(
     { admin: { host: '127.0.0.1', port: 0 }, metrics: { kind: 'open' } },
-    { database, isStopping: () => false, live: { state: 'ok' }, keySet: {} },
+    { database, isStopping: () => false, live: { problem: undefined }, keySet: {} },
     registry,
     createLog('info', { write: (line) => void lines.push(line) }),
   );

@@ -134,8 +134,8 @@ const layers = [
     'src/create-delivery.ts',
     'src/run-process.ts',
   ],
-  ['src/gateway.ts', 'src/create-service.ts'],
-  ['src/run-gateway.ts', 'src/delivery-worker.ts'],
+  ['src/gateway.ts', 'src/define-service.ts'],
+  ['src/run-gateway.ts', 'src/run-worker.ts'],
   ['src/main.ts', 'src/worker.ts'],
 ];
 
@@ -191,9 +191,9 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
     'src/app.ts',
     'src/create-delivery.ts',
     'src/endpoints.ts',
-    'src/create-service.ts',
+    'src/define-service.ts',
     'src/gateway.ts',
-    'src/delivery-worker.ts',
+    'src/run-worker.ts',
     'src/admin/admin-server.ts',
     'src/admin/metrics-endpoint.ts',
   ];

@@ -4,6 +4,7 @@ import { cp, mkdir, readdir, readFile, realpath, rm, stat, writeFile } from 'nod
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import type { DatabaseServer } from '../src/postgres/database-server.ts';
 import { findUnprivilegedAccount, isRoot } from '../src/postgres/embedded-account.ts';
 import { attachEmbeddedPostgres, startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
 import { EmbeddedPostgresError } from '../src/postgres/embedded-postgres-error.ts';
@@ -13,7 +14,6 @@ import {
   runProgram,
   startProgram,
 } from '../src/postgres/embedded-programs.ts';
-import type { EmbeddedPostgres } from '../src/postgres/own-server.ts';
 import { copyCluster } from './support/cluster.ts';
 import { makeFolder } from './support/folder.ts';
 
@@ -247,13 +247,13 @@ async function createDataDirectory(mode = 0o755, removals = cleanUps): Promise<s
   return dataDir;
 }
 
-async function start(dataDir: string): Promise<EmbeddedPostgres> {
+async function start(dataDir: string): Promise<DatabaseServer> {
   const server = await startEmbeddedPostgres({ dataDir, printLine: (line) => notices.push(line) });
   cleanUps.push(server.stop);
   return server;
 }
 
-async function attach(dataDir: string): Promise<EmbeddedPostgres> {
+async function attach(dataDir: string): Promise<DatabaseServer> {
   const server = await attachEmbeddedPostgres({ dataDir, printLine: (line) => notices.push(line) });
   cleanUps.push(server.stop);
   return server;

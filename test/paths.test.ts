@@ -7,7 +7,7 @@ import { checkAgainstSpecification } from './support/specification.ts';
 import { member } from './support/tokens.ts';
 
 const notFound = { error: 'Not found.', code: 'not_found', errors: [] };
-const idRule = 'must be 1 to 255 characters without control characters';
+const idMessage = 'must be 1 to 255 characters without control characters';
 
 let gateway: TestGateway;
 let token: string;
@@ -107,7 +107,7 @@ test.each([
   const { status, body } = await send(`POST /user/notifications/${encoded}/dismiss`);
 
   expect(status).toBe(422);
-  expect(body.errors).toEqual([{ location: 'path.id', message: idRule, value }]);
+  expect(body.errors).toEqual([{ location: 'path.id', message: idMessage, value }]);
 });
 
 test.each(['%', '%zz', '%E0%A4%A', '%FF', '%ED%A0%80'])(

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { migrate } from '../src/database/migrate.ts';
+import type { DatabaseServer } from '../src/postgres/database-server.ts';
 import { startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
-import type { EmbeddedPostgres } from '../src/postgres/own-server.ts';
 import { rest } from './support/client.ts';
 import { copyCluster } from './support/cluster.ts';
 import { existingDatabase, type TestDatabase } from './support/database.ts';
@@ -16,7 +16,7 @@ import { publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 let folder: string;
-let postgres: EmbeddedPostgres;
+let postgres: DatabaseServer;
 let proxy: TestProxy;
 let database: TestDatabase;
 let gateway: TestGateway;

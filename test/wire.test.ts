@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { containsSecret, secret, variant } from '../rest/wire.ts';
 import { toArguments, toBodyPath } from '../rest/wire-arguments.ts';
-import { createWriter, toSelection } from '../rest/wire-results.ts';
+import { createSerializer, toSelection } from '../rest/wire-results.ts';
 
 /** Writes a result and parses it. */
 const write = (of: z.core.$ZodType, result: unknown): unknown =>
-  JSON.parse(JSON.stringify(createWriter(of)(result)));
+  JSON.parse(JSON.stringify(createSerializer(of)(result)));
 
 const color = z.enum(['dark_red', 'blue']);
 const shape = z.strictObject({

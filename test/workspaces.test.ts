@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ID_RULE } from '../src/values/text.ts';
+import { ID_CHARACTERS } from '../src/values/text.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asMember, putWorkspaces, workspaceInput } from './support/records.ts';
@@ -211,8 +211,8 @@ test('REST filters by project and statuses, also within a page', async () => {
 });
 
 test.each<[query: string, location: string, message: string, value: unknown]>([
-  ['project_id=', 'query.project_id', ID_RULE.message, ''],
-  ['project_id=%00', 'query.project_id', ID_RULE.message, '\0'],
+  ['project_id=', 'query.project_id', ID_CHARACTERS.message, ''],
+  ['project_id=%00', 'query.project_id', ID_CHARACTERS.message, '\0'],
   ['project_id=a&project_id=a', 'query.project_id', 'must not be repeated', ['a', 'a']],
   ['status=RUNNING', 'query.status', `must be one of ${statuses.join(', ')}`, 'RUNNING'],
 ])('returns 400 for the filter ?%s', async (query, location, message, value) => {

@@ -1,7 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Config } from '../config.ts';
-import { errorHeaders, GatewayError, httpStatus, InternalError } from '../errors/gateway-errors.ts';
+import { errorHeaders } from '../errors/error-headers.ts';
+import { GatewayError, httpStatus, InternalError } from '../errors/gateway-errors.ts';
 import { listen } from '../http/listen.ts';
 import { requestPath } from '../http/request-target.ts';
 import { sendText } from '../http/send-text.ts';

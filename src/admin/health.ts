@@ -11,7 +11,7 @@ import type { Log } from '../log.ts';
 export type Readiness = {
   database: Database;
   isStopping(): boolean;
-  live: Pick<LiveEvents, 'state'>;
+  live: Pick<LiveEvents, 'problem'>;
   keySet: Pick<KeySet, 'age'>;
 };
 
@@ -22,7 +22,7 @@ const OK = 'ok';
 
 /** Replies 200 while the process is running, whatever the state of its dependencies. */
 export function serveHealth(response: ServerResponse): void {
-  sendStatus(response, 200, { status: 'ok' });
+  sendStatus(response, 200, { status: OK });
 }
 
 /**
@@ -35,7 +35,7 @@ export async function serveReadiness(response: ServerResponse, from: Readiness, 
     process: from.isStopping() ? 'is stopping' : OK,
     ...(await checkDatabase(from.database, log)),
     key_set: isNeverFetched(from.keySet) ? 'was never fetched' : OK,
-    live_events: from.live.state,
+    live_events: from.live.problem ?? OK,
   };
   const { live_events: _, ...required } = checks;
   const isReady = Object.values(required).every((state) => state === OK);

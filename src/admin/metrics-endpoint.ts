@@ -30,10 +30,10 @@ export async function serveMetrics(
 
 function checkToken({ headers: { authorization } }: IncomingMessage, token: Secret): void {
   const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
-  if (given === undefined) throw new UnauthenticatedError(false, 'no bearer token for the metrics');
+  if (given === undefined) throw UnauthenticatedError.missingToken('no bearer token for the metrics');
   // Comparing digests of equal length takes constant time.
   if (!timingSafeEqual(digest(given), digest(token.reveal()))) {
-    throw new UnauthenticatedError(true, 'not the token of METRICS_TOKEN');
+    throw UnauthenticatedError.invalidToken('not the token of METRICS_TOKEN');
   }
 }
 

@@ -61,7 +61,8 @@ export function requireAccess(name: string, extensions: { access?: Access } | nu
  * unknown. A missing scope is reported before a missing membership.
  */
 export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): GatewayError | undefined {
-  if (viewer === anonymous) return new UnauthenticatedError(false, 'no token; only introspection needs none');
+  if (viewer === anonymous)
+    return UnauthenticatedError.missingToken('no token; only introspection needs none');
   const scope = isForAnother(access, viewer, args) ? (access.otherUserScope ?? access.scope) : access.scope;
   if (!viewer.scopes.has(scope)) return new ForbiddenError(scope);
   return access.membership && !viewer.isMember ? new MembershipRequiredError() : undefined;

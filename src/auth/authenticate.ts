@@ -39,11 +39,11 @@ export function createTokenVerifier(rules: TokenRules): TokenCache {
  */
 function readBearerToken(request: IncomingMessage): string {
   const [header, ...others] = request.headersDistinct.authorization ?? [];
-  if (header === undefined) throw new UnauthenticatedError(false, 'no Authorization header');
-  if (others.length > 0) throw new UnauthenticatedError(true, 'more than one Authorization header');
-  if (!/^Bearer( |$)/i.test(header)) throw new UnauthenticatedError(false, 'a scheme other than Bearer');
+  if (header === undefined) throw UnauthenticatedError.missingToken('no Authorization header');
+  if (others.length > 0) throw UnauthenticatedError.invalidToken('more than one Authorization header');
+  if (!/^Bearer( |$)/i.test(header)) throw UnauthenticatedError.missingToken('a scheme other than Bearer');
   const [, token] = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i.exec(header) ?? [];
-  if (token === undefined) throw new UnauthenticatedError(true, 'not a bearer token');
+  if (token === undefined) throw UnauthenticatedError.invalidToken('not a bearer token');
   return token;
 }
 
@@ -71,9 +71,9 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
       ...(rules.audience !== null && { audience: rules.audience }),
     });
     if ('b64' in protectedHeader)
-      throw new UnauthenticatedError(true, 'b64 is not allowed in a JWT (RFC 7797, section 7)');
+      throw UnauthenticatedError.invalidToken('b64 is not allowed in a JWT (RFC 7797, section 7)');
     if (token.split('.', 2).some((part) => hasRepeatedMembers(Buffer.from(part, 'base64url').toString()))) {
-      throw new UnauthenticatedError(true, 'a member is repeated');
+      throw UnauthenticatedError.invalidToken('a member is repeated');
     }
     const claims = Claims.parse(payload);
     return {
@@ -86,7 +86,7 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
   } catch (error) {
     if (error instanceof InternalError || error instanceof UnauthenticatedError) throw error;
     if (error instanceof errors.JOSEError || error instanceof z.ZodError) {
-      throw new UnauthenticatedError(true, describeReason(error));
+      throw UnauthenticatedError.invalidToken(describeReason(error));
     }
     throw new InternalError(error);
   }

@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
+import { isChannelEnabled } from '../notifications/preferences/channels.ts';
 import type { CancelReason } from './delivery.enums.ts';
 
 /** The columns that identify a delivery. */
@@ -52,10 +53,10 @@ export function selectWithTargets(db: Pick<Kysely<Tables>, 'selectFrom'>) {
 /** Why a delivery of {@link selectWithTargets} is no longer wanted; null if it still is. */
 export const unwantedReason: RawBuilder<CancelReason | null> = sql`case
   when notification.status is distinct from 'active' then 'settled'
-  when not coalesce(case delivery.channel
-    when 'email' then notification_preference.email_enabled
-    when 'push' then notification_preference.push_enabled
-    else notification_preference.chat_dm_enabled end, true) then 'channel_disabled'
+  when not case delivery.channel
+    when 'email' then ${isChannelEnabled('email')}
+    when 'push' then ${isChannelEnabled('push')}
+    else ${isChannelEnabled('chat')} end then 'channel_disabled'
   when case delivery.channel
     when 'email' then contact.email is null or contact.email_suspended_at is not null
     when 'push' then push_subscription.id is null

@@ -2,6 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
+import { isChannelEnabled } from '../notifications/preferences/channels.ts';
 import type { PublishedKeys } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { cancelDeliveries } from './cancel-unwanted.ts';
@@ -38,8 +39,8 @@ export const queuePublished = statement((db, { slot }: Slots<Input>) =>
           now() + make_interval(secs => case targets.channel when 'email' then ${slot('emailDelay', 'int')} else 0 end),
           published.created_at + ${lifetime}, published.created_at, now()
         from published
-        left join notification_preference as preference
-          on preference.user_id = published.user_id and preference.notification_kind = published.kind
+        left join notification_preference on notification_preference.user_id = published.user_id
+          and notification_preference.notification_kind = published.kind
         cross join lateral (${selectTargets(slot)}) as targets
         where published.status = 'active' and published.created_at > now() - ${lifetime}`,
     )
@@ -98,12 +99,12 @@ function selectTargets(slot: Slot): RawBuilder<unknown> {
   return sql`
     select 'email' as channel, '' as target, 'email' as provider from contact
      where ${slot('email', 'bool')} and contact.user_id = published.user_id
-       and email is not null and email_suspended_at is null and coalesce(email_enabled, true)
+       and email is not null and email_suspended_at is null and ${isChannelEnabled('email')}
     union all
     select 'chat', '', 'chat' from contact
      where ${slot('chat', 'bool')} and contact.user_id = published.user_id
-       and chat_member_id is not null and chat_suspended_at is null and coalesce(chat_dm_enabled, true)
+       and chat_member_id is not null and chat_suspended_at is null and ${isChannelEnabled('chat')}
     union all
     select 'push', push_subscription.id, push_subscription.host from push_subscription
-     where ${slot('push', 'bool')} and push_subscription.user_id = published.user_id and coalesce(push_enabled, true)`;
+     where ${slot('push', 'bool')} and push_subscription.user_id = published.user_id and ${isChannelEnabled('push')}`;
 }

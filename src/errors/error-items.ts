@@ -1,4 +1,5 @@
-import { formatLocation, type GatewayError, MAX_ERROR_ITEMS } from './gateway-errors.ts';
+import { type GatewayError, MAX_ERROR_ITEMS } from './gateway-errors.ts';
+import { formatLocation } from './issue.ts';
 
 /** An item of `errors`, the same in both APIs. */
 export type ErrorItem = { location: string; message: string; value: unknown };
@@ -10,7 +11,7 @@ const MAX_VALUE_CHARACTERS = 1024;
 const MAX_ITEMS_BYTES = 120 * 1024;
 
 /** Creates a function that converts the errors of one reply to items. Items beyond the limits are dropped. */
-export function createItemWriter(): (error: Pick<GatewayError, 'issues'>) => ErrorItem[] {
+export function createItemSerializer(): (error: Pick<GatewayError, 'issues'>) => ErrorItem[] {
   let itemsLeft = MAX_ERROR_ITEMS;
   let bytesLeft = MAX_ITEMS_BYTES;
 

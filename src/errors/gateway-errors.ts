@@ -1,14 +1,4 @@
-/** The path of an error item, from the root of the request: `['input', 'preferences', 0, 'emailEnabled']`. */
-export type Path = readonly (string | number)[];
-
-/** One broken rule. `value` is the value sent: null if none was, {@link REDACTED} if it may contain a credential. */
-export type ValidationIssue = {
-  readonly path: Path;
-  readonly message: string;
-  readonly value: unknown;
-  /** The number of steps at the end of the path that are the caller's own keys, which messages omit. Defaults to 0. */
-  readonly callerSteps?: number;
-};
+import { summarizeIssues, type ValidationIssue } from './issue.ts';
 
 /** Replaces credentials, and values that contain one, in messages and logs. */
 export const REDACTED = '[redacted]';
@@ -52,7 +42,17 @@ export class UnauthenticatedError extends GatewayError {
   readonly tokenSent: boolean;
   readonly reason: string;
 
-  constructor(tokenSent: boolean, reason: string) {
+  /** The request has no bearer token. */
+  static missingToken(reason: string): UnauthenticatedError {
+    return new UnauthenticatedError(false, reason);
+  }
+
+  /** The request has a token that is not accepted. */
+  static invalidToken(reason: string): UnauthenticatedError {
+    return new UnauthenticatedError(true, reason);
+  }
+
+  private constructor(tokenSent: boolean, reason: string) {
     super('A valid bearer token is required.');
     this.tokenSent = tokenSent;
     this.reason = reason;
@@ -132,39 +132,4 @@ export class GoingAwayError extends GatewayError {
   constructor() {
     super('The gateway is shutting down. Subscribe again.');
   }
-}
-
-/** Returns the headers of an error: the challenge of RFC 6750, section 3, or `Retry-After`. */
-export function errorHeaders(error: GatewayError): Readonly<Record<string, string>> {
-  if (error instanceof UnauthenticatedError) {
-    return { 'WWW-Authenticate': error.tokenSent ? 'Bearer error="invalid_token"' : 'Bearer' };
-  }
-  if (error instanceof ForbiddenError) return { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' };
-  return error instanceof RateLimitedError ? { 'Retry-After': String(error.retryAfter) } : {};
-}
-
-/** Callers can send keys of any length. */
-const MAX_KEY_CHARACTERS = 100;
-
-/** Formats a path for clients: `body.preferences[0].email_enabled`. */
-export function formatLocation(path: Path): string {
-  return path
-    .map((step, index) =>
-      typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${cutKey(step)}`,
-    )
-    .join('');
-}
-
-function cutKey(key: string): string {
-  return key.length <= MAX_KEY_CHARACTERS ? key : `${key.slice(0, MAX_KEY_CHARACTERS).toWellFormed()}…`;
-}
-
-/** Describes the first issue and counts the others. */
-export function summarizeIssues([first, ...others]: readonly ValidationIssue[]): string {
-  if (first === undefined) throw new Error('A validation error requires at least one issue.');
-  const { path, callerSteps = 0, message } = first;
-  const location = formatLocation(path.slice(0, path.length - callerSteps));
-  const description = `${callerSteps === 0 ? location : `a part of ${location}`} ${message}`;
-  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
-  return `Invalid request: ${description}${more}.`;
 }

@@ -1,4 +1,4 @@
-import type { Path } from './gateway-errors.ts';
+import type { Path } from './issue.ts';
 
 /** Whether a JSON value is an object. */
 export function isRecord(value: unknown): value is Record<string, unknown> {

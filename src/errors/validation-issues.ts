@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import { type Path, REDACTED, type ValidationIssue } from './gateway-errors.ts';
+import { REDACTED } from './gateway-errors.ts';
+import type { Path, ValidationIssue } from './issue.ts';
 import { valueAt } from './json-path.ts';
 
 /**

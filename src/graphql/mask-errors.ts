@@ -5,11 +5,11 @@ import {
   type GraphQLFormattedError,
   type SourceLocation,
 } from 'graphql';
-import { createItemWriter, type ErrorItem } from '../errors/error-items.ts';
+import { errorHeaders } from '../errors/error-headers.ts';
+import { createItemSerializer, type ErrorItem } from '../errors/error-items.ts';
 import {
   BadRequestError,
   type ErrorCode,
-  errorHeaders,
   GatewayError,
   httpStatus,
   InternalError,
@@ -35,12 +35,12 @@ export function asGatewayError(error: unknown, outer?: GraphQLError): GatewayErr
     /^Argument "(\w+)" (?:of (required|non-null) type|has invalid value)/.exec(error.message) ?? [];
   if (name === undefined) return new InternalError(error);
   return new ValidationError([
-    { path: [name], message: ARGUMENT_RULES[rule] ?? 'is not valid', value: null },
+    { path: [name], message: ARGUMENT_MESSAGES[rule] ?? 'is not valid', value: null },
   ]);
 }
 
 /** Messages that follow an argument's name, by the rule in graphql-js' message. */
-const ARGUMENT_RULES: Readonly<Record<string, string>> = {
+const ARGUMENT_MESSAGES: Readonly<Record<string, string>> = {
   required: 'is required',
   'non-null': 'must not be null',
 };
@@ -76,7 +76,10 @@ export class MaskedError extends GraphQLError {
 export function maskError(error: unknown): MaskedError {
   if (error instanceof MaskedError) return error;
   const shown = asGatewayError(error);
-  return new MaskedError(error, shown, createItemWriter()(shown), { ...toHttp(error, shown), spec: false });
+  return new MaskedError(error, shown, createItemSerializer()(shown), {
+    ...toHttp(error, shown),
+    spec: false,
+  });
 }
 
 /** The result of an operation, with errors of any kind. */
@@ -94,11 +97,11 @@ export function maskResult({ errors, data }: OperationResult): GraphQLReply {
   const found = errors.map((error) => ({ error, shown: asGatewayError(error) }));
   const codes = found.map(({ shown }) => shown.code);
   const hasFailed = data === undefined || isFailure(data, codes);
-  const writeItems = createItemWriter();
+  const serializeItems = createItemSerializer();
   // The status of the reply is 200 unless the whole request failed.
   const masked = found.map(
     ({ error, shown }) =>
-      new MaskedError(error, shown, writeItems(shown), hasFailed ? toHttp(error, shown) : undefined),
+      new MaskedError(error, shown, serializeItems(shown), hasFailed ? toHttp(error, shown) : undefined),
   );
   return hasFailed ? { errors: masked } : { errors: masked, data };
 }

@@ -1,6 +1,7 @@
 import type { InputShapeFromFields } from '@pothos/core';
 import type { Page } from '../database/page.ts';
-import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
+import type { ValidationIssue } from '../errors/issue.ts';
 import { parsePosition } from '../values/cursor.ts';
 import { builder } from './builder.ts';
 import { wholeNumberRule } from './rules.ts';

@@ -3,7 +3,7 @@ import { MAX_ERROR_ITEMS } from '../errors/gateway-errors.ts';
 import { toIssues } from '../errors/validation-issues.ts';
 import {
   credentialSchema,
-  EMAIL_RULE,
+  EMAIL_MESSAGE,
   emailSchema,
   idSchema,
   memberIdSchema,
@@ -12,13 +12,13 @@ import {
 import { findUnstorableParts } from '../values/json.ts';
 import { Secret } from '../values/secret.ts';
 import {
-  CREDENTIAL_RULE,
+  CREDENTIAL_CHARACTERS,
   isLinkUrl,
   isStorableText,
   isWithinLength,
   MAX_LENGTH,
-  MEMBER_ID_RULE,
-  TEXT_RULE,
+  MEMBER_ID_CHARACTERS,
+  TEXT_MESSAGE,
 } from '../values/text.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
 
@@ -30,7 +30,7 @@ const numberFormat = new Intl.NumberFormat('en');
 export const idRule = { schema: idSchema };
 
 /** Text that can be stored. The default of every `String` argument. */
-export const textRule = { schema: z.string().refine(isStorableText, { error: TEXT_RULE, abort: true }) };
+export const textRule = { schema: z.string().refine(isStorableText, { error: TEXT_MESSAGE, abort: true }) };
 
 /** The description and the rule of a text with a maximum length. */
 export function boundedText(description: string, max: number) {
@@ -59,13 +59,13 @@ function secretRuleFor(schema: z.ZodType, message: string) {
 }
 
 /** A credential. The default of every `Secret` argument. */
-export const secretRule = secretRuleFor(credentialSchema, CREDENTIAL_RULE.message);
+export const secretRule = secretRuleFor(credentialSchema, CREDENTIAL_CHARACTERS.message);
 
 /** An email address. */
-export const emailRule = secretRuleFor(emailSchema, EMAIL_RULE);
+export const emailRule = secretRuleFor(emailSchema, EMAIL_MESSAGE);
 
 /** A member ID of a chat. */
-export const memberIdRule = secretRuleFor(memberIdSchema, MEMBER_ID_RULE.message);
+export const memberIdRule = secretRuleFor(memberIdSchema, MEMBER_ID_CHARACTERS.message);
 
 /** A whole number in a range. */
 export function wholeNumberRule(minimum: number, maximum?: number) {

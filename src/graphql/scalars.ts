@@ -1,11 +1,11 @@
 import { GraphQLScalarType, Kind } from 'graphql';
 import { Secret } from '../values/secret.ts';
-import { parseTime, TIME_RULE, type Time } from '../values/time.ts';
+import { parseTime, TIME_MESSAGE, type Time } from '../values/time.ts';
 
 /** Like all messages of this file, this one does not repeat the value: it may be a misplaced credential. */
 function readTime(value: unknown): Time {
   const time = parseTime(value);
-  if (time === undefined) throw new TypeError(TIME_RULE);
+  if (time === undefined) throw new TypeError(TIME_MESSAGE);
   return time;
 }
 

@@ -6,7 +6,7 @@ import {
   isInputObjectType,
   isListType,
 } from 'graphql';
-import type { Path } from '../errors/gateway-errors.ts';
+import type { Path } from '../errors/issue.ts';
 import type { PathInfo } from '../errors/validation-issues.ts';
 import { SecretText } from './scalars.ts';
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
-import { BadRequestError, formatLocation, type Path } from '../errors/gateway-errors.ts';
+import { BadRequestError } from '../errors/gateway-errors.ts';
+import { formatLocation, type Path } from '../errors/issue.ts';
 
 /** Counted after decompression. */
 const MAX_BODY_BYTES = 1_048_576;

@@ -8,8 +8,8 @@ import { startSweep } from './sweep.ts';
 /** Delivers changes to the subscribers of a gateway. */
 export type LiveEvents = {
   announce: Announce;
-  /** `ok`, or why events of other gateways are delayed. */
-  readonly state: string;
+  /** Why events of other gateways are delayed; `undefined` if they are not. */
+  readonly problem: string | undefined;
   close(): Promise<void>;
 };
 
@@ -37,9 +37,9 @@ export function startLiveEvents(
   const listener = startListener(connection, { receive, onListening }, log);
   return {
     announce: announcer.announce,
-    get state() {
+    get problem() {
       if (!listener.isUp) return 'connection interrupted';
-      return announcer.isReceiving ? 'ok' : 'announcements do not arrive';
+      return announcer.isReceiving ? undefined : 'announcements do not arrive';
     },
     async close() {
       // The announcer is closed last, because the listener and the sweep call `probe`.

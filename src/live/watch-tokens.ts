@@ -13,7 +13,7 @@ export function watchTokens(keySet: KeySet, hub: Hub): { stop(): void } {
   const expiryCheck = setInterval(() => {
     const now = Date.now();
     hub.failWhere(({ expiresAt }) =>
-      expiresAt <= now ? new UnauthenticatedError(true, 'the token has expired') : undefined,
+      expiresAt <= now ? UnauthenticatedError.invalidToken('the token has expired') : undefined,
     );
   }, EXPIRY_CHECK_MS);
   const keyCheck = setInterval(async () => {
@@ -23,7 +23,7 @@ export function watchTokens(keySet: KeySet, hub: Hub): { stop(): void } {
     hub.failWhere(({ signedBy }) =>
       keys.has(signedBy)
         ? undefined
-        : new UnauthenticatedError(true, 'the key that signed the token was removed from the key set'),
+        : UnauthenticatedError.invalidToken('the key that signed the token was removed from the key set'),
     );
   }, KEY_CHECK_MS);
   return {

@@ -4,8 +4,8 @@ import { idRule, maxItems } from '../graphql/rules.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
 import { type DismissFilter, dismissNotification, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification } from './notification.entity.ts';
-import { NotificationUnion } from './notification.graphql.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
+import { NotificationUnion } from './notification-type.graphql.ts';
 
 const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
   description: 'The notification to dismiss.',

@@ -8,7 +8,7 @@ import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 import { findNotification } from './notifications.ts';
-import type { Publisher } from './publish-notifications.ts';
+import type { NotificationWriter } from './publish-notifications.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /**
@@ -16,7 +16,7 @@ import { updateWithRevisions } from './update-with-revisions.ts';
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function dismissNotification(
-  { em, announce, outbox }: Publisher,
+  { em, announce, outbox }: NotificationWriter,
   userId: string,
   id: string,
   now: Time,
@@ -86,7 +86,7 @@ export type DismissFilter =
  * and the IDs of another user's notifications.
  */
 export async function dismissNotifications(
-  { em, announce, outbox }: Publisher,
+  { em, announce, outbox }: NotificationWriter,
   userId: string,
   filter: DismissFilter,
   now: Time,

@@ -5,9 +5,9 @@ import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
 import type { Notification } from './notification.entity.ts';
-import { NotificationUnion } from './notification.graphql.ts';
 import { Counts } from './notification-counts.graphql.ts';
 import { type NotificationEvent, watchNotifications } from './notification-events.ts';
+import { NotificationUnion } from './notification-type.graphql.ts';
 
 const EventTypeEnum = builder.enumType('NotificationEventType', {
   description: 'The type of a change of a notification.',

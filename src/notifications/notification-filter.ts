@@ -50,6 +50,11 @@ export function toFilterInput(
   };
 }
 
+/** Whether the inputs contain a filter besides the user and the times. */
+export function hasFilter({ has }: Pick<Inputs<FilterInput>, 'has'>): boolean {
+  return has('kinds');
+}
+
 /** Returns the combinations for an index on (user_id, …, kind, status, created_at, id), with the task or the project. */
 export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
   const { slot, has } = inputs;

@@ -9,8 +9,8 @@ import { userArgument } from '../graphql/user-argument.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
-import { NotificationUnion } from './notification.graphql.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
+import { NotificationUnion } from './notification-type.graphql.ts';
 import {
   countNotifications,
   findNotification,

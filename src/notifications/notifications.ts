@@ -16,6 +16,7 @@ import { selectTag } from '../revisions/revisions.ts';
 import type { Notification } from './notification.entity.ts';
 import {
   type FilterInput,
+  hasFilter,
   limitToTimes,
   type NotificationFilter,
   toCombinations,
@@ -34,7 +35,7 @@ const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
     .$call((all) => selectChosen(all, always, chosen('Notification', always)))
     .where('userId', '=', slot('userId'))
     .$if(has('tagged'), (all) => all.select(selectTag(db, 'notifications', slot('userId')).as('tag')));
-  return selectPage(all, inputs, has('kinds') ? toCombinations(inputs) : undefined);
+  return selectPage(all, inputs, hasFilter(inputs) ? toCombinations(inputs) : undefined);
 });
 
 /** Lists a user's notifications, newest first, with the selected properties. */
@@ -49,7 +50,7 @@ export async function listNotifications(
 }
 
 const count = readCount((db, inputs: Inputs<FilterInput & Bounds>) =>
-  inputs.has('kinds')
+  hasFilter(inputs)
     ? db.selectNoFrom(countMatching(toCombinations(inputs), isBetween(inputs)).as('count'))
     : db
         .selectFrom('Notification')

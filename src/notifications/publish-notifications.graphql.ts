@@ -3,9 +3,9 @@ import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { boundedText, linkUrl, maxItems, notAheadRule } from '../graphql/rules.ts';
 import { MAX_LENGTH } from '../values/text.ts';
-import { NotificationUnion } from './notification.graphql.ts';
 import type { NotificationDraft } from './notification-draft.ts';
 import { NotificationChannelEnum } from './notification-enums.graphql.ts';
+import { NotificationUnion } from './notification-type.graphql.ts';
 import { NotificationPayloadInput, toContent } from './payload-input.graphql.ts';
 import { type Publication, publishNotifications } from './publish-notifications.ts';
 

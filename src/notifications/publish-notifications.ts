@@ -9,7 +9,7 @@ import type { Time } from '../values/time.ts';
 import { insertPublication } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
-import { listEnabled } from './preferences/preferences.ts';
+import { listEnabled } from './preferences/channels.ts';
 import { readPublications } from './read-publications.ts';
 
 /** A draft, the user to publish it to, and its path in the arguments. */
@@ -22,7 +22,7 @@ export type PublishRequest = { userId: string; draft: NotificationDraft; path: r
 export type Publication = { notification: Notification; created: boolean; channels: DeliveryChannel[] };
 
 /** The dependencies of publishing and settling notifications. A `Context` can be passed. */
-export type Publisher = Writer & { readonly outbox: Outbox };
+export type NotificationWriter = Writer & { readonly outbox: Outbox };
 
 /**
  * Stores notifications in order, all or none, and returns their final states. Each notification supersedes the active
@@ -31,7 +31,7 @@ export type Publisher = Writer & { readonly outbox: Outbox };
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(
-  { em, announce, outbox }: Publisher,
+  { em, announce, outbox }: NotificationWriter,
   requests: readonly PublishRequest[],
   now: Time,
 ): Promise<Publication[]> {

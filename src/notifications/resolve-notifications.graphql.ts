@@ -2,8 +2,8 @@ import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { maxItems, notAheadRule } from '../graphql/rules.ts';
 import type { Notification } from './notification.entity.ts';
-import { NotificationUnion } from './notification.graphql.ts';
 import { NotificationKindEnum, ResolveReasonEnum } from './notification-enums.graphql.ts';
+import { NotificationUnion } from './notification-type.graphql.ts';
 import { resolveNotifications } from './resolve-notifications.ts';
 
 const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput', {

@@ -5,7 +5,7 @@ import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
-import type { Publisher } from './publish-notifications.ts';
+import type { NotificationWriter } from './publish-notifications.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /** A filter of a task's notifications. `kinds` defaults to all; `occurredUpTo` selects those that occurred at or before it. */
@@ -29,7 +29,7 @@ type ResolveInput = {
  * `occurredUpTo`, it also applies to notifications that occurred at or before it and are published later.
  */
 export async function resolveNotifications(
-  { em, announce, outbox }: Publisher,
+  { em, announce, outbox }: NotificationWriter,
   userId: string,
   { taskId, kinds, occurredUpTo = null }: TaskFilter,
   reason: ResolveReason,

@@ -1,7 +1,8 @@
+import { borrowServer, type DatabaseServer } from './database-server.ts';
 import { openCluster, removeLeftovers } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { formatConnectionUrl, openSession } from './embedded-session.ts';
-import { borrowServer, type EmbeddedPostgres, ownServer } from './own-server.ts';
+import { ownServer } from './own-server.ts';
 
 /** The directory of the files, and a function that prints messages for the operator. */
 export type EmbeddedPostgresOptions = { dataDir: string; printLine(line: string): void };
@@ -13,7 +14,7 @@ const KILLED_OWNER_MS = 1_000;
  * Starts the server, or takes over a server whose owner was killed. Restarts it if it exits unexpectedly.
  * @throws {EmbeddedPostgresError} if another gateway owns it, or PostgreSQL cannot start
  */
-export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<DatabaseServer> {
   const cluster = await openCluster(options.dataDir);
   const session = await openSession(cluster, options.printLine, KILLED_OWNER_MS);
   if (session.owns) {
@@ -32,7 +33,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
  * Connects a command to the server of a running gateway, or else starts a server that runs until the command ends.
  * @throws {EmbeddedPostgresError} if PostgreSQL cannot start
  */
-export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<DatabaseServer> {
   const cluster = await openCluster(options.dataDir);
   const session = await openSession(cluster, options.printLine, 0);
   if (session.owns) return ownServer(cluster, session, options.printLine);

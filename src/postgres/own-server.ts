@@ -1,19 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { DatabaseServer } from './database-server.ts';
 import type { Cluster } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { isServerRunning, stopPostmaster } from './embedded-postmaster.ts';
 import { formatConnectionUrl, MAX_WAIT_MS, type Session, tryOpenSession } from './embedded-session.ts';
 import { startPostmaster } from './start-postmaster.ts';
-
-/** A running PostgreSQL. */
-export type EmbeddedPostgres = {
-  /** The URL of the gateway's database. */
-  url: string;
-  /** Resolves with the reason if the server exited and cannot be restarted. */
-  lost: Promise<unknown>;
-  /** Stops the server if this process owns it, and disconnects its clients. */
-  stop(): Promise<void>;
-};
 
 /** A server that exits more often has a persistent problem, which another restart does not fix. */
 const MAX_RESTARTS = 5;
@@ -26,7 +17,7 @@ export function ownServer(
   cluster: Cluster,
   initial: Session,
   printLine: (line: string) => void,
-): EmbeddedPostgres {
+): DatabaseServer {
   const { port } = initial.postmaster;
   const lost = Promise.withResolvers<unknown>();
   const restarts: number[] = [];
@@ -100,11 +91,6 @@ export function ownServer(
       return stopping;
     },
   };
-}
-
-/** Uses a server that another process owns. */
-export function borrowServer(url: string): EmbeddedPostgres {
-  return { url, lost: new Promise(() => undefined), stop: async () => undefined };
 }
 
 /** Releases the lock last, so that no other process takes over a server that is stopping. */

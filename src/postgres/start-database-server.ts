@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
+import { borrowServer, type DatabaseServer } from './database-server.ts';
 import { attachEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 import { checkExternalPostgres } from './external-postgres.ts';
-import { borrowServer, type EmbeddedPostgres } from './own-server.ts';
 
 /** Whether a process must own the embedded server, or may use the server of a running gateway. */
 export type DatabaseUse = 'own' | 'shared';
@@ -11,7 +11,7 @@ export async function startDatabaseServer(
   config: Pick<Config, 'databaseUrl' | 'databaseTimeoutMs' | 'dataDir'>,
   use: DatabaseUse,
   printLine: (line: string) => void,
-): Promise<EmbeddedPostgres> {
+): Promise<DatabaseServer> {
   const { databaseUrl, databaseTimeoutMs, dataDir } = config;
   if (databaseUrl !== null) {
     await checkExternalPostgres(databaseUrl, databaseTimeoutMs);

@@ -1,7 +1,7 @@
 import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
 import { type Access, type Bucket, requireAccess } from '../auth/access.ts';
-import type { Viewer } from '../auth/viewer.ts';
+import { anonymous, type Viewer } from '../auth/viewer.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
 import { type Caller, createBuckets, keepTightest } from './buckets.ts';
 import type { Charges } from './charges.ts';
@@ -56,7 +56,7 @@ export type RateLimiter = {
   prepay(caller: Caller, fields: readonly Access[]): Promise<void>;
   /** Charges the records of a list beyond its first point. */
   chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
-  /** Charges one read if the request was rejected before it was charged. */
+  /** Charges the user one read if the request was rejected before it was charged. */
   chargeRejected(caller: Caller): Promise<void>;
 };
 
@@ -105,7 +105,7 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
       if (points > 0) chargeInBackground(bucket, caller, points);
     },
     async chargeRejected(caller) {
-      if (caller.charges.wasCharged) return;
+      if (caller.viewer === anonymous || caller.charges.wasCharged) return;
       caller.charges.wasCharged = true;
       // The request fails with its own error, even if the limit is reached.
       await chargePoints('reads', caller, 1);

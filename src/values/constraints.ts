@@ -1,39 +1,39 @@
 import { z } from 'zod';
 import {
-  type CharacterRule,
-  CREDENTIAL_RULE,
+  type AllowedCharacters,
+  CREDENTIAL_CHARACTERS,
   createCharacterCheck,
-  ID_RULE,
-  MEMBER_ID_RULE,
+  ID_CHARACTERS,
+  MEMBER_ID_CHARACTERS,
 } from './text.ts';
 
 /* Constraints of inputs, for validation and for the OpenAPI document. Most lengths and characters are in text.ts. */
 
 /** An opaque ID. */
-export const idSchema = createCharacterSchema(ID_RULE);
+export const idSchema = createCharacterSchema(ID_CHARACTERS);
 
 /** A credential as callers send it. */
-export const credentialSchema = createCharacterSchema(CREDENTIAL_RULE);
+export const credentialSchema = createCharacterSchema(CREDENTIAL_CHARACTERS);
 
 /** The maximum length of an email address (RFC 5321, section 4.5.3.1.3, without the angle brackets). */
 const MAX_EMAIL_CHARACTERS = 254;
 
-export const EMAIL_RULE = `must be an email address of at most ${MAX_EMAIL_CHARACTERS} ASCII characters`;
+export const EMAIL_MESSAGE = `must be an email address of at most ${MAX_EMAIL_CHARACTERS} ASCII characters`;
 
 /** An email address as browsers accept it: ASCII, without a display name, quotes or comments. */
 export const emailSchema = z
-  .email({ pattern: z.regexes.html5Email, error: EMAIL_RULE })
-  .max(MAX_EMAIL_CHARACTERS, EMAIL_RULE);
+  .email({ pattern: z.regexes.html5Email, error: EMAIL_MESSAGE })
+  .max(MAX_EMAIL_CHARACTERS, EMAIL_MESSAGE);
 
 /** A member ID of a chat. */
-export const memberIdSchema = createCharacterSchema(MEMBER_ID_RULE);
+export const memberIdSchema = createCharacterSchema(MEMBER_ID_CHARACTERS);
 
 /** Creates the schema of a rule, with the rule's JSON Schema as metadata. */
-function createCharacterSchema(rule: CharacterRule) {
-  const { minLength, maxLength, characters, message } = rule;
+function createCharacterSchema(allowed: AllowedCharacters) {
+  const { minLength, maxLength, characters, message } = allowed;
   return z
     .string()
-    .refine(createCharacterCheck(rule), message)
+    .refine(createCharacterCheck(allowed), message)
     .meta({ minLength, maxLength, pattern: `^${characters}*$` });
 }
 

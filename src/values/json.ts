@@ -1,5 +1,5 @@
-import type { ValidationIssue } from '../errors/gateway-errors.ts';
-import { isStorableText, TEXT_RULE } from './text.ts';
+import type { ValidationIssue } from '../errors/issue.ts';
+import { isStorableText, TEXT_MESSAGE } from './text.ts';
 
 /** Deeper than real payloads, and far below the depth that overflows the stack. */
 const MAX_JSON_DEPTH = 64;
@@ -33,6 +33,6 @@ export function* findUnstorableParts(
 }
 
 function findBrokenRule(value: unknown): string | undefined {
-  if (typeof value === 'string' && !isStorableText(value)) return TEXT_RULE;
+  if (typeof value === 'string' && !isStorableText(value)) return TEXT_MESSAGE;
   return typeof value === 'number' && !Number.isFinite(value) ? 'must be a finite number' : undefined;
 }

@@ -1,5 +1,5 @@
 /** The length and characters of a string, as enforced and as stated in the OpenAPI document. */
-export type CharacterRule = {
+export type AllowedCharacters = {
   /** In code points, as in JSON Schema. */
   readonly minLength: number;
   readonly maxLength: number;
@@ -10,7 +10,7 @@ export type CharacterRule = {
 };
 
 /** IDs are opaque; they contain no control character (category Cc). */
-export const ID_RULE: CharacterRule = {
+export const ID_CHARACTERS: AllowedCharacters = {
   minLength: 1,
   maxLength: 255,
   characters: String.raw`[^\x00-\x1f\x7f-\x9f]`,
@@ -18,7 +18,7 @@ export const ID_RULE: CharacterRule = {
 };
 
 /** Credentials are sent in headers, so only printable ASCII is allowed. */
-export const CREDENTIAL_RULE: CharacterRule = {
+export const CREDENTIAL_CHARACTERS: AllowedCharacters = {
   minLength: 1,
   maxLength: 16_384,
   characters: '[!-~]',
@@ -26,7 +26,7 @@ export const CREDENTIAL_RULE: CharacterRule = {
 };
 
 /** Chats identify members by short words such as `U012AB3CD`. */
-export const MEMBER_ID_RULE: CharacterRule = {
+export const MEMBER_ID_CHARACTERS: AllowedCharacters = {
   minLength: 1,
   maxLength: 255,
   characters: '[!-~]',
@@ -34,16 +34,16 @@ export const MEMBER_ID_RULE: CharacterRule = {
 };
 
 /** Creates the check of a rule. Lone surrogates never match. */
-export function createCharacterCheck({ minLength, maxLength, characters }: CharacterRule) {
+export function createCharacterCheck({ minLength, maxLength, characters }: AllowedCharacters) {
   const pattern = new RegExp(`^${characters}{${minLength},${maxLength}}$`, 'u');
   return (text: string): boolean => pattern.test(text) && text.isWellFormed();
 }
 
 /** Whether a string is an ID. */
-export const isId = createCharacterCheck(ID_RULE);
+export const isId = createCharacterCheck(ID_CHARACTERS);
 
 /** The message of error items for text that cannot be stored. */
-export const TEXT_RULE = 'must not contain U+0000 or a lone surrogate';
+export const TEXT_MESSAGE = 'must not contain U+0000 or a lone surrogate';
 
 /** Whether PostgreSQL can store a string: it rejects U+0000 and lone surrogates. */
 export function isStorableText(text: string): boolean {

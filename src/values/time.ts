@@ -19,7 +19,7 @@ const LATEST = new Date('9999-12-31T23:59:59.999Z');
 const Rfc3339 = z.iso.datetime({ offset: true });
 
 /** The message of error items for an invalid timestamp. */
-export const TIME_RULE = 'must be an RFC 3339 timestamp, for example 2026-01-31T09:30:00.000Z';
+export const TIME_MESSAGE = 'must be an RFC 3339 timestamp, for example 2026-01-31T09:30:00.000Z';
 
 /** Parses a timestamp with any offset, in the years 1 to 9999; undefined for any other value. */
 export function parseTime(value: unknown): Time | undefined {

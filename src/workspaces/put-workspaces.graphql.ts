@@ -1,5 +1,6 @@
 import { platform } from '../auth/access.ts';
-import { ValidationError, type ValidationIssue } from '../errors/gateway-errors.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
+import type { ValidationIssue } from '../errors/issue.ts';
 import { builder } from '../graphql/builder.ts';
 import { boundedText, maxItems, notAheadRule, uuidRule, wholeNumberRule } from '../graphql/rules.ts';
 import { MAX_LENGTH } from '../values/text.ts';

@@ -22,8 +22,8 @@ export async function putWorkspaces(
   return announceRecords(announce, userId, 'workspaces', stored);
 }
 
-/** The columns of a state besides its ID. */
-const properties = [
+/** The properties of a state besides its ID. */
+const changeableProperties = [
   'projectId',
   'status',
   'cpuKind',
@@ -40,11 +40,11 @@ const properties = [
   'createdAt',
   'updatedAt',
 ] as const satisfies readonly (keyof WorkspaceState)[];
-const columns = ['id', ...properties] as const;
+const stateProperties = ['id', ...changeableProperties] as const;
 
 /** Converts states to JSON rows with the table's columns as keys. */
 function toRows(states: readonly WorkspaceState[]): string {
-  const keys = columns.map((property) => [property, toColumn(property)] as const);
+  const keys = stateProperties.map((property) => [property, toColumn(property)] as const);
   return JSON.stringify(
     states.map((state) => Object.fromEntries(keys.map(([property, key]) => [key, reveal(state[property])]))),
   );
@@ -82,15 +82,15 @@ export const storeNewer = statement((db, { slot }: Slots<{ userId: string; state
         .returning(sql<number>`workspaces - (select count(*) from newer)`.as('before')),
     )
     .insertInto('Workspace')
-    .columns(['userId', 'revision', ...columns])
+    .columns(['userId', 'revision', ...stateProperties])
     .expression(
       sql`select ${slot('userId', 'text')}, reached.before + row_number() over (order by ordinality),
-          ${sql.join(columns.map((name) => sql.ref(name)))} from newer, reached`,
+          ${sql.join(stateProperties.map((name) => sql.ref(name)))} from newer, reached`,
     )
     .onConflict((conflict) =>
       conflict.columns(['userId', 'id']).doUpdateSet((eb) => ({
         revision: eb.ref('excluded.revision'),
-        ...Object.fromEntries(properties.map((name) => [name, eb.ref(`excluded.${name}`)])),
+        ...Object.fromEntries(changeableProperties.map((name) => [name, eb.ref(`excluded.${name}`)])),
       })),
     )
     .returningAll(),

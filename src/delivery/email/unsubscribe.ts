@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { EntityManager } from '../../database/database.ts';
 import { type Slots, statement } from '../../database/statement.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
+import { defaultChannels } from '../../notifications/preferences/channels.ts';
 import { preferenceColumns } from '../../notifications/preferences/preference-statements.ts';
 import { type Canceller, changeAndCancel } from '../../revisions/change-and-cancel.ts';
 import { findRevisions } from '../../revisions/revisions.ts';
@@ -31,10 +32,12 @@ export async function unsubscribe(
   return owners.length > 0;
 }
 
-/** Stores the preference unless the user was deleted, and returns the user. All channels are enabled by default. */
+/** Stores the preference unless the user was deleted, and returns the user. */
 const disableEmail = statement(
   (db, { slot }: Slots<{ userId: string; kind: NotificationKind; now: Time }>) => {
     const now = slot('now', 'timestamptz');
+    const push = sql.lit(defaultChannels.pushEnabled);
+    const chatDm = sql.lit(defaultChannels.chatDmEnabled);
     return db
       .with('owner', (db) =>
         db
@@ -48,7 +51,7 @@ const disableEmail = statement(
           .insertInto('NotificationPreference')
           .columns(preferenceColumns)
           .expression(
-            sql`select user_id, ${slot('kind', 'text')}, false, true, true, ${now}, ${now} from owner`,
+            sql`select user_id, ${slot('kind', 'text')}, false, ${push}, ${chatDm}, ${now}, ${now} from owner`,
           )
           .onConflict((conflict) =>
             conflict

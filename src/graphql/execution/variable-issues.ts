@@ -6,10 +6,11 @@ import {
   isListType,
   isNonNullType,
 } from 'graphql';
-import { type Path, REDACTED, type ValidationIssue } from '../../errors/gateway-errors.ts';
+import { REDACTED } from '../../errors/gateway-errors.ts';
+import type { Path, ValidationIssue } from '../../errors/issue.ts';
 import { isRecord } from '../../errors/json-path.ts';
 import { describeTooManyItems } from '../../errors/validation-issues.ts';
-import { TIME_RULE } from '../../values/time.ts';
+import { TIME_MESSAGE } from '../../values/time.ts';
 import { inspectInput } from '../secret-inputs.ts';
 import { UNLIMITED, type Variable, type VariableValues } from './variables.ts';
 
@@ -101,5 +102,5 @@ function describeLeafRule(type: Exclude<GraphQLInputType, { ofType: unknown }>):
 const LEAF_RULES: Readonly<Record<string, string>> = {
   Int: 'must be a 32-bit whole number',
   Boolean: 'must be a boolean',
-  DateTime: TIME_RULE,
+  DateTime: TIME_MESSAGE,
 };

@@ -16,7 +16,7 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql';
-import type { Path } from '../../errors/gateway-errors.ts';
+import type { Path } from '../../errors/issue.ts';
 
 /** A variable of an operation. */
 export type Variable = {

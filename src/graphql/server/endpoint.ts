@@ -43,13 +43,11 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     const outcome = await handle<ExecutionOutcome | Send>(request, response, {
       async run(context) {
         rateLimiter.throwIfExhausted(context);
-        // Yoga rejects other methods.
-        if (method !== 'POST' && method !== 'GET') return {};
-        // Yoga rejects the request with 406. Nothing is executed.
-        if (!acceptsReply(request)) return { reply: {} };
+        if (method !== 'POST' && method !== 'GET') return { kind: 'unsupportedMethod' };
+        if (!acceptsReply(request)) return { kind: 'notAcceptable' };
         return run(request, response, await read(), context);
       },
-      refuse: (refusal) => ({ refusal }),
+      refuse: (error) => ({ kind: 'refused', error }),
       // If a request without a token cannot be parsed, the missing token is reported.
       allowsAnonymous: async () => openIntrospection && asksIntrospection(read),
     });
@@ -68,7 +66,9 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     const reply = await engine.run(parameters, context, allowed);
     if ('results' in reply) return () => sendEvents(reply, response, heartbeats);
     const type = negotiateResultType(request.headers.accept);
-    if (reply.errors !== undefined || type === undefined) return { query: parameters.query, reply };
+    if (reply.errors !== undefined || type === undefined) {
+      return { kind: 'executed', query: parameters.query, reply };
+    }
     const text = JSON.stringify(reply);
     return () => sendText(response, 200, type, text);
   }

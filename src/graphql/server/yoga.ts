@@ -3,12 +3,14 @@ import { createYoga, type Plugin, type YogaInitialContext } from 'graphql-yoga';
 import { type GraphQLReply, maskError } from '../mask-errors.ts';
 import { GRAPHQL_PATH } from './graphql-path.ts';
 
-/** The outcome of a request: the error that rejected it, or its document and reply. Empty for unsupported methods. */
-export type ExecutionOutcome = {
-  readonly refusal?: unknown;
-  readonly query?: string;
-  readonly reply?: GraphQLReply;
-};
+/** The outcome of a request. */
+export type ExecutionOutcome =
+  | { readonly kind: 'refused'; readonly error: unknown }
+  /** Yoga replies 405. */
+  | { readonly kind: 'unsupportedMethod' }
+  /** Yoga replies 406. */
+  | { readonly kind: 'notAcceptable' }
+  | { readonly kind: 'executed'; readonly query: string; readonly reply: GraphQLReply };
 
 type ServerContext = { readonly outcome: ExecutionOutcome };
 type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
@@ -17,11 +19,13 @@ type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
 export function createResponder(schema: GraphQLSchema) {
   const fromOutcome: YogaPlugin = {
     onRequestParse({ serverContext: { outcome }, setRequestParser }) {
-      if (outcome.refusal !== undefined) throw outcome.refusal;
-      setRequestParser(() => ({ query: outcome.query ?? '' }));
+      if (outcome.kind === 'refused') throw outcome.error;
+      const query = outcome.kind === 'executed' ? outcome.query : '';
+      setRequestParser(() => ({ query }));
     },
     onParams({ context: { outcome }, setResult }) {
-      if (outcome.reply !== undefined) setResult(withSerializer(outcome.reply));
+      if (outcome.kind === 'executed') setResult(withSerializer(outcome.reply));
+      else if (outcome.kind === 'notAcceptable') setResult({});
     },
     onResponse({ response, setResponse, fetchAPI }) {
       if (response.status !== 406 || response.body !== null) return;

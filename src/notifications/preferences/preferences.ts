@@ -1,8 +1,8 @@
 import type { EntityManager } from '../../database/database.ts';
 import { type Canceller, changeAndCancel } from '../../revisions/change-and-cancel.ts';
-import { type DeliveryChannel, deliveryChannels } from '../../values/delivery-channel.enums.ts';
 import type { Time } from '../../values/time.ts';
 import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
+import { type Channels, defaultChannels } from './channels.ts';
 import type { NotificationPreference } from './preference.entity.ts';
 import {
   findPreferences,
@@ -12,19 +12,6 @@ import {
   storeMissing,
 } from './preference-statements.ts';
 
-/** The properties that enable the channels of notifications. */
-const properties = { email: 'emailEnabled', push: 'pushEnabled', chat: 'chatDmEnabled' } as const;
-
-/** Which channels are enabled for a kind of notification. */
-export type Channels = Pick<NotificationPreference, (typeof properties)[DeliveryChannel]>;
-
-/** Lists the enabled channels of a preference. Nulls, of a preference that is not stored, count as enabled. */
-export function listEnabled(
-  stored: { readonly [Property in keyof Channels]: boolean | null },
-): DeliveryChannel[] {
-  return deliveryChannels.filter((channel) => stored[properties[channel]] ?? true);
-}
-
 /** One item of an update. Without a kind, it applies to every kind. */
 export type PreferenceChange = Channels & { notificationKind?: NotificationKind | null | undefined };
 
@@ -33,8 +20,6 @@ export type EffectivePreference = Omit<NotificationPreference, 'createdAt' | 'up
   createdAt: Time | null;
   updatedAt: Time | null;
 };
-
-const allOn: Channels = { emailEnabled: true, pushEnabled: true, chatDmEnabled: true };
 
 /** Returns the last change that applies to a kind, which overrides earlier ones; `undefined` if none applies. */
 export function findLastChange(
@@ -55,7 +40,7 @@ function addDefaults(userId: string, stored: readonly NotificationPreference[]):
       stored.find((preference) => preference.notificationKind === notificationKind) ?? {
         userId,
         notificationKind,
-        ...allOn,
+        ...defaultChannels,
         createdAt: null,
         updatedAt: null,
       },
@@ -72,7 +57,7 @@ export async function updatePreferences(
   const wanted = notificationKinds.map((kind) => ({ kind, channels: findLastChange(kind, changes) }));
   const given = wanted.flatMap(({ kind, channels }) => (channels === undefined ? [] : [{ kind, channels }]));
   const others = wanted.flatMap(({ kind, channels }) =>
-    channels === undefined ? [{ kind, channels: allOn }] : [],
+    channels === undefined ? [{ kind, channels: defaultChannels }] : [],
   );
   const [, , stored] = await changeAndCancel(canceller, [userId], (run) =>
     Promise.all([

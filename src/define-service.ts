@@ -17,8 +17,11 @@ type RunningService = {
   close(graceMs: number): Promise<void>;
 };
 
-/** Opens and migrates the database, and runs a service on it. */
-export function createService(
+/**
+ * Defines a service that runs on the database. Pending migrations are applied before it starts; in production, it does
+ * not start while any are pending.
+ */
+export function defineService(
   start: (config: Config, database: Database, log: Log) => Promise<RunningService>,
 ): RunService {
   return async ({ config, databaseUrl, log, output, printLine, awaitEnd }) => {

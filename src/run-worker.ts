@@ -1,14 +1,14 @@
 import { Registry } from 'prom-client';
 import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
 import { createDelivery } from './create-delivery.ts';
-import { createService } from './create-service.ts';
+import { defineService } from './define-service.ts';
 import { OperatorError } from './errors/operator-error.ts';
 import { createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
 import { listDeliveryLines } from './process/start-lines.ts';
 
 /** Sends deliveries without serving the APIs. */
-export const runWorker = createService(async (config, database, log) => {
+export const runWorker = defineService(async (config, database, log) => {
   const metrics = new Registry();
   const delivery = createDelivery(config, metrics, log);
   // A worker has no subscribers; announcements only wake the sender.

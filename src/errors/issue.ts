@@ -1,0 +1,37 @@
+/** The path of an error item, from the root of the request: `['input', 'preferences', 0, 'emailEnabled']`. */
+export type Path = readonly (string | number)[];
+
+/** One broken rule. `value` is the value sent: null if none was, `REDACTED` if it may contain a credential. */
+export type ValidationIssue = {
+  readonly path: Path;
+  readonly message: string;
+  readonly value: unknown;
+  /** The number of steps at the end of the path that are the caller's own keys, which messages omit. Defaults to 0. */
+  readonly callerSteps?: number;
+};
+
+/** Callers can send keys of any length. */
+const MAX_KEY_CHARACTERS = 100;
+
+/** Formats a path for clients: `body.preferences[0].email_enabled`. */
+export function formatLocation(path: Path): string {
+  return path
+    .map((step, index) =>
+      typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${cutKey(step)}`,
+    )
+    .join('');
+}
+
+function cutKey(key: string): string {
+  return key.length <= MAX_KEY_CHARACTERS ? key : `${key.slice(0, MAX_KEY_CHARACTERS).toWellFormed()}…`;
+}
+
+/** Describes the first issue and counts the others. */
+export function summarizeIssues([first, ...others]: readonly ValidationIssue[]): string {
+  if (first === undefined) throw new Error('A validation error requires at least one issue.');
+  const { path, callerSteps = 0, message } = first;
+  const location = formatLocation(path.slice(0, path.length - callerSteps));
+  const description = `${callerSteps === 0 ? location : `a part of ${location}`} ${message}`;
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
+  return `Invalid request: ${description}${more}.`;
+}
