@@ -27,7 +27,7 @@ export function path(name: string, description: string): ArgumentSource {
   return { from: 'path', name, description };
 }
 
-/** A query parameter. One with the values of an enum can be repeated. */
+/** A query parameter. A parameter whose values are an enum can be repeated. */
 export function query(name: string, shape: QueryShape, description: string): ArgumentSource {
   return { from: 'query', name, shape, description };
 }
@@ -37,7 +37,7 @@ export function body(name: string): ArgumentSource {
   return { from: 'body', name };
 }
 
-/** Lists the sources of a binding, including nested ones. */
+/** Lists the sources of a binding, including nested sources. */
 export function listSources(binding: Binding): ArgumentSource[] {
   return Object.values(binding).flatMap((bound) => (isSource(bound) ? [bound] : listSources(bound)));
 }

@@ -49,7 +49,7 @@ export const editorAuth: readonly Route[] = [
     tag: 'Editor auth',
     summary: 'Store editor subscription auth',
     description:
-      'Stores an encrypted token pair, replacing the previous one, and clears `needs_reauth`. In errors, the `value` ' +
+      'Encrypts and stores a token pair, replacing the previous one, and clears `needs_reauth`. In errors, the `value` ' +
       'of a token is `[redacted]`.',
     body: z
       .strictObject({

@@ -72,7 +72,8 @@ export const preferences: readonly Route[] = [
     summary: 'Update notification preferences',
     description:
       "Updates the caller's notification preferences. Kinds that the body does not name keep their channels. Any " +
-      'update, even an empty one, stores all four kinds; defaults fill the rest. `updated_at` changes only if a channel changes. ' +
+      'update, even an empty one, stores a preference for every kind, with defaults where none was stored. ' +
+      '`updated_at` changes only if a channel changes. ' +
       'Preferences do not affect the inbox.',
     body: z
       .strictObject({

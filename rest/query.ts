@@ -10,7 +10,7 @@ const NOT_REPEATED = 'must not be repeated';
 /** The parameters of a page. `limit` has no maximum of its own: REST lists contain all records by default. */
 export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
 
-/** Parses the query parameters of a route. Unknown ones are ignored, invalid ones become issues. */
+/** Parses the query parameters of a route. Unknown parameters are ignored; invalid parameters become issues. */
 export function parseQuery(
   { bind, paged }: { bind: Binding; paged?: boolean },
   sent: URLSearchParams,

@@ -33,8 +33,8 @@ type Serialize = (value: unknown) => unknown;
 const identity: Serialize = (value) => value;
 
 /**
- * Creates a serializer of results of a shape: enum values in lower case, null for nullable fields, undefined for optional
- * ones. It is created once for thousands of records.
+ * Creates a serializer of results of a shape: enum values in lower case, null for nullable fields, undefined for
+ * optional fields. A serializer is created once for thousands of records.
  */
 export function createSerializer(shape: z.core.$ZodType): Serialize {
   const serialize = createPresentSerializer(unwrap(shape));
@@ -74,7 +74,7 @@ function createObjectSerializer({ shape }: z.ZodObject, others: readonly string[
 }
 
 function createUnionSerializer({ def: { discriminator }, options }: Union): Serialize {
-  // Variants that are GraphQL types each have their own selection; the others share one.
+  // Variants that are GraphQL types each have their own selection; the others share a selection.
   const common = options
     .filter((option) => !typeNames.has(option))
     .flatMap(({ shape }) => Object.keys(shape));

@@ -16,8 +16,8 @@ export function variant<Shape extends z.ZodRawShape>(typeName: string, shape: Sh
 }
 
 /**
- * A credential in a body. Its value is never shown in an error. The OpenAPI document has the constraints of the rule that
- * the argument enforces.
+ * A credential in a body. Its value is never shown in an error. The metadata add the argument's constraints to the
+ * OpenAPI document.
  */
 export const secret = () => z.string().meta({ ...credentialSchema.meta(), format: 'password' });
 

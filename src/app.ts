@@ -49,7 +49,7 @@ export type ServerParts = {
 };
 
 /**
- * The steps of every request, in order. The endpoints of both APIs continue with those of `handle` in
+ * The steps of every request, in order. The endpoints of both APIs continue with the steps of `handle` in
  * request-lifecycle.ts: authentication, context, the operation, error conversion, quota headers.
  */
 function createListener(

@@ -75,7 +75,7 @@ export class ConfigError extends OperatorError {
 }
 
 /**
- * Reads the settings from environment variables; empty ones count as unset.
+ * Reads the settings from environment variables; empty variables count as unset.
  * @throws {ConfigError} listing every invalid setting
  */
 export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config {

@@ -234,13 +234,13 @@ describe('with missing keys and damaged records', () => {
       'Credentials not re-encrypted: 3\n' +
         '  2 encrypted with "lost", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n' +
         '  1 encrypted with "old".\n' +
-        '    Users named above: the ciphertext is damaged, or "old" is now another key. Restore that key, or have these users connect again.\n' +
-        '    Others: stored meanwhile by a gateway with the old settings. Put the new key first on every gateway.\n' +
+        '    Users named above: the ciphertext is damaged, or the ID "old" now names a different key. Restore that key, or have these users connect again.\n' +
+        '    Others: written during this run by a gateway with the old settings. Put the new key first on every gateway.\n' +
         '    Then run this command again.\n' +
         'Push subscriptions not re-encrypted: 4\n' +
         '  2 encrypted with "old".\n' +
-        '    Users named above: the ciphertext is damaged, or "old" is now another key. Restore that key, or have these users register their browsers again.\n' +
-        '    Others: stored meanwhile by a gateway with the old settings. Put the new key first on every gateway.\n' +
+        '    Users named above: the ciphertext is damaged, or the ID "old" now names a different key. Restore that key, or have these users register their browsers again.\n' +
+        '    Others: written during this run by a gateway with the old settings. Put the new key first on every gateway.\n' +
         '    Then run this command again.\n' +
         '  2 encrypted with "older", which ENCRYPTION_KEYS does not contain. Add it after the first key, then run this command again.\n',
     );

@@ -14,7 +14,7 @@ export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 
   VALIDATION_FAILED:
     'The body or a path parameter breaks a rule. `errors` lists up to 100 errors, each with its location.',
   RATE_LIMITED: 'The rate limit is exceeded. Retry after the number of seconds in `Retry-After`.',
-  INTERNAL_ERROR: "An internal error. The log line with the reply's `X-Request-Id` has the cause.",
+  INTERNAL_ERROR: "An internal error. The cause is logged with the reply's `X-Request-Id`.",
 };
 
 /** A code that a REST path can return. */
@@ -40,7 +40,7 @@ const item = z
 
 /**
  * ErrorResponse of the specification for one code. `ORG_MEMBERSHIP_REQUIRED` has no `errors`. Each code has a complete
- * schema of its own, because client generators do not narrow a shared one.
+ * schema of its own, because client generators do not narrow a shared schema.
  */
 function createErrorShape(code: Code) {
   const errors = z.array(item).describe('All errors of the first check that failed, at most 100.');

@@ -37,7 +37,9 @@ export function listShapes({
   };
 }
 
-/** The enums of query parameters, which no reply may contain, so they would otherwise be missing from the components. */
+/**
+ * Lists the enums of query parameters. An enum that no reply contains would otherwise be missing from the components.
+ */
 function listEnums(bind: Binding): Record<string, z.ZodType> {
   const shapes = listSources(bind).flatMap((source) => (source.from === 'query' ? [source.shape] : []));
   const enums = shapes.filter((shape) => shape instanceof z.ZodEnum);

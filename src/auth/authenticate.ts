@@ -92,7 +92,7 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
   }
 }
 
-/** Describes the failed check without quoting the token, as the causes of jose's errors do. */
+/** Describes the failed check. Unlike the causes of jose's errors, the description does not quote the token. */
 function describeReason(error: errors.JOSEError | z.ZodError): string {
   if (error instanceof errors.JOSEError) return `${error.code}: ${error.message}`;
   return error.issues.map(({ path, code }) => `claim "${path.join('.')}": ${code}`).join(', ');

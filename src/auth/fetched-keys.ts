@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { readResponseText } from '../values/response-text.ts';
 import { fingerprintsIn } from './fingerprint.ts';
 
-/** Minimum time between two fetches, so that tokens with unknown keys cannot each trigger one. */
+/** Minimum time between two fetches, so that tokens with unknown keys cannot each trigger a fetch. */
 export const COOLDOWN_MS = 5000;
 
 const FETCH_TIMEOUT_MS = 5000;
@@ -22,7 +22,7 @@ type FetchedKeys = {
   failure: unknown;
 };
 
-/** Creates the keys of a URL, which are fetched by `refresh`. While fetching fails, the last keys remain. */
+/** Creates the holder of the key set at a URL, which `refresh` fetches. While fetching fails, the last keys remain. */
 export function createFetchedKeys(url: URL): { latest: Readonly<FetchedKeys>; refresh(): Promise<void> } {
   const latest: FetchedKeys = {
     keys: undefined,
@@ -61,7 +61,7 @@ export function createFetchedKeys(url: URL): { latest: Readonly<FetchedKeys>; re
   };
 }
 
-/** Accepts any kind of key: unsupported ones are ignored when a key is looked up (RFC 7517, section 5). */
+/** Accepts any kind of key: unsupported keys are ignored when a key is looked up (RFC 7517, section 5). */
 const KeySetReply = z.looseObject({ keys: z.array(z.looseObject({})) });
 
 /** @throws {Error} if the reply is late, too large, not 200 or not a key set */

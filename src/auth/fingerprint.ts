@@ -10,7 +10,7 @@ export function fingerprint(key: CryptoKey): string {
 
 const cached = new WeakMap<CryptoKey, string>();
 
-/** Returns the fingerprints of the keys of a set. Keys that Node.js cannot read are skipped: no token can be verified with them. */
+/** Returns the fingerprints of a set's keys. Skips keys that Node.js cannot read: they verify no token. */
 export function fingerprintsIn({ keys }: JSONWebKeySet): ReadonlySet<string> {
   return new Set(keys.flatMap((key) => fingerprintOfJwk(key) ?? []));
 }

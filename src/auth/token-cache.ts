@@ -5,7 +5,7 @@ import type { Viewer } from './viewer.ts';
 
 const MAX_TOKENS = 10_000;
 
-/** Tokens of a key that is removed from its key set are rejected within this time, cached ones included. */
+/** After a key is removed from the key set, its tokens, including cached ones, are rejected within this time. */
 const MAX_REVOCATION_MS = 60_000;
 
 /** How long a verified token is accepted without verifying it again. */

@@ -63,7 +63,7 @@ function listKinds(keys: EncryptionKeys): readonly Kind[] {
   ];
 }
 
-/** Re-encrypts one kind of records. Returns what the operator must do about those that remain. */
+/** Re-encrypts one kind of records. Returns what the operator must do about the records that remain. */
 async function rotate(database: Database, { records, Records, replace, table }: Kind): Promise<string[]> {
   let left = sumUses(await countByOldKey(database.em, table));
   printLine(`${Records} encrypted with keys other than "${table.currentKeyId}": ${left}`);
@@ -92,8 +92,8 @@ function explain({ keyId, count }: KeyUse, table: EncryptedTable, replace: strin
   }
   return [
     `  ${count} encrypted with "${keyId}".`,
-    `    Users named above: the ciphertext is damaged, or "${keyId}" is now another key. Restore that key, or ${replace}.`,
-    '    Others: stored meanwhile by a gateway with the old settings. Put the new key first on every gateway.',
+    `    Users named above: the ciphertext is damaged, or the ID "${keyId}" now names a different key. Restore that key, or ${replace}.`,
+    '    Others: written during this run by a gateway with the old settings. Put the new key first on every gateway.',
     '    Then run this command again.',
   ];
 }

@@ -19,7 +19,7 @@ export type EmailConfig = {
   /** Contains the password. */
   url: Secret;
   from: Mailbox;
-  /** Email is sent after this time, during which the user may dismiss the notification. */
+  /** The delay before an email is sent, because the user may dismiss the notification first. */
   delaySeconds: number;
 };
 

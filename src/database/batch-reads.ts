@@ -14,8 +14,8 @@ type ReadAll<Item, Result> = (
 ) => Promise<readonly Result[]>;
 
 /**
- * Returns a read of one item that combines concurrent calls into one statement: the calls of one turn of the event loop,
- * and those made while earlier statements run. Calls that select different properties are not combined.
+ * Returns a read of one item that combines concurrent calls into one statement: the calls of one turn of the event
+ * loop, and the calls made while earlier statements run. Calls that select different properties are not combined.
  */
 export function batchReads<Item, Result>(
   readAll: ReadAll<Item, Result>,

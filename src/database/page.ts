@@ -67,7 +67,10 @@ export function equalsIfGiven<Input>(
   return has(name) ? sql`${sql.ref(column)} = ${slot(name)}` : sql`true`;
 }
 
-/** Selects a page of records, by an index on (…, created_at, id). With `combinations`, only those that match one. */
+/**
+ * Selects a page of records, by an index on (…, created_at, id). With `combinations`, only records that match a
+ * combination.
+ */
 export function selectPage<Tables, Table extends keyof Tables, Row>(
   records: SelectQueryBuilder<Tables, Table, Row>,
   inputs: Inputs<PageInput>,
@@ -116,6 +119,7 @@ export function countMatching(
 
 /** Whether a record is between two positions, both exclusive. */
 export function isBetween({ slot, has }: Inputs<Bounds>): RawBuilder<boolean> {
+  // Lists are newest first, so after means smaller.
   const isAfter = has('afterId')
     ? sql`(created_at, id) < (${slot('afterTime')}, ${slot('afterId')})`
     : sql`true`;

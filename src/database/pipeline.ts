@@ -5,7 +5,7 @@ import { errorCode } from '../errors/error-code.ts';
 /** One connection is enough for a process; the second takes over while a slow statement runs on the first. */
 const MAX_CONNECTIONS = 2;
 
-/** A connection without a result for this long is slow: further statements are sent on another one. */
+/** A connection without a result for this long is slow: further statements are sent on another connection. */
 const SLOW_MS = 20;
 
 /** The maximum number of statements in one write. With more, PostgreSQL would idle while they are collected. */
@@ -34,7 +34,7 @@ export class Pipeline {
   }
 
   /**
-   * Runs a statement and returns its rows. A statement that was queued behind one that timed out is run again, on a
+   * Runs a statement and returns its rows. A statement queued behind a statement that timed out runs again, on a
    * connection of its own.
    * @throws {Error} as the pool's own `query` does
    */
@@ -90,7 +90,7 @@ export class Pipeline {
     if (this.#lease === lease) this.#lease = undefined;
   }
 
-  /** Counts the prepared statements of a connection. One with too many gets no further statements. */
+  /** Counts the prepared statements of a connection. A connection with too many gets no further statements. */
   #countStatement({ name }: QueryConfig, client: PoolClient, lease: Lease): void {
     if (name === undefined) return;
     const known = this.#statements.get(client) ?? new Set();
@@ -114,7 +114,10 @@ type Lease = {
   isFull: boolean;
 };
 
-/** Sends a statement. Statements of one turn of the event loop share a write, which costs more than its content. */
+/**
+ * Sends a statement. Statements sent in one turn of the event loop share a write, because a write costs more than the
+ * statements in it.
+ */
 function send<Row extends QueryResultRow>(lease: Lease, client: PoolClient, statement: QueryConfig) {
   const { stream } = client.connection;
   if (lease.unsent === 0) {
@@ -132,7 +135,10 @@ function flush(lease: Lease, stream: Duplex): void {
   lease.unsent = 0;
 }
 
-/** Breaks a connection, so that statements queued behind one that timed out run elsewhere instead of waiting again. */
+/**
+ * Breaks a connection, so that the statements queued behind a timed-out statement run elsewhere instead of waiting
+ * again.
+ */
 async function abandon(lease: Lease): Promise<void> {
   lease.hasTimedOut = true;
   const { connection } = await lease.client;

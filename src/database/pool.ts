@@ -46,8 +46,8 @@ function withSettings(url: string, ...settings: string[]): string {
 }
 
 /**
- * Opens a pool for pipelined, prepared statements. They find their rows by keys, so a generic plan is as good as one
- * for the values.
+ * Opens a pool for pipelined, prepared statements. Its statements find rows by keys, so a generic plan is as good as a
+ * plan for the values.
  */
 export function openPipelinedPool(options: PoolOptions): Pool {
   const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan', ...BY_INDEX);
@@ -78,7 +78,9 @@ function socketWithIdleTimeout(silenceMs: number): Socket {
   return socket.setTimeout(silenceMs, onTimeout);
 }
 
-/** The number of a pool's connections by state, their maximum, and the number of requests that wait for one. */
+/**
+ * The number of a pool's connections by state, their maximum, and the number of requests that wait for a connection.
+ */
 export type PoolState = { name: string; used: number; idle: number; max: number; pending: number };
 
 /** Monitors the connections of several pools. */

@@ -9,8 +9,8 @@ export type Inputs<Input> = Slots<Input> & {
   /** Whether an input is given. Each combination of given inputs is a separate statement. */
   has(name: string & keyof Input): boolean;
   /**
-   * The properties of an entity that the caller selects, without those in `always`. Defaults to all others. Pass them to
-   * `selectChosen`.
+   * The selected properties of an entity, except those in `always`. Without a selection: all except those in `always`.
+   * Pass them to `selectChosen`.
    */
   chosen<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
     entity: Entity,
@@ -20,7 +20,7 @@ export type Inputs<Input> = Slots<Input> & {
 
 type Build<Input, Row> = (db: Kysely<Tables>, inputs: Inputs<Input>) => Compilable<Row>;
 
-/** Defines a read of one row by an index, `undefined` if there is none. Runs on the connections for short reads. */
+/** Defines a read of one row by an index; `undefined` if no row matches. Runs on the connections for short reads. */
 export function readOne<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
   return async (em: EntityManager, input: Input): Promise<Row | undefined> => {
@@ -67,7 +67,7 @@ export function readCounts<Input extends object, Row extends QueryResultRow & { 
   return (em: EntityManager, input: Input): Promise<Row[]> => read(em, 'long', input);
 }
 
-/** The maximum number of cached statements per read. Each combination of inputs and properties is one. */
+/** The maximum number of cached statements per read. Each combination of inputs and properties is a statement. */
 const MAX_STATEMENTS = 200;
 
 /** Builds one statement per combination of given inputs and selected properties. An `undefined` input is not given. */

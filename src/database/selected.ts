@@ -1,9 +1,9 @@
 import type { SelectExpression, SelectQueryBuilder } from 'kysely';
 
-/** A row with the `Always` properties, and those of the others that were selected. */
+/** A row with the `Always` properties and, if selected, the others. */
 export type Selected<Row, Always extends keyof Row> = Pick<Row, Always> & Partial<Omit<Row, Always>>;
 
-/** Selects the properties in `always`, and those in `chosen`, which are optional in the type of the row. */
+/** Selects the properties in `always` and `chosen`. Those in `chosen` are optional in the type of the row. */
 export function selectChosen<
   Tables,
   Table extends keyof Tables,

@@ -27,9 +27,9 @@ export const cancelUnwanted = statement((db, { slot }: Slots<{ users: readonly s
 type Unwanted = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Cancels the deliveries in the common table expression `unwanted`. Pending ones are cancelled. A delivered message that
- * can be changed becomes pending again, to be marked as settled. One being sent is closed, so that `storeDelivered`
- * queues that update.
+ * Cancels the deliveries in the common table expression `unwanted`. Pending deliveries are cancelled. A delivered
+ * message that can be changed becomes pending again, to be marked as settled. A delivery that is being sent is closed;
+ * `storeDelivered` then queues the update.
  */
 export function cancelDeliveries<With extends Unwanted>(
   db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,

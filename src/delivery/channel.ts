@@ -12,22 +12,31 @@ export type AttemptOutcome =
   | ({ kind: 'retry'; retryAfterSeconds?: number } & AttemptFailure)
   /** The message will never be accepted. If the target itself is refused, nothing more is sent to it. */
   | ({ kind: 'failed'; suspendTarget: boolean } & AttemptFailure)
-  /** The provider accepts no message at present. `needsOperator` if waiting will not help: it refuses the credentials. */
+  /**
+   * The provider currently accepts no messages. `needsOperator` means that waiting will not help, because it refuses
+   * the credentials.
+   */
   | ({ kind: 'unavailable'; needsOperator: boolean; retryAfterSeconds?: number } & AttemptFailure);
 
-/** How many messages a channel sends at once, and over whose providers. */
+/** How many messages a channel sends at once, and who chooses its providers. */
 export type ChannelLimits = {
   /** The maximum number of messages that are sent at once. */
   readonly concurrency: number;
-  /** The maximum number of messages that are sent to one provider at once, so that a slow one leaves room for others. */
+  /**
+   * The maximum number of messages that are sent to one provider at once, so that a slow provider leaves room for
+   * others.
+   */
   readonly concurrencyPerProvider: number;
-  /** Whether users choose the provider, as with push services. Its refusal of one user's message says nothing about others. */
+  /**
+   * Whether users choose the provider, as with push services. Such a provider may refuse one user's messages and accept
+   * others.
+   */
   readonly isProviderChosenByUsers: boolean;
 };
 
 /** Sends messages over one channel. */
 export type Channel<Target> = ChannelLimits & {
-  /** Sends a message and returns the outcome. `signal` is aborted when the time for the attempt is over. */
+  /** Sends a message and returns the outcome. `signal` aborts when the attempt times out. */
   send(message: Message, target: Target, signal: AbortSignal): Promise<AttemptOutcome>;
   /** Marks a delivered message as settled, if the provider can change messages. */
   update?(message: Message, target: Target, receipt: string, signal: AbortSignal): Promise<AttemptOutcome>;

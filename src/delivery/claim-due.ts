@@ -30,7 +30,10 @@ export type ChannelCapacity = { channel: DeliveryChannel; free: number; freePerP
 /** How many deliveries of a provider to claim, instead of its channel's `freePerProvider`. */
 export type ProviderCapacity = { channel: DeliveryChannel; name: string; free: number };
 
-/** Claims the deliveries that have been due for longest. Those of another sender whose lease has expired are due too. */
+/**
+ * Claims the deliveries that have been due for longest. A delivery that another sender has claimed is due again when
+ * the lease expires.
+ */
 export async function claimDue(
   em: EntityManager,
   channels: readonly ChannelCapacity[],
@@ -88,8 +91,8 @@ const claim = statement((db, slots: Slots<Input>) =>
 const unfinished = sql`state in ('pending', 'sending')`;
 
 /**
- * Selects and locks the deliveries to claim: of each provider, as many as its capacity, and of these, as many as the
- * channel's. Locked rows are skipped, so that senders neither wait for each other nor claim the same row.
+ * Selects and locks the deliveries to claim: for each provider up to its capacity, and in total up to the channel's.
+ * Locked rows are skipped, so that senders neither wait for each other nor claim the same row.
  */
 function selectDue({ slot }: Slots<Input>): RawBuilder<Due> {
   const capacity = sql`unnest(${slot('channels', 'text[]')}, ${slot('free', 'int[]')},
@@ -113,8 +116,8 @@ function selectDue({ slot }: Slots<Input>): RawBuilder<Due> {
 }
 
 /**
- * Selects the providers that have deliveries, as the recursive table expression `providers`. Finds each by one step in the
- * index, so that the deliveries of a paused one are not read.
+ * Selects the providers that have deliveries, as the recursive table expression `providers`. Finds each provider by one
+ * step in the index, so that the deliveries of a paused provider are not read.
  */
 function selectProviders(): RawBuilder<unknown> {
   return sql`

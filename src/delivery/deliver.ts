@@ -40,7 +40,7 @@ const ATTEMPT_MS = 20_000;
 /** Time reserved for storing a result. */
 const STORE_MS = 5000;
 
-/** Pause between tries to store it. */
+/** Pause between tries to store a result. */
 const STORE_RETRY_MS = 1000;
 
 /** Delivers a claimed delivery and stores the result. Rejects if the result cannot be stored before the lease expires. */
@@ -118,7 +118,7 @@ async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: Attem
   if (outcome.kind === 'failed' && outcome.suspendTarget) await suspendTarget(options, data);
 }
 
-/** Stores a result. Repeats a failed try until the lease expires, because the message would be sent again otherwise. */
+/** Stores a result. Retries until the lease expires; otherwise the message would be sent again. */
 async function store(
   { em, log }: DeliveryOptions,
   { claim, claimedAt }: DeliveryJob,

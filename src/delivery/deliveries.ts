@@ -60,7 +60,7 @@ export async function countDeliveries(em: EntityManager): Promise<DeliveryCount[
 /** A channel's due deliveries, and the time since which the oldest has been due. */
 export type Backlog = { channel: DeliveryChannel; count: number; dueSince: Time };
 
-/** Reads the backlog of each channel. Channels without one are omitted. */
+/** Reads the backlog of each channel. Omits channels without due deliveries. */
 export async function readBacklog(em: EntityManager): Promise<Backlog[]> {
   return query(em)
     .selectFrom('Delivery')

@@ -34,7 +34,7 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
     target_removed: 'The address, chat member or push subscription was removed or suspended.',
     recipient_rejected: 'The provider refused the recipient.',
     message_rejected: 'The provider refused the message.',
-    rate_limited: 'The provider accepts no more messages at present.',
+    rate_limited: "The provider's rate limit is exceeded.",
     provider_unavailable: 'The provider did not respond or failed.',
     provider_refused:
       "The provider refused the gateway's credentials or sender address, or its access to the recipient.",
@@ -135,7 +135,7 @@ const DeliveryStatistics = builder.objectRef<object>('DeliveryStatistics').imple
     }),
     backlog: t.field({
       type: [DeliveryBacklog],
-      description: 'The backlog of each channel. Channels without one are omitted.',
+      description: 'The backlog of each channel. Channels without due deliveries are omitted.',
       resolve: (_statistics, _args, { em }) => readBacklog(em),
     }),
   }),
@@ -177,7 +177,7 @@ builder.mutationField('retryDeliveries', (t) =>
     type: RetryDeliveriesPayload,
     nullable: true,
     description:
-      'Makes failed deliveries pending again, for another 24 hours. Those whose notification is no longer active, whose channel is disabled or whose target is suspended stay failed.',
+      'Makes failed deliveries pending again, for another 24 hours. Deliveries whose notification is no longer active, whose channel is disabled or whose target is suspended stay failed.',
     args: {
       input: t.arg({
         type: RetryDeliveriesInput,

@@ -3,7 +3,7 @@ import type { DeliveryMetrics } from '../metrics/delivery-metrics.ts';
 import type { AttemptOutcome } from './channel.ts';
 import type { Claim } from './claim-due.ts';
 
-/** The end of a delivery without a further attempt. */
+/** The outcome of a delivery that expires before another attempt. */
 export const expired = { kind: 'expired', reason: 'expired' } as const;
 
 /** Logs and counts an attempt, or a delivery that expired. */

@@ -4,7 +4,10 @@ const MASK = '***';
 const MIN_SHOWN_MEMBER_ID = 8;
 const SHOWN_CHARACTERS = 3;
 
-/** Masks an email address except for the domain and the first character: `a***@example.com`, `***@example.com` for one. */
+/**
+ * Masks an email address except for the domain and the first character: `a***@example.com`. Masks a single character
+ * before the `@` too.
+ */
 export function maskEmail(email: string): string {
   const at = email.lastIndexOf('@');
   return `${at > 1 ? email.slice(0, 1) : ''}${MASK}${email.slice(at)}`;

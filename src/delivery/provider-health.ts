@@ -18,15 +18,15 @@ export type ProviderHealth = {
   countAllowed(now: number, running: number): number;
   /** Records a success, which resets the failures unless a pause is running. */
   succeeded(now: number): void;
-  /** Records a failure, which may pause the provider. Failures during a pause count as one. */
+  /** Records a failure, which may pause the provider. Failures during a pause count as one failure. */
   failed(failure: ProviderFailure, now: number): void;
   /** The end of the current or last pause; undefined if the provider has not failed since the last success. */
   readonly pausedUntil: number | undefined;
 };
 
 /**
- * Creates the health of a provider that has not failed yet. A provider that is only unavailable is paused after
- * `minFailures` consecutive ones, because a busy provider fails occasionally.
+ * Creates the health of a provider that has not failed yet. Without `needsOperator` or `retryAfterSeconds`, it is
+ * paused only after `minFailures` consecutive failures, because a busy provider fails occasionally.
  */
 export function createProviderHealth(
   minFailures: number,

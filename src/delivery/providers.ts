@@ -16,7 +16,7 @@ export type ProviderState = {
   readonly health: ProviderHealth;
   /** The number of messages that are being sent. */
   running: number;
-  /** The user whose message was refused last, if none was accepted since. */
+  /** The user whose message was refused last, if no message was accepted since. */
   refusedUser: string | undefined;
 };
 
@@ -51,8 +51,8 @@ export function createProviders(): Providers {
 }
 
 /**
- * Records whether a provider works. One that users choose is paused only if it refuses the messages of two users in a
- * row: a user can register a subscription that its push service always refuses.
+ * Records whether a provider works. If users choose the provider, refusals pause it only once two different users are
+ * refused in a row, because one user can register a subscription that is always refused.
  */
 export function recordHealth(
   provider: ProviderState,

@@ -12,13 +12,13 @@ export const PushSubscriptionSchema = defineEntity({
     host: textColumn(),
     /** The endpoint and the keys, encrypted. */
     ciphertext: textColumn(),
-    /** The ID of the key that encrypted them. */
+    /** The ID of the key that encrypted `ciphertext`. */
     keyId: textColumn(),
     createdAt: timeColumn(),
     updatedAt: timeColumn(),
   },
   indexes: [{ name: 'push_subscription_key', properties: ['keyId'] }],
-  // A browser that is shared by several users receives the messages of the last one who registered it.
+  // A browser that is shared by several users receives the messages of the last user who registered it.
   uniques: [{ name: 'push_subscription_endpoint', properties: ['id'] }],
 });
 

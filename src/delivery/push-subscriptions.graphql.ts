@@ -78,7 +78,7 @@ const RegisterPushSubscriptionInput = builder.inputType('RegisterPushSubscriptio
       type: 'Secret',
       required: true,
       description:
-        'The URL to which messages are sent: `https`, port 443 and a public host, unless the operator allows another one. At most 2,048 characters.',
+        'The URL to which messages are sent: `https`, port 443 and a public host, unless the operator allows another host. At most 2,048 characters.',
     }),
     expirationTime: t.float({
       description: 'Ignored: the push service reports when the subscription has expired.',

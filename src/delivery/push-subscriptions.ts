@@ -32,8 +32,8 @@ const list = readList((db, { slot }: Inputs<{ userId: string }>) =>
 );
 
 /**
- * Stores a browser's push subscription. One with the same endpoint is replaced, even if it is another user's: the browser
- * is used by this user now, and deliveries of the other user to it are cancelled.
+ * Stores a browser's push subscription. A subscription with the same endpoint is replaced, even if it is another
+ * user's: this user now uses the browser, so the other user's deliveries to it are cancelled.
  * @throws {ConflictError} if push is not configured, or the user has {@link MAX_SUBSCRIPTIONS} others
  * @throws {ValidationError} if messages must not be sent to the endpoint
  */
@@ -75,7 +75,10 @@ const findOwner = readOne((db, { slot }: Inputs<{ id: string }>) =>
 
 type StoreInput = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'ciphertext' | 'keyId'> & { now: Time };
 
-/** Returns no row if the user has the maximum number of others. The user is locked, so their number cannot grow meanwhile. */
+/**
+ * Returns no row if the user has the maximum number of other subscriptions. The lock on the user keeps their number
+ * from growing.
+ */
 const store = statement((db, { slot }: Slots<StoreInput>) =>
   db
     .insertInto('PushSubscription')
@@ -115,7 +118,7 @@ const store = statement((db, { slot }: Slots<StoreInput>) =>
     .returning(['id', 'host', 'createdAt']),
 );
 
-/** Removes a push subscription and cancels deliveries to it. Returns whether there was one. */
+/** Removes a push subscription and cancels deliveries to it. Returns whether it existed. */
 export async function removeSubscription(canceller: Canceller, userId: string, id: string): Promise<boolean> {
   const removed = await changeAndCancel(canceller, [userId], (run) => run(remove, { userId, id }));
   return removed.length > 0;

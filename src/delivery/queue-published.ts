@@ -13,8 +13,8 @@ export const lifetime = sql.raw(`interval '24 h'`);
 type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emailDelay: number };
 
 /**
- * Queues a delivery for each published notification that is active, each channel that is enabled, and each target. Cancels
- * those of the notifications that they superseded.
+ * Queues one delivery per active published notification, enabled channel and target. Cancels the deliveries of
+ * superseded notifications.
  */
 export const queuePublished = statement((db, { slot }: Slots<Input>) =>
   db
@@ -77,7 +77,7 @@ function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
 
 type Published = Pick<Notification, 'userId' | 'taskId' | 'kind' | 'revision'> & { before: number };
 
-/** Selects the notifications that the published ones superseded. */
+/** Selects the notifications that the published notifications superseded. */
 function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 'selectFrom'>) {
   return db
     .selectFrom('published')

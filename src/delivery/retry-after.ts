@@ -1,4 +1,4 @@
-/** A longer time is cut to this one, so that a wrong header cannot stop a channel for years. */
+/** Longer delays are reduced to this, so that a wrong header cannot stop a channel for years. */
 const MAX_RETRY_AFTER_SECONDS = 86_400;
 
 /** The three formats of an HTTP date start with the day of the week (RFC 9110, section 5.6.7). */

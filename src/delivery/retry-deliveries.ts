@@ -8,12 +8,12 @@ import { lifetime } from './queue-published.ts';
 /** The maximum number of deliveries that one call retries. */
 export const MAX_RETRIED = 1000;
 
-/** The deliveries to retry: those of the channels, and of one user unless `userId` is null. */
+/** The deliveries to retry: on these channels, and of all users if `userId` is null. */
 export type RetryFilter = { channels: readonly DeliveryChannel[]; userId: string | null };
 
 /**
- * Makes failed deliveries due again, earliest failures first, and returns their number. Those that are no longer wanted
- * stay failed.
+ * Makes failed deliveries due again, earliest failures first, and returns their number. Deliveries that are no longer
+ * wanted stay failed.
  */
 export async function retryDeliveries(em: EntityManager, filter: RetryFilter): Promise<number> {
   const retried = await runStatement(em, retryFailed, filter);

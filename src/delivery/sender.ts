@@ -14,7 +14,7 @@ export type Sender = {
   stop(graceMs: number): Promise<void>;
 };
 
-/** The interval of sweeps. They find deliveries whose delay or lease is over, and those that were not announced. */
+/** The interval of sweeps. They find deliveries whose delay or lease has ended, and those that were not announced. */
 const SWEEP_MS = 500;
 
 /** The interval of sweeps while the database fails. */
@@ -45,7 +45,7 @@ export function startSender(options: DeliveryOptions): Sender {
     [...running.values()].filter((one) => one === channel).length;
   const loop = async () => {
     while (!isStopping) {
-      // Replaced before the claim, so that a wake during the claim leads to another one.
+      // Replaced before the claim, so that a wake during the claim leads to another claim.
       sleep = new AbortController();
       const { signal } = sleep;
       const sleepMs = await claimJobs(options, countRunning).then(

@@ -5,8 +5,8 @@ import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.
 import type { DeliveryData } from './load-delivery-data.ts';
 
 /**
- * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. One that was
- * replaced or registered again meanwhile is not suspended.
+ * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. A target that was
+ * replaced or registered again during the attempt is not suspended.
  */
 export async function suspendTarget(canceller: Canceller, refused: DeliveryData): Promise<void> {
   await changeAndCancel(canceller, [refused.userId], (run) => suspend(run, refused));

@@ -43,7 +43,7 @@ export const storePair = statement((db, slots: Slots<EncryptedPair>) => {
     .returning(['keyId', 'reauthReason', newRevision]);
 });
 
-/** Stores a pair in place of the one that it was refreshed from. */
+/** Replaces a stored pair with the pair that was refreshed from it. */
 export const replacePair = statement((db, slots: Slots<EncryptedPair & { refreshedFrom: string }>) => {
   const { slot } = slots;
   return db
@@ -73,7 +73,7 @@ export const clearPair = statement((db, slots: Slots<{ userId: string; now: Time
     .returning(newRevision),
 );
 
-/** Stores the reason why the pair of a version no longer works, if it is still current. */
+/** Stores the reason why the pair of a version no longer works, if the version is still current. */
 export const recordFailure = statement(
   (db, slots: Slots<CredentialOwner & { reason: CredentialFailureReason; now: Time }>) => {
     const { slot } = slots;
@@ -131,7 +131,7 @@ export const storeClaim = statement((db, slots: Slots<CredentialOwner & { claimI
 
 type UserSlots = Slots<{ userId: string }>;
 
-/** Selects the row of the stored pair, if there is one. */
+/** Selects the row of a user who has a stored pair. */
 function selectCurrent(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: UserSlots) {
   return db
     .selectFrom('EditorCredential')

@@ -12,8 +12,8 @@ import type { EditorCredential } from './editor-credential.entity.ts';
 
 /*
  * Terms: A *token pair* consists of an access token and a refresh token of an editor subscription. A *credential* is a
- * stored pair with its version, and the reason why it no longer works, if there is one. *Editor auth* is the status of the
- * credential, without the pair. The API calls it the editor connection.
+ * stored pair, its version and, if the pair no longer works, the reason. *Editor auth* is the status of the credential,
+ * without the pair. The API calls it the editor connection.
  */
 
 /** The status of a user's credential, without the token pair. */
@@ -24,7 +24,7 @@ export type EditorAuth = {
   reauthReason: ReauthReason | null;
 };
 
-/** A decrypted token pair, its version, and the reason why the user must connect the editor again, if there is one. */
+/** A decrypted token pair, its version and, if the user must connect the editor again, the reason. */
 export type Credential = TokenPair & Pick<EditorCredential, 'version' | 'reauthReason'>;
 
 /** Reads the status of a user's credential. */
@@ -75,7 +75,10 @@ export async function deleteCredential(
   return describeNone(userId);
 }
 
-/** Records that a token pair no longer works. Changes nothing and returns `applied: false` if it is no longer current. */
+/**
+ * Records that a token pair no longer works. Changes nothing and returns `applied: false` if the pair is no longer
+ * current.
+ */
 export async function reportFailure(
   { em, announce }: Writer,
   cipher: CredentialCipher,
@@ -91,7 +94,7 @@ export async function reportFailure(
 
 /**
  * Reads and decrypts a user's token pair. Returns `null` if none is stored.
- * @throws {InternalError} if it cannot be decrypted; the cause names a missing key
+ * @throws {InternalError} if the pair cannot be decrypted; the cause names a missing key
  */
 export async function readCredential(
   em: EntityManager,

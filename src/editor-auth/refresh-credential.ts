@@ -9,7 +9,10 @@ import { replacePair, storeClaim } from './credential-statements.ts';
 import { encryptPair, findCredential } from './editor-auth.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
-/** The result of a claim. `claimedUntil` is the end of the caller's claim if `granted`, otherwise of another caller's. */
+/**
+ * The result of a claim. `claimedUntil` is the end of the caller's claim if `granted`, otherwise the end of another
+ * caller's claim.
+ */
 export type RefreshClaim = { granted: boolean; claimedUntil: Time };
 
 /**
@@ -68,7 +71,7 @@ function digest({ accessToken, refreshToken }: TokenPair): Buffer {
   return hash('sha256', JSON.stringify([accessToken.reveal(), refreshToken.reveal()]), 'buffer');
 }
 
-/** The error repeats the version only if it looks like one, because it may be a misplaced token. */
+/** The error repeats the value only if it looks like a version, because it may be a misplaced token. */
 function createStaleVersionError(version: string): ConflictError {
   const value = /^([\da-f-]{36}|\d{1,10})$/.test(version) ? version : REDACTED;
   const issue = { path: ['input', 'version'], message: 'must be the current version', value };

@@ -26,7 +26,7 @@ const ENCRYPTION = 'A256GCM';
 /**
  * Creates a cipher that writes compact JWE (RFC 7516) with `dir` and `A256GCM` (RFC 7518, sections 4.5 and 5.3).
  * `describeOwner` returns the members of the protected header that bind a ciphertext to its owner. Their names differ
- * between kinds of content, so that no ciphertext can be decrypted as one of another kind.
+ * between kinds of content, so that no ciphertext can be decrypted as another kind.
  */
 export function createBoundCipher<Content, Owner>(
   keys: EncryptionKeys,

@@ -33,7 +33,7 @@ export function describeTable<Content, Owner>(
 /** The number of ciphertexts of a key. */
 export type KeyUse = { keyId: string; count: number };
 
-/** Counts the ciphertexts of each key other than the current one. */
+/** Counts the ciphertexts of each key except the current key. */
 export async function countByOldKey(
   em: EntityManager,
   { entity, currentKeyId }: EncryptedTable,
@@ -59,7 +59,7 @@ export type RotatedBatch = {
 };
 
 /**
- * Re-encrypts ciphertexts of other keys with the current one, for up to `size` users after a user ID. The other columns
+ * Re-encrypts ciphertexts of other keys with the current key, for up to `size` users after a user ID. The other columns
  * do not change. Skips ciphertexts whose key is missing or that cannot be decrypted.
  */
 export async function rotateBatch(
@@ -96,7 +96,7 @@ async function reencryptForUsers(
   return { reencrypted, damaged: [...damaged] };
 }
 
-/** Locks and returns the rows. A ciphertext replaced while this waits for its lock no longer matches and is left out. */
+/** Locks and returns the rows. Skips rows that are re-encrypted or deleted while this waits for their lock. */
 function lockRows(db: Kysely<Tables>, table: EncryptedTable, users: readonly string[]) {
   return db
     .selectFrom(table.entity)

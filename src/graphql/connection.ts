@@ -17,8 +17,8 @@ export type Connection<Node> = {
 };
 
 /**
- * Reads the page selected by the arguments, or by `restPage` on a REST route. For the arguments, one more record is read
- * to find out whether another page follows. REST routes return neither this nor cursors.
+ * Reads the page selected by the arguments, or by `restPage` on a REST route. For the arguments, one more record is
+ * read to find out whether another page follows. REST routes return neither cursors nor whether another page follows.
  * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
 export async function readConnection<Node>(

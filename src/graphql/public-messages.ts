@@ -50,7 +50,7 @@ const WRONG_TYPE =
   /^(?:Enum "(\w+)"|(\w+)) cannot represent|^Expected value of type "([\w[\]!]+)"|^Value "\w+" does not exist in "(\w+)" enum/;
 
 /**
- * Converts the message of an error that graphql-js or Yoga reported before execution to one that repeats nothing of the
+ * Converts the message of an error that graphql-js or Yoga reported before execution. The result repeats nothing of the
  * request except names.
  */
 export function toPublicMessage({ message }: Pick<GraphQLError, 'message'>): string {

@@ -36,7 +36,7 @@ export const JSONValue = new GraphQLScalarType<unknown, unknown>({
 export const SecretText = new GraphQLScalarType<Secret, string>({
   name: 'Secret',
   description:
-    'A credential, a preview token, or the address of a user: 1 to 16,384 printable ASCII characters without spaces. It is never logged or included in an error. Only `editorCredential` and `Workspace.previewToken` return one.',
+    'A credential, a preview token, or the address of a user: 1 to 16,384 printable ASCII characters without spaces. It is never logged or included in an error. Only `editorCredential` and `Workspace.previewToken` return values of this type.',
   parseValue: parseSecret,
   // An enum value is not a string either.
   parseLiteral: (node) => parseSecret(node.kind === Kind.STRING ? node.value : undefined),

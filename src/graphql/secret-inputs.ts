@@ -21,7 +21,7 @@ export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<strin
 
 /**
  * Inspects the input at a path below an input type. Its value is secret if it or a field of the same object may contain
- * a credential: the caller may have misspelled the name of that field or used the wrong one.
+ * a credential: the caller may have misspelled the name of that field or used the wrong field.
  */
 export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, declaredSteps = 0): PathInfo {
   const inner = getNullableType(type);

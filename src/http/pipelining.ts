@@ -1,7 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Maximum number of concurrent requests of one socket, including finished ones whose replies wait for earlier ones. */
+/**
+ * Maximum number of concurrent requests of one socket, including finished requests whose replies wait for earlier
+ * replies.
+ */
 const MAX_RUNNING = 16;
 
 /** A socket with more requests waiting to run is destroyed; real clients do not pipeline that many. */
@@ -18,8 +21,8 @@ export type PipelinedListener = {
 };
 
 /**
- * Limits the concurrent requests of each socket; further ones wait in order. Pausing the socket is not enough, because
- * Node.js emits all requests of a 64 KiB chunk at once.
+ * Limits the concurrent requests of each socket; further requests wait in order. Pausing the socket is not enough,
+ * because Node.js emits all requests of a 64 KiB chunk at once.
  */
 export function limitPipelining(run: RequestListener): PipelinedListener {
   const requestsBySocket = new WeakMap<Socket, SocketRequests>();

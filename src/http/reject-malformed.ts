@@ -43,7 +43,10 @@ function sendLast(socket: Socket, body: string): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
-/** Whether a reply to the malformed request has begun. The client would take a second reply for that of the next request. */
+/**
+ * Whether a reply to the malformed request has begun. The client would mistake a second reply for the reply to its next
+ * request.
+ */
 function hasReplyBegun(response: ServerResponse | undefined): boolean {
   return response?.headersSent === true && !response.req.complete;
 }

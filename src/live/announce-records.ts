@@ -1,7 +1,7 @@
 import type { Announce } from './announcer.ts';
 import type { Topic } from './hub.ts';
 
-/** Sorts a user's changed records by revision, announces the last one, and returns them. */
+/** Sorts a user's changed records by revision, announces the last record, and returns all records. */
 export function announceRecords<Row extends { revision: number }>(
   announce: Announce,
   user: string,

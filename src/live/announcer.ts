@@ -19,7 +19,7 @@ export type Announcer = {
   receive(announcement: Announcement): void;
   /** Sends an announcement without changes, to check that announcements arrive. */
   probe(): void;
-  /** Whether this gateway received the last announcements that it sent itself. */
+  /** Whether the gateway receives its own announcements. */
   readonly isReceiving: boolean;
   close(): Promise<void>;
 };

@@ -36,11 +36,11 @@ export type Hub = {
   users(): string[];
   /** Passes a user's current revisions to the user's subscribers. */
   compare(user: string, revisions: Revisions | undefined): void;
-  /** Ends every subscription for whose viewer `findError` returns an error. */
+  /** Calls `findError` with each subscription's viewer, and ends the subscription if it returns an error. */
   failWhere(findError: (viewer: Viewer) => Error | undefined): void;
   /** Records the seconds between the announcement of a change and the delivery of its events. */
   observeDelay(seconds: number): void;
-  /** Ends all subscriptions, and every later one immediately. */
+  /** Ends all subscriptions, and every later subscription immediately. */
   close(): void;
   readonly size: number;
 };

@@ -17,8 +17,8 @@ export type LiveEvents = {
 export type LiveEventsOptions = { timeoutMs: number; sweepMs: number };
 
 /**
- * Starts to announce changes of this gateway, to listen for those of others, and to sweep for changes whose announcement
- * was lost. Such a change is delivered at the next sweep.
+ * Starts to announce changes of this gateway, to listen for announcements of other gateways, and to sweep for changes
+ * whose announcement was lost. Such a change is delivered at the next sweep.
  */
 export function startLiveEvents(
   database: Database,

@@ -3,9 +3,9 @@ import type { Log } from '../log.ts';
 /** A gateway that does not receive its own announcement within this time does not receive announcements. */
 const RECEIVE_TIMEOUT_MS = 2000;
 
-/** Checks that a gateway receives the announcements that it sends itself. */
+/** Checks that a gateway receives its own announcements. */
 export type ReceiptCheck = {
-  /** Whether the gateway received the last announcements that it sent itself. */
+  /** Whether the gateway receives its own announcements. */
   readonly isReceiving: boolean;
   noteSent(number: number): void;
   noteReceived(number: number): void;

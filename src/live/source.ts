@@ -10,8 +10,9 @@ export type Source<Event> = {
   /** Returns the revision after which the stream begins. */
   getStartRevision(revisions: Revisions | undefined): number;
   /**
-   * Reads the next events after a revision, in order. `revisions` are the user's current revisions: changes up to them are
-   * committed, later ones will be announced. Returns the events and `seen`, the revision up to which they are complete.
+   * Reads the next events after a revision, in order. `revisions` are the user's current revisions: changes up to them
+   * are committed, and later changes will be announced. Returns the events and `seen`, the revision up to which they
+   * are complete.
    */
   read(
     after: number,
@@ -39,7 +40,9 @@ export class SourceReader<Event> {
     this.#seen = this.#source.getStartRevision(revisions);
   }
 
-  /** Whether the user had an epoch at the last read. Without one, a changed epoch cannot indicate a deletion. */
+  /**
+   * Whether the user had an epoch at the last read. Without an earlier epoch, a new epoch does not indicate a deletion.
+   */
   get hasEpoch(): boolean {
     return this.#epoch !== undefined;
   }
@@ -54,12 +57,12 @@ export class SourceReader<Event> {
     return revisions?.epoch !== this.#epoch || this.#getReached(revisions) > this.#seen;
   }
 
-  /** Reads the next batch. Returns `undefined` if the user was deleted since the last one. */
+  /** Reads the next batch. Returns `undefined` if the user was deleted since the last batch. */
   async read(): Promise<{ readonly events: readonly Event[]; readonly hasMore: boolean } | undefined> {
     const revisions = await this.#findRevisions();
     const epoch = this.#epoch;
     this.#epoch = revisions?.epoch;
-    // The announcement of a deletion can arrive after those of later changes.
+    // The announcement of a deletion can arrive after the announcements of later changes.
     if (epoch !== undefined && epoch !== this.#epoch) return undefined;
     const reached = this.#getReached(revisions);
     if (reached <= this.#seen) return { events: [], hasMore: false };

@@ -154,7 +154,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   async #read(): Promise<void> {
-    // Before reading, because the result may lack a change that is announced meanwhile.
+    // Before reading, because the result may lack a change that is announced during the read.
     this.#isStale = false;
     const announcedAt = this.#announcedAt;
     this.#announcedAt = undefined;

@@ -12,7 +12,7 @@ const RETRY_MS = 1000;
 
 /** Finds changes that were not announced to this gateway. */
 export type Sweep = {
-  /** Sweeps now. If a sweep is running, another one follows: the running one may have read too early. */
+  /** Sweeps now. If a sweep is running, another sweep follows, because the running sweep may have read too early. */
   start(): void;
   stop(): Promise<void>;
 };

@@ -15,8 +15,8 @@ const STREAM_BUCKETS = [1, 10, 60, 300, 900, 3600, 14_400];
 const SEVERAL = 'several';
 
 /**
- * Registers the metrics of requests and returns a function that records one. Label values come from routes, the schema
- * and closed lists, so that clients cannot create time series.
+ * Registers the metrics of requests and returns a function that records a request. Label values come from routes, the
+ * schema and closed lists, so that clients cannot create time series.
  */
 export function createRequestMetrics(
   registry: Registry,

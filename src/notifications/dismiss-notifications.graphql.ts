@@ -86,7 +86,7 @@ const DismissNotificationsPayload = builder
       notifications: t.expose('notifications', {
         type: [NotificationUnion],
         description:
-          'The notifications that this call dismissed. Those that were dismissed before are omitted.',
+          'The notifications that this call dismissed. Notifications that were dismissed before are omitted.',
       }),
     }),
   });

@@ -71,7 +71,7 @@ const dismiss = statement((db, { slot }: Slots<{ userId: string; id: string; now
     .returningAll('Notification'),
 );
 
-/** The notifications to dismiss: those with an ID, or the active ones that the client has received. */
+/** The notifications to dismiss: by ID, or all active notifications that the client has received. */
 export type DismissFilter =
   | { ids: readonly string[] }
   | {
@@ -82,8 +82,8 @@ export type DismissFilter =
     };
 
 /**
- * Dismisses notifications and returns the changed ones, in the order of their revisions. Ignores unknown IDs and those of
- * another user's notifications.
+ * Dismisses notifications and returns the changed notifications, in the order of their revisions. Ignores unknown IDs
+ * and the IDs of another user's notifications.
  */
 export async function dismissNotifications(
   { em, announce, outbox }: NotificationWriter,

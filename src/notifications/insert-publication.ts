@@ -18,13 +18,15 @@ type InsertionSlots = Slots<Insertion>;
 
 /**
  * Stores a draft and returns the user's new revision, or no row if the same notification is stored already. Each step
- * reads from the previous one, which fixes their order.
+ * reads from the previous one, which fixes their order. Other content under the same ID violates the primary key;
+ * publish-notifications.ts converts that to a `ConflictError`.
  *
  * - `known` reads what the result depends on. It is empty if the same notification is stored.
  * - `timed` adds the default of `occurredAt`: now, but not before the newest notification.
- * - `decided` resolves a draft that is older than the newest notification, or than a resolution of its task.
+ * - `decided` resolves a draft that occurred before the newest notification, or at or before the `resolvedBefore` of
+ *   its task.
  * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
- * - `inserted` counts `superseded`, whose notification gets the revision before that of the draft.
+ * - `inserted` stores the draft, whose revision follows that of the superseded notification, if there is one.
  */
 export const insertPublication = statement((db, slots: InsertionSlots) =>
   insertDraft(supersedeActive(decide(db, slots), slots), slots)
@@ -71,7 +73,7 @@ function readKnown(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots
     .where('userId', '=', slot('userId'))
     .where('taskId', '=', slot('taskId'))
     .where('kind', '=', slot('kind'));
-  // Not before the superseded one's, because requests may acquire the lock out of order.
+  // At least the superseded notification's `updatedAt`, because requests may acquire the lock out of order.
   const arrived = sql<Time>`greatest(${slot('now', 'timestamptz')}, ${related.select('updatedAt').where('status', '=', active)})`;
   return db
     .selectFrom('UserRevision')

@@ -16,8 +16,8 @@ export const draftContent = [
 ] as const satisfies readonly (keyof Notification)[];
 
 /**
- * A notification to publish. `id` defaults to a generated UUID. `occurredAt` defaults to now, or to that of the newest
- * notification of the task and kind if it is later.
+ * A notification to publish. `id` defaults to a generated UUID. `occurredAt` defaults to now or to the `occurredAt` of
+ * the newest notification of the same task and kind, whichever is later.
  */
 export type NotificationDraft = Pick<Notification, (typeof draftContent)[number] | 'payload'> & {
   id: string | null;

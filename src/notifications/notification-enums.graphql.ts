@@ -23,7 +23,7 @@ export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
   values: toEnumValues(notificationStatuses, {
     active: "The notification needs the user's attention.",
     resolved:
-      'The platform resolved the notification, or a later one superseded it. `resolvedBy` gives the reason.',
+      'The platform resolved the notification, or a later notification superseded it. `resolvedBy` gives the reason.',
     dismissed: 'The user dismissed the notification.',
   }),
 });

@@ -15,7 +15,7 @@ const EventTypeEnum = builder.enumType('NotificationEventType', {
     CREATED: { value: 'active', description: 'The notification was published.' },
     RESOLVED: {
       value: 'resolved',
-      description: 'The platform resolved the notification, or a later one superseded it.',
+      description: 'The platform resolved the notification, or a later notification superseded it.',
     },
     DISMISSED: { value: 'dismissed', description: 'The user dismissed the notification.' },
   } as const,

@@ -44,7 +44,7 @@ export function watchNotifications(
         const { revision } = notification;
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
       });
-      // A revision without a notification belongs to one that has changed again or was deleted.
+      // A revision without a notification belongs to a notification that has changed again or was deleted.
       return { events, seen: changed.at(-1)?.revision ?? reached };
     },
   };

@@ -22,7 +22,7 @@ export type NotificationFilter = {
   createdBefore?: Time | null | undefined;
 };
 
-/** `kinds` and `statuses` form the matching pairs, one at each index. Both are undefined if there is no filter. */
+/** `kinds[i]` and `statuses[i]` are a matching pair. Both are undefined if there is no filter. */
 export type FilterInput = {
   userId: string;
   kinds: readonly NotificationKind[] | undefined;
@@ -75,7 +75,7 @@ export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
  * position only. No ID is empty, so the empty ID precedes all records of its time.
  */
 export function limitToTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
-  // Lists are sorted newest first, so `after` is the upper limit and `before` the lower one.
+  // Lists are sorted newest first, so `after` is the upper limit and `before` the lower limit.
   const after = [page.after, toPosition(createdBefore)].filter((position) => position !== undefined);
   const before = [page.before, toPosition(createdFrom)].filter((position) => position !== undefined);
   return {

@@ -114,7 +114,7 @@ builder.mutationFields((t) => ({
     type: PublishNotificationPayload,
     nullable: true,
     description:
-      "Publishes a notification to a user's inbox. At most one notification per task and kind is active, the latest by `occurredAt`. Earlier ones are resolved as `SUPERSEDED`.",
+      "Publishes a notification to a user's inbox. At most one notification per task and kind is active, the latest by `occurredAt`. Earlier notifications are resolved as `SUPERSEDED`.",
     args: {
       input: t.arg({
         type: PublishNotificationInput,

@@ -16,8 +16,8 @@ import { readPublications } from './read-publications.ts';
 export type PublishRequest = { userId: string; draft: NotificationDraft; path: readonly (string | number)[] };
 
 /**
- * A published notification. `created` is `false` if the same notification was stored already. `channels` are those that
- * the user's preferences enable.
+ * A published notification. `created` is `false` if the same notification was stored already. `channels` are the
+ * channels that the user's preferences enable.
  */
 export type Publication = { notification: Notification; created: boolean; channels: DeliveryChannel[] };
 
@@ -25,8 +25,9 @@ export type Publication = { notification: Notification; created: boolean; channe
 export type NotificationWriter = Writer & { readonly outbox: Outbox };
 
 /**
- * Stores notifications in order, all or none, and returns their final states. Each supersedes the active notification of
- * its task and kind, unless it occurred before the newest one: then it is stored as resolved.
+ * Stores notifications in order, all or none, and returns their final states. Each notification supersedes the active
+ * notification of its task and kind, unless it is older than the newest notification or than a resolution of the task:
+ * then it is stored as resolved.
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(

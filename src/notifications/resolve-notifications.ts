@@ -25,8 +25,8 @@ type ResolveInput = {
 };
 
 /**
- * Resolves a user's active notifications of a task and returns the changed ones, oldest first. With `occurredUpTo`, it
- * also applies to notifications that occurred at or before it and are published later.
+ * Resolves a user's active notifications of a task and returns the changed notifications, oldest first. With
+ * `occurredUpTo`, it also applies to notifications that occurred at or before it and are published later.
  */
 export async function resolveNotifications(
   { em, announce, outbox }: NotificationWriter,

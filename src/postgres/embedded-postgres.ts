@@ -11,7 +11,7 @@ export type EmbeddedPostgresOptions = { dataDir: string; printLine(line: string)
 const KILLED_OWNER_MS = 1_000;
 
 /**
- * Starts the server, or takes over one whose owner was killed. Restarts it if it exits unexpectedly.
+ * Starts the server, or takes over a server whose owner was killed. Restarts it if it exits unexpectedly.
  * @throws {EmbeddedPostgresError} if another gateway owns it, or PostgreSQL cannot start
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<DatabaseServer> {
@@ -30,7 +30,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 }
 
 /**
- * Connects a command to the server of a running gateway, or else starts one until the command ends.
+ * Connects a command to the server of a running gateway, or else starts a server that runs until the command ends.
  * @throws {EmbeddedPostgresError} if PostgreSQL cannot start
  */
 export async function attachEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<DatabaseServer> {

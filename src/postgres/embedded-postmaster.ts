@@ -27,7 +27,9 @@ export async function isServerRunning(cluster: Cluster, port: number): Promise<b
   return postmaster?.port === port && isPostmaster(cluster, postmaster.pid);
 }
 
-/** Stops PostgreSQL by a fast shutdown, and by an immediate one if that takes too long. Waits until it has exited. */
+/**
+ * Stops PostgreSQL by a fast shutdown or, if that takes too long, by an immediate shutdown. Waits until it has exited.
+ */
 export async function stopPostmaster(cluster: Cluster, { pid }: Postmaster): Promise<void> {
   if (!(await isPostmaster(cluster, pid))) return;
   for (const [signal, timeoutMs] of [
@@ -50,7 +52,7 @@ function sendSignal(signal: NodeJS.Signals, pid: number): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // The process may have exited meanwhile.
+    // The process may have exited since its ID was read.
     if (errorCode(error) !== 'ESRCH') throw error;
   }
 }

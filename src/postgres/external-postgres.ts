@@ -5,7 +5,7 @@ import { OperatorError } from '../errors/operator-error.ts';
 const MIN_VERSION = 140_000;
 
 /**
- * Connects once to the configured server, to report an unreachable or unsupported one at start.
+ * Connects once to the configured server, to report an unreachable or unsupported server at start.
  * @throws {OperatorError} without the password of the URL
  */
 export async function checkExternalPostgres(url: string, timeoutMs: number): Promise<void> {

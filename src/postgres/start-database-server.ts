@@ -3,10 +3,10 @@ import { borrowServer, type DatabaseServer } from './database-server.ts';
 import { attachEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts';
 import { checkExternalPostgres } from './external-postgres.ts';
 
-/** Whether a process owns the embedded server alone, or uses that of a running gateway if there is one. */
+/** Whether a process must own the embedded server, or may use the server of a running gateway. */
 export type DatabaseUse = 'own' | 'shared';
 
-/** Checks the configured server, or starts the embedded one. */
+/** Checks the configured server, or starts the embedded server. */
 export async function startDatabaseServer(
   config: Pick<Config, 'databaseUrl' | 'databaseTimeoutMs' | 'dataDir'>,
   use: DatabaseUse,

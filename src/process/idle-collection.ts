@@ -16,7 +16,10 @@ const MAX_UTILIZATION = 0.1;
 export function collectWhenIdle(): void {
   const { gc } = globalThis;
   if (gc === undefined) return;
-  /** The size of the heap after the last collection. 0, so that the first check collects the garbage of the start. */
+  /**
+   * The size of the heap after the last collection. Initially 0, so that the first check collects the garbage from
+   * startup.
+   */
   let baseline = 0;
   let seen = performance.eventLoopUtilization();
   setInterval(() => {

@@ -11,7 +11,7 @@ const MAX_CACHED = 10_000;
 /** The charged user, and the charges of the request. */
 export type Caller = { readonly viewer: Viewer; readonly charges: Charges };
 
-/** Creates the users' buckets of points. Caches empty ones until they reset. */
+/** Creates the users' buckets of points. Caches empty buckets until they reset. */
 export function createBuckets(limits: Limits, counters: PointCounters) {
   const exhausted = new LRUCache<string, number>({ max: MAX_CACHED });
 

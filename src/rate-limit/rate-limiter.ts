@@ -15,7 +15,7 @@ export function rateLimitArguments(bucket: Bucket): { limit: number; duration: n
   return { limit: defaultLimits[bucket], duration: WINDOW_SECONDS };
 }
 
-/** Replaces the definition of the library, which describes neither the limits that fields share nor 0. */
+/** Replaces the library's definition, which explains neither shared limits nor the meaning of 0. */
 const directive = `
 """
 The default rate limit of a root field, per token subject. Reads of the account share one limit, writes another, and
@@ -72,7 +72,7 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
     if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(charges);
   }
 
-  // Points are prepaid before the operation runs. The directive only rejects fields for which none was left.
+  // Points are prepaid before the operation runs. The directive only rejects fields for which no point was left.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
       await usePrepaid(context, findAccess(info), args);

@@ -42,7 +42,7 @@ function mayBeLong({ limit }: Page): boolean {
   return limit === undefined || limit > LONG_LIST;
 }
 
-/** Runs a limited number of concurrent tasks per key; further ones wait in order. */
+/** Runs a limited number of concurrent tasks per key; further tasks wait in order. */
 export class KeyedSemaphore {
   readonly #limit: number;
   readonly #queues = new Map<string, Queue>();
@@ -72,7 +72,7 @@ export class KeyedSemaphore {
     }
   }
 
-  /** Passes the slot to the next waiting task, so that later ones cannot overtake it. */
+  /** Passes the slot to the next waiting task, so that later tasks cannot overtake it. */
   #release(key: string, queue: Queue): void {
     const next = queue.waiting.shift();
     if (next === undefined) queue.running -= 1;

@@ -5,7 +5,7 @@ import type { Outbox } from './outbox.ts';
 /** The dependencies of a change after which deliveries may no longer be wanted. A `Context` can be passed. */
 export type Canceller = { readonly em: EntityManager; readonly outbox: Pick<Outbox, 'cancelUnwanted'> };
 
-/** Like {@link change}; also cancels those of the users' deliveries that are no longer wanted after it. */
+/** Runs a change and, in the same transaction, cancels the users' deliveries that it made unwanted. */
 export async function changeAndCancel<Result>(
   { em, outbox }: Canceller,
   users: readonly string[],

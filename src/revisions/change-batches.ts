@@ -37,9 +37,9 @@ export function readNextBatch<Row>(readBatches: ReadBatches<Row & { stream: numb
 export type TextColumns = Readonly<Record<string, string>>;
 
 /**
- * Finds the next batch of each stream in a table: the number of the stream, which counts from 1, its owner, the revision
- * `after` which the batch starts and the `last` one in it. A stream keeps a batch in memory until its client has read
- * it, so the size of a batch is limited by the bytes of `texts` among the `selected` properties.
+ * Finds the next batch of each stream in a table: the number of the stream, which counts from 1, its owner, `after`
+ * (the revision before the batch) and `last` (the last revision in it). A stream keeps a batch in memory until its
+ * client has read it, so the size of a batch is limited by the bytes of `texts` among the `selected` properties.
  */
 export function findBatches(
   table: string,
@@ -52,9 +52,9 @@ export function findBatches(
     columns.length === 0
       ? sql`0`
       : sql`octet_length(row(${sql.join(columns.map(([, column]) => sql.id(column)))})::text)`;
-  // `changed` limits the records of a batch before their sizes are computed. `sized` has the size of all records before
-  // each one, so that a batch includes the record that exceeds the limit and is never empty. `offset 0` keeps PostgreSQL
-  // from computing `last` once for every record that is joined.
+  // `changed` limits the records of a batch before their sizes are computed. For each record, `sized` has the total
+  // size of the records before it, so that a batch includes the record that exceeds the limit and is never empty.
+  // `offset 0` keeps PostgreSQL from computing `last` once for every record that is joined.
   return sql`(
     select stream, owner, after, (
       select max(revision) from (

@@ -6,8 +6,8 @@ export type Outbox = {
   /** The channels that have a provider. Without any, the outbox sends no statements. */
   readonly channels: ReadonlySet<DeliveryChannel>;
   /**
-   * Queues the deliveries of notifications that the change published, by user and ID, and cancels those of the
-   * notifications that they superseded.
+   * Queues deliveries for the notifications that the change published, and cancels the deliveries of those that it
+   * superseded.
    */
   queuePublished(run: Run, published: PublishedKeys): Promise<void>;
   /**

@@ -5,12 +5,12 @@ import { type Inputs, readList, readOne } from '../database/read.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
 /**
- * A user's revisions. There is one per kind of record, incremented by each change. They start at 0 in each epoch. A new
- * epoch begins when the user is deleted or the database is restored.
+ * A user's revisions. Each kind of record has its own revision, which every change increments. Revisions start at 0 in
+ * each epoch. A new epoch begins when the user is deleted or the database is restored.
  */
 export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
 
-/** The epoch of the database and that of the user, for a query of `UserRevision`. */
+/** The epochs of the database and of the user, for a query of `UserRevision`. */
 export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
 
 const find = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>

@@ -47,7 +47,7 @@ const tables = [
   'Delivery',
 ] as const;
 
-/** Each deletes the user's rows of one table, and returns one row if there were any. */
+/** Each statement deletes the user's rows of one table, and returns one row if it deleted any. */
 const deleteRecords = tables.map((table) =>
   statement((db, { slot }: UserSlots) =>
     db

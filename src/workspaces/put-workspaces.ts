@@ -10,8 +10,8 @@ import type { Workspace } from './workspace.entity.ts';
 export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
 
 /**
- * Stores the states that are newer than the stored state or deletion of their workspace, in one transaction. Returns the
- * stored ones.
+ * Stores the states that are newer than the stored state or deletion of their workspace, in one transaction. Returns
+ * the stored states.
  */
 export async function putWorkspaces(
   { em, announce }: Writer,
@@ -59,8 +59,8 @@ function reveal<Value>(value: Value): Value | string {
 }
 
 /**
- * Stores the newer states with consecutive revisions, in their order, and updates the user's revision. A state is newer if
- * the comparison is null, because the workspace was never stored or deleted.
+ * Stores the newer states with consecutive revisions, in their order, and updates the user's revision. If the workspace
+ * was neither stored nor deleted before, the comparison is null and the state counts as newer.
  */
 export const storeNewer = statement((db, { slot }: Slots<{ userId: string; states: string }>) =>
   db

@@ -15,7 +15,7 @@ import type { SelectedWorkspace } from './workspaces.ts';
 /** A workspace after a change, with the selected properties; null if it was deleted. */
 export type WorkspaceEvent = { id: string; workspace: SelectedWorkspace | null };
 
-/** The events of a user's workspaces: first one for each, in its current state, then one for each change. */
+/** The events of a user's workspaces: first the current state of each workspace, then each change. */
 export function watchWorkspaces(
   em: EntityManager,
   userId: string,
@@ -37,7 +37,7 @@ export function watchWorkspaces(
         readChanges(em, { userId, after }, selected),
         readDeletions(em, { userId, after: Math.max(after, firstRevision) }),
       ]);
-      // Either batch may be incomplete, so events stop at the end of the shorter one.
+      // Either batch may be incomplete, so events stop at the end of the shorter batch.
       const lastDeleted = deleted.length === MAX_BATCH_RECORDS ? deleted.at(-1)?.revision : undefined;
       const end = Math.min(changed.at(-1)?.revision ?? reached, lastDeleted ?? reached, reached);
       const events = [

@@ -68,7 +68,7 @@ export interface paths {
         get: operations["notificationPreferences"];
         /**
          * Update notification preferences
-         * @description Updates the caller's notification preferences. Kinds that the body does not name keep their channels. Any update, even an empty one, stores all four kinds; defaults fill the rest. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
+         * @description Updates the caller's notification preferences. Kinds that the body does not name keep their channels. Any update, even an empty one, stores a preference for every kind, with defaults where none was stored. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
          *
          *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          */
@@ -90,7 +90,7 @@ export interface paths {
         get?: never;
         /**
          * Store editor subscription auth
-         * @description Stores an encrypted token pair, replacing the previous one, and clears `needs_reauth`. In errors, the `value` of a token is `[redacted]`.
+         * @description Encrypts and stores a token pair, replacing the previous one, and clears `needs_reauth`. In errors, the `value` of a token is `[redacted]`.
          *
          *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          */
@@ -664,7 +664,7 @@ export interface components {
             /** @description All errors of the first check that failed, at most 100. */
             errors: components["schemas"]["ErrorItem"][];
         };
-        /** @description An internal error. The log line with the reply's `X-Request-Id` has the cause. */
+        /** @description An internal error. The cause is logged with the reply's `X-Request-Id`. */
         InternalError: {
             /** @description Human-readable message. */
             error: string;
@@ -826,7 +826,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -930,7 +930,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1019,7 +1019,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1125,7 +1125,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1231,7 +1231,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1320,7 +1320,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1407,7 +1407,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1511,7 +1511,7 @@ export interface operations {
                     "application/json": components["schemas"]["RateLimited"];
                 };
             };
-            /** @description `internal_error`: An internal error. The log line with the reply's `X-Request-Id` has the cause. */
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];

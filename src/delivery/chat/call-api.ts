@@ -7,7 +7,7 @@ export type ApiReply =
   | { kind: 'reply'; status: number; retryAfter: string | null; body: string }
   /** No connection was established, so nothing was sent. */
   | { kind: 'unreachable'; code: string | null }
-  /** The request may have been sent, and the time is over. */
+  /** The request timed out. It may have been sent. */
   | { kind: 'timeout' }
   /** The request may have been sent, and the reply was not received completely. */
   | { kind: 'lost' };

@@ -18,8 +18,8 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     classifyReply(await callApi(config, method, parameters, signal), Date.now());
 
   /**
-   * Slack returns the same error for the token's account and the member's. Only the former affects `auth.test`. If that
-   * check itself fails for another reason, its outcome counts.
+   * Slack returns the same error whether the token's account or the member's account was deleted. `auth.test` fails
+   * only if the token's account was. If `auth.test` is unavailable, its outcome counts.
    */
   const callForMember = async (
     method: string,

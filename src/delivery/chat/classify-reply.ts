@@ -142,7 +142,7 @@ function formatReceipt({ channel, ts }: Place): string {
   return `${channel} ${ts}`;
 }
 
-/** Parses the receipt of a posted message; undefined if it is not one. */
+/** Parses the receipt of a posted message; undefined for any other string. */
 export function parseReceipt(receipt: string): Place | undefined {
   const [channel, ts, ...others] = receipt.split(' ');
   return others.length === 0 ? Place.safeParse({ channel, ts }).data : undefined;

@@ -6,7 +6,7 @@ import type { DeliveryFailureReason } from '../delivery.enums.ts';
 /** The properties of an error of nodemailer that determine the outcome. */
 export type SmtpError = Pick<NodemailerError, 'code' | 'originalCode' | 'command' | 'response'>;
 
-/** The codes of a reply of the server: the status, and the enhanced status (RFC 3463); empty if there is none. */
+/** The codes in the server's reply: status and enhanced status (RFC 3463), empty if absent. */
 type Codes = { status: string; enhanced: string };
 
 /** Statuses that refuse or require credentials (RFC 4954, section 6). */

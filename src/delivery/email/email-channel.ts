@@ -71,7 +71,7 @@ function createPoolOptions(
   return {
     pool: true,
     maxConnections: CONNECTIONS,
-    // Repeats a message of which nothing was sent, because the server had closed an idle connection.
+    // Retries if the server had closed the idle connection before anything was sent.
     maxRequeues: 1,
     host,
     port,

@@ -9,7 +9,7 @@ import { findRevisions } from '../../revisions/revisions.ts';
 import type { Time } from '../../values/time.ts';
 import type { EmailTopic } from './unsubscribe-token.ts';
 
-/** Whether a user ever received a notification and was not deleted since. Links of deleted users are invalid. */
+/** Whether a user has received a notification and has not been deleted since. Links of deleted users are invalid. */
 export async function isKnownUser(em: EntityManager, userId: string): Promise<boolean> {
   const revisions = await findRevisions(em, userId);
   return revisions !== undefined && revisions.notifications > 0;

@@ -4,14 +4,14 @@ import type { LookupFunction } from 'node:net';
 /** The reply to a request, or why there is none. */
 export type PostResult =
   | { kind: 'reply'; status: number; retryAfter: string | undefined }
-  /** `code` is Node's. `wasSent` if the server may have processed the request. */
+  /** `code` is the Node.js error code. `wasSent` is true if the server may have processed the request. */
   | { kind: 'error'; code: string; wasSent: boolean; isAborted: boolean };
 
 export type PostOptions = {
   readonly agent: Agent;
   readonly headers: Readonly<Record<string, string | number>>;
   readonly signal: AbortSignal;
-  /** Resolves the host. Defaults to Node's. */
+  /** Resolves the host. Defaults to `dns.lookup`. */
   readonly lookup?: LookupFunction;
 };
 

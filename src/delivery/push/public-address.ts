@@ -13,14 +13,14 @@ export function isPublicAddress(address: string): boolean {
   return parsed.range() === 'unicast' && (parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST));
 }
 
-/** Has the code of an unknown name, so that users cannot probe for private names. */
+/** Carries the same code as an unknown name, so that users cannot probe for private names. */
 class HostNotFoundError extends Error {
   readonly code = NOTFOUND;
 }
 
 /**
  * Creates a `lookup` for sockets that returns the public addresses of a host, and fails if there are none. The socket
- * connects to exactly these, so it does not matter if the name resolves to another address later.
+ * connects only to these addresses, so it does not matter if the name resolves to another address later.
  */
 export function createPublicLookup(resolver = createResolver()): LookupFunction {
   return (hostname, options, callback) => {

@@ -18,7 +18,7 @@ import { createOperations, type FindOperation } from './operation.ts';
 /** The maximum size of the cache in characters of text. A parsed document takes about a hundred times its text. */
 const MAX_CACHED_CHARACTERS = 262_144;
 
-/** graphql-js adds one more, which reports that validation stopped. */
+/** graphql-js adds an error, which reports that validation stopped. */
 const MAX_VALIDATION_ERRORS = 19;
 
 /**

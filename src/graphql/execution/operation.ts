@@ -47,8 +47,8 @@ export function createOperations(schema: GraphQLSchema, document: DocumentNode):
 const NO_OPERATION = 'The document must have exactly one operation, or one with the name in `operationName`.';
 
 /**
- * Returns the access of the root fields that a viewer may select, and an error for each of the others. Without `args`,
- * a field is permitted if it would be with some arguments.
+ * Returns the access of the root fields that a viewer may select, and an error for each other root field. Without
+ * `args`, a field counts as permitted if any arguments would permit it.
  */
 export function checkPermissions({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
   const checked = rootAccess.map((access) => ({ access, refusal: checkAccess(access, viewer, args) }));

@@ -6,11 +6,11 @@ import type { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';
 import type { VariableValues } from './variables.ts';
 
-/** An operation of the gateway itself, such as that of a REST route, with the same checks as any other. */
+/** An operation of the gateway itself, such as the operation of a REST route, with the same checks as any other. */
 export type PreparedOperation = {
   /** @throws {GatewayError} if the viewer may not run it */
   authorize(viewer: Viewer): void;
-  /** Charges one point for each root field. @throws {RateLimitedError} if none is left */
+  /** Charges one point for each root field. @throws {RateLimitedError} if no point is left */
   prepay(context: Context): Promise<void>;
   /** Charges for the records of a returned list beyond its first point. */
   chargeRecords(context: Context, records: number): void;

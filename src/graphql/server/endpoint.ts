@@ -104,7 +104,7 @@ async function readParameters(request: IncomingMessage, response: ServerResponse
   throw new BadRequestError(new ValidationError(toIssues(parsed, sent, ['parameters'])).message);
 }
 
-/** Parses the parameters in a query string. @throws {BadRequestError} if one is not valid JSON */
+/** Parses the parameters in a query string. @throws {BadRequestError} if a parameter is not valid JSON */
 function parseQueryParameters(request: IncomingMessage): Record<string, unknown> {
   const query = requestQuery(request);
   const entries = [...new Set(query.keys())].map((name) => {

@@ -44,7 +44,8 @@ function writeHead(response: ServerResponse): void {
     'Cache-Control': 'no-cache',
     'Content-Encoding': 'none',
   });
-  // Written separately, because Node keeps the head for the lifetime of the stream: as one string instead of many.
+  // Flushed separately: Node.js keeps the head for the lifetime of the stream, and this way as one string instead of
+  // many.
   response.flushHeaders();
 }
 
