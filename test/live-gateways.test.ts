@@ -1,19 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { settingsFor } from './support/gateway.ts';
-import { changeNotifications, createInbox, currentCursor } from './support/inbox.ts';
+import { settingsFor, startTestGateway, type TestGateway } from './support/gateway.ts';
+import { changeNotifications, createInbox, currentCursor, type Inbox } from './support/inbox.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
 import { publish } from './support/records.ts';
 
-/* Several gateway processes on one database. */
+/* Several gateways on one database. The first one is a process, so that it can be killed. */
 
 let folder: string;
 let database: TestDatabase;
 let settings: Record<string, string>;
 let first: GatewayProcess;
-let second: GatewayProcess;
-let third: GatewayProcess;
+let second: TestGateway;
+let third: TestGateway;
+/** A client of the first gateway. */
+let bob: Inbox;
 
 beforeAll(async () => {
   folder = await makeFolder();
@@ -21,12 +23,17 @@ beforeAll(async () => {
   settings = { ...settingsFor(database), DATA_DIR: folder, LOG_LEVEL: 'error' };
   [first, second, third] = await Promise.all([
     startGatewayProcess(settings),
-    startGatewayProcess(settings),
-    startGatewayProcess(settings),
+    startTestGateway(settings, database),
+    startTestGateway(settings, database),
   ]);
+  bob = createInbox('bob', await currentCursor(first, 'bob'));
+  await bob.subscribe(first);
+  await publish(first, 'bob');
+  await bob.expectToConverge(database);
 });
 afterAll(async () => {
-  await Promise.all([first, second, third].map((gateway) => gateway.stop('SIGKILL')));
+  await first.stop('SIGKILL');
+  await Promise.all([second, third].map((gateway) => gateway.close()));
   await database.drop();
   await removeFolder(folder);
 });
@@ -59,25 +66,25 @@ test('subscribers of all gateways receive changes of any gateway, and miss nothi
 });
 
 test('a disconnected client resumes with its cursor at any gateway, also after restarts', async () => {
-  const inbox = createInbox('bob', await currentCursor(second, 'bob'));
-  await inbox.subscribe(second);
-  await publish(second, 'bob');
-  await inbox.expectToConverge(database);
-  await second.stop('SIGKILL');
-  inbox.unsubscribe();
-
-  second = await startGatewayProcess(settings);
+  await first.stop('SIGKILL');
+  bob.unsubscribe();
   for (let number = 0; number < 5; number += 1) await changeNotifications(second, 'bob', number);
-  await inbox.subscribe(second);
+  await bob.subscribe(second);
+  await bob.expectToConverge(database);
+  bob.unsubscribe();
 
-  await inbox.expectToConverge(database);
-  inbox.unsubscribe();
+  first = await startGatewayProcess(settings);
+  for (let number = 5; number < 10; number += 1) await changeNotifications(first, 'bob', number);
+  await bob.subscribe(first);
+
+  await bob.expectToConverge(database);
+  bob.unsubscribe();
 });
 
 test('a gateway with open subscriptions exits on SIGTERM, and completes them', async () => {
-  const streams = await Promise.all([1, 2, 3].map(() => createInbox('carol').subscribe(third)));
+  const streams = await Promise.all([1, 2, 3].map(() => createInbox('carol').subscribe(first)));
 
-  const { status, stderr } = await third.stop();
+  const { status, stderr } = await first.stop();
 
   expect([status, stderr]).toEqual([0, '']);
   expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual(Array(3).fill('complete'));

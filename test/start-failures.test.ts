@@ -1,9 +1,11 @@
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readDevelopmentEncryptionKeys } from '../src/auth/development-key.ts';
 import { openKeySet } from '../src/auth/key-set.ts';
 import { OperatorError } from '../src/errors/operator-error.ts';
+import { listen } from '../src/http/listen.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { runProcess } from './support/process.ts';
 
@@ -50,3 +52,9 @@ test.each(['', 'nonsense', 'c2hvcnQ='])(
     await expect(opening).rejects.toThrow(`${path} does not contain 32 bytes in base64. Restore it`);
   },
 );
+
+test('reports a host that is not an address of this machine', async () => {
+  const listening = listen(createServer(), { host: '192.0.2.1', port: 0 });
+  await expect(listening).rejects.toThrow(OperatorError);
+  await expect(listening).rejects.toThrow(/^"192\.0\.2\.1" is not an address of this machine\. Set HOST /);
+});
