@@ -1,6 +1,7 @@
 import { createClient } from 'graphql-sse';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { scrape } from './support/metrics.ts';
 import { publish } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
 
@@ -38,6 +39,7 @@ test('a client receives events in order and frees a slot by disconnecting', asyn
     );
     await events.return?.();
     client.dispose();
+    await expect.poll(async () => (await scrape(gateway)).sum('gateway_live_subscribers')).toBe(0);
   }
 });
 

@@ -129,10 +129,11 @@ const named = inputPlaces.map((place): [string, InputPlace] => [
 
 describe.each(Object.keys(argumentForms))('a marked value %s', (form) => {
   test.each(named)('for %s appears only in its own error items', async (_name, place) => {
-    for (const value of Object.values(values)) {
+    const sent = Object.values(values).map((value) => {
       const given = argumentsWith(place, value);
-      const text = await send(place.field, argumentForms[form]?.(place.field, given) ?? { query: '' });
-
+      return send(place.field, argumentForms[form]?.(place.field, given) ?? { query: '' });
+    });
+    for (const text of await Promise.all(sent)) {
       expect(removeItems(text)).not.toContain(MARK);
       if (isSecret(place)) expect(text).not.toContain(`"${MARK}`);
     }

@@ -16,7 +16,7 @@ import { member, signToken } from './support/tokens.ts';
  */
 
 /** The number of one user's records, all of one kind, status, project and task. Ten times as many have the same plans. */
-const MANY = 50_000;
+const MANY = 20_000;
 
 let gateway: TestGateway;
 let client: pg.Client;
@@ -32,7 +32,7 @@ beforeAll(async () => {
               (array['active', 'resolved', 'dismissed'])[n / 4 % 3 + 1],
               'task-' || case n / 4 % 3 when 0 then n else n / 480 end, 'p-' || n / 480 % 5, 'A title',
               '{"taskStatus":"errored"}', now(), now() - n * interval '1 min', now()
-         from generate_series(1, 20000) n`,
+         from generate_series(1, 8000) n`,
     );
     await database.sql(
       `insert into workspace (user_id, id, revision, project_id, status, cpu_kind, cpus, memory_mb, volume_size_gb,
@@ -40,7 +40,7 @@ beforeAll(async () => {
        select 'user-' || n % 4, gen_random_uuid(), n, 'p-' || n / 4 % 5,
               (array['creating', 'starting', 'running', 'stopping', 'stopped', 'error'])[n / 4 % 6 + 1],
               'shared', 1, 1, 1, false, now() - n * interval '1 min', now()
-         from generate_series(1, 20000) n`,
+         from generate_series(1, 8000) n`,
     );
     await Promise.all([
       insertNotifications(database, 'heavy-user', MANY),
