@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { toColumn } from '../database/column-name.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { Writer } from '../live/announcer.ts';
@@ -44,15 +45,12 @@ const stateProperties = ['id', ...changeableProperties] as const;
 
 /** Converts states to JSON rows with the table's columns as keys. */
 function toRows(states: readonly WorkspaceState[]): string {
-  const keys = stateProperties.map((property) => [property, toColumn(property)] as const);
   return JSON.stringify(
     states.map((state) => Object.fromEntries(keys.map(([property, key]) => [key, reveal(state[property])]))),
   );
 }
 
-function toColumn(property: string): string {
-  return property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
+const keys = stateProperties.map((property) => [property, toColumn(property)] as const);
 
 function reveal<Value>(value: Value): Value | string {
   return value instanceof Secret ? value.reveal() : value;

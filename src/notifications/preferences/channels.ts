@@ -1,12 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
+import { toColumn } from '../../database/column-name.ts';
 import { type DeliveryChannel, deliveryChannels } from '../../values/delivery-channel.enums.ts';
 import type { NotificationPreference } from './preference.entity.ts';
 
 /** The properties that enable the channels of notifications. */
 const properties = { email: 'emailEnabled', push: 'pushEnabled', chat: 'chatDmEnabled' } as const;
-
-/** The same as columns. */
-const columns = { email: 'email_enabled', push: 'push_enabled', chat: 'chat_dm_enabled' } as const;
 
 /** Which channels are enabled for a kind of notification. */
 export type Channels = Pick<NotificationPreference, (typeof properties)[DeliveryChannel]>;
@@ -26,6 +24,7 @@ export function listEnabled(
 
 /** Whether a channel is enabled by the preference that a statement left-joins. */
 export function isChannelEnabled(channel: DeliveryChannel): RawBuilder<boolean> {
-  const stored = sql.ref(`notification_preference.${columns[channel]}`);
-  return sql`coalesce(${stored}, ${sql.lit(defaultChannels[properties[channel]])})`;
+  const property = properties[channel];
+  const stored = sql.ref(`notification_preference.${toColumn(property)}`);
+  return sql`coalesce(${stored}, ${sql.lit(defaultChannels[property])})`;
 }
