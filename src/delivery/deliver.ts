@@ -45,10 +45,10 @@ const STORE_RETRY_MS = 1000;
 
 /** Delivers a claimed delivery and stores the result. Rejects if the result cannot be stored before the lease expires. */
 export async function deliver(options: DeliveryOptions, job: DeliveryJob): Promise<void> {
-  const message = describeMessage(job.claim, job.data, options.appUrl);
-  if (message === undefined) return finishWithoutAttempt(options, job, deletedNotification);
   const result = findResultWithoutAttempt(job.claim, job.data);
   if (result !== undefined) return finishWithoutAttempt(options, job, result);
+  const message = describeMessage(job.claim, job.data, options.appUrl);
+  if (message === undefined) return finishWithoutAttempt(options, job, deletedNotification);
   const outcome = await attempt(options, job, message);
   if (outcome !== undefined) await finish(options, job, outcome);
 }
