@@ -6,6 +6,7 @@ import { readConfig } from '../src/config.ts';
 import { migrate } from '../src/database/migrate.ts';
 import type { DatabaseServer } from '../src/postgres/database-server.ts';
 import { startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
+import { lazy } from '../src/values/lazy.ts';
 import { graphql, rest } from './support/client.ts';
 import { copyCluster } from './support/cluster.ts';
 import { existingDatabase } from './support/database.ts';
@@ -34,12 +35,11 @@ afterAll(async () => {
   await removeFolder(folder);
 });
 
-let stopping: Promise<void> | undefined;
 /** Stops the gateway and its database, once. */
-function stop(): Promise<void> {
-  stopping ??= gateway.close().then(() => postgres.stop());
-  return stopping;
-}
+const stop = lazy(async () => {
+  await gateway.close();
+  await postgres.stop();
+});
 
 const token = (options: string[], environment: Record<string, string> = {}) =>
   runProcess('src/commands/token.ts', { ...settings, AUTH_AUDIENCE: 'here', ...environment }, options);
