@@ -81,8 +81,9 @@ describe('ExecStartPost', () => {
     const worker = captureOutput(child, command);
     running.push(worker);
 
-    expect((await startPost(env, worker.pid).ended).status).toBe(0);
+    const post = startPost(env, worker.pid);
     await worker.waitForOutput(/Delivers {2}chat/);
+    expect(await post.ended).toEqual({ status: 0, stdout: '', stderr: '' });
     expect((await worker.stop()).status).toBe(0);
   });
 

@@ -1,8 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { getPort } from './proxy.ts';
 
 /** A real Redis without persistence, in its own process. */
 export type TestRedis = {
@@ -54,12 +54,21 @@ async function run(port: number) {
   return child;
 }
 
-/** Returns a port that no process listens on. */
+/**
+ * Returns a port that no process listens on. It is below the range that Linux takes local ports from, so that no
+ * connection takes the port before it is used.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const port = getPort(server);
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(10_000, 32_768);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
