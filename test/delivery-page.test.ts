@@ -109,10 +109,10 @@ test('the link in the mail turns off email, and the next mail is not sent', asyn
   expect(await (await fetch(link)).text()).toContain('<button>');
   expect((await fetch(link, { method: 'POST' })).status).toBe(200);
 
-  const publish = findBlock('graphql', 'deliveredByGateway').replace('run-81-failed', 'run-82-failed');
+  const publish = findBlock('graphql', 'deliveredByGateway').replace('run-82-failed', 'run-83-failed');
   const { data } = await graphql(gateway, publish, {}, { token: tokens.get('PLATFORM') ?? '' });
   expect(data.publishNotification).toEqual({ channels: ['PUSH', 'CHAT_DM'], deliveredByGateway: [] });
-  const query = '{ deliveries(notificationId: "run-82-failed") { state } }';
+  const query = '{ deliveries(notificationId: "run-83-failed") { state } }';
   const reply = await graphql(gateway, query, {}, { token: tokens.get('TOKEN') ?? '' });
   expect(reply.data).toEqual({ deliveries: [] });
 });
