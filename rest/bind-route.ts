@@ -44,19 +44,19 @@ export function bindRoute(
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
     if (!definition.paged) return serializeReply(await runOperation(definition, operation, parts, context));
-    const isKnown = readCondition(request);
-    const restPage = { page: toOffsetPage(parts.query), ...(isKnown && { isKnown }) };
+    const clientHasTag = readIfNoneMatch(request);
+    const restPage = { page: toOffsetPage(parts.query), ...(clientHasTag && { clientHasTag }) };
     const data = await runOperation(definition, operation, parts, { ...context, restPage });
     operation.chargeRecords(context, countRecords(data, definition));
     const etag = String(valueAt(data, ['etag']));
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
     response.appendHeader('Vary', 'Authorization');
-    return isKnown?.(etag) ? { status: 304, body: undefined } : serializeReply(data);
+    return clientHasTag?.(etag) ? { status: 304, body: undefined } : serializeReply(data);
   };
 }
 
 /** Returns a check whether `If-None-Match` contains an entity tag; undefined without the header. */
-function readCondition({ headers }: IncomingMessage): ((etag: string) => boolean) | undefined {
+function readIfNoneMatch({ headers }: IncomingMessage): ((etag: string) => boolean) | undefined {
   const known = headers['if-none-match'];
   return known === undefined ? undefined : (etag) => matchesEntityTag(known, etag);
 }

@@ -19,7 +19,7 @@ export type ArgumentSource =
   | { from: 'query'; name: string; shape: QueryShape; description: string }
   | { from: 'body'; name: string };
 
-/** The source of each argument, nested like them. Inverted, it maps an argument's path to the request. */
+/** The sources of the arguments, nested as the arguments are. */
 export type Binding = { readonly [argument: string]: ArgumentSource | Binding };
 
 /** A path parameter. */

@@ -9,7 +9,7 @@ import { body } from './binding.ts';
 import type { Route } from './route.ts';
 import { secret } from './wire.ts';
 
-/** Editor integration auth status of the specification. */
+/** The editor integration auth status of the specification. */
 const status = z
   .strictObject({
     auth: z

@@ -2,9 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { errorHeaders } from '../src/errors/error-headers.ts';
 import { createItemSerializer, type ErrorItem } from '../src/errors/error-items.ts';
 import { type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
-import { sendText } from '../src/http/send-text.ts';
+import { sendJson } from './send-json.ts';
 
-/** ErrorResponse of the specification. */
+/** The `ErrorResponse` of the specification. */
 type ErrorResponse = {
   error: string;
   code: string;
@@ -21,12 +21,4 @@ export function toErrorResponse(error: GatewayError): ErrorResponse {
 export function sendError(response: ServerResponse, error: GatewayError): void {
   for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
   sendJson(response, httpStatus[error.code], toErrorResponse(error));
-}
-
-/**
- * Sends JSON, or no body with 204 and 304. Express would reply 304 to `If-None-Match: *` on any path; only lists may.
- */
-export function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  if (status === 204 || status === 304) response.writeHead(status).end();
-  else sendText(response, status, 'application/json', JSON.stringify(body));
 }

@@ -132,7 +132,7 @@ function notificationShape<Kind extends NotificationKind, Payload extends z.ZodO
   }).meta({ id: typeName, description });
 }
 
-/** Notification (UserNotification) of the specification. */
+/** The `Notification` of the specification, `UserNotification` in GraphQL. */
 export const notification = z
   .discriminatedUnion('kind', [
     notificationShape(

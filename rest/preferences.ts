@@ -20,7 +20,7 @@ const effective = {
   user_id: z.string().describe('The ID of the user who owns the preference.'),
 };
 
-/** Notification preference of the specification. */
+/** The notification preference of the specification. */
 const preference = z
   .strictObject({
     ...effective,

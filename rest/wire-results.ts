@@ -37,12 +37,12 @@ const identity: Serialize = (value) => value;
  * optional fields. A serializer is created once for thousands of records.
  */
 export function createSerializer(shape: z.core.$ZodType): Serialize {
-  const serialize = createPresentSerializer(unwrap(shape));
+  const serialize = createNonNullSerializer(unwrap(shape));
   if (shape instanceof z.ZodOptional) return (value) => (value === null ? undefined : serialize(value));
   return serialize === identity ? identity : (value) => (value === null ? null : serialize(value));
 }
 
-function createPresentSerializer(shape: z.core.$ZodType): Serialize {
+function createNonNullSerializer(shape: z.core.$ZodType): Serialize {
   if (shape instanceof z.ZodArray) {
     const serialize = createSerializer(shape.element);
     return serialize === identity

@@ -47,7 +47,7 @@ const common = {
   updated_at: timestamp.describe('Timestamp of the last change, as reported by the platform.'),
 };
 
-/** Workspace of the specification. `error_message` is present only while the status is `error`. */
+/** The `Workspace` of the specification. `error_message` is present only while the status is `error`. */
 const workspace = z
   .discriminatedUnion('status', [
     z

@@ -18,7 +18,7 @@ import type { Time } from './values/time.ts';
 export type PageRequest = {
   readonly page: Page;
   /** Whether the client already has the version with this entity tag; then no records are read. */
-  readonly isKnown?: (etag: string) => boolean;
+  readonly clientHasTag?: (etag: string) => boolean;
 };
 
 /** The dependencies of registering push subscriptions. */
@@ -60,8 +60,8 @@ export type Context = {
 /** The API-specific part of handling a request. */
 export type Handling<Reply> = {
   /**
-   * Runs the operation of an authenticated request. The reply is sent after the quota headers are set, so an API that
-   * sends it itself returns a function that does.
+   * Runs the operation of an authenticated request and returns the reply, which must not be sent before the quota
+   * headers are set. An API that sends its replies itself returns a function that does.
    */
   run(context: Context): Promise<Reply>;
   /** Converts an error, already safe to show, to a reply. */

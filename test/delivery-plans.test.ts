@@ -2,9 +2,9 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, type EntityManager, openDatabase } from '../src/database/database.ts';
 import { openPipelinedPool, poolOptions } from '../src/database/pool.ts';
-import { cancelUnwanted } from '../src/delivery/cancel-unwanted.ts';
+import { cancelUnwantedDeliveries } from '../src/delivery/cancel-deliveries.ts';
 import { claimDue } from '../src/delivery/claim-due.ts';
-import { queuePublished } from '../src/delivery/queue-published.ts';
+import { insertDeliveries } from '../src/delivery/insert-deliveries.ts';
 import { retryDeliveries } from '../src/delivery/retry-deliveries.ts';
 import { change } from '../src/revisions/change.ts';
 import { fillTables } from './support/bulk-records.ts';
@@ -55,13 +55,16 @@ test.each([
     'publishing',
     10,
     (em: EntityManager) =>
-      change(em, ['user-1'], (run) => run(queuePublished, { users: ['user-1'], ids: ['n-1'], ...channels })),
+      change(em, ['user-1'], (run) =>
+        run(insertDeliveries, { users: ['user-1'], ids: ['n-1'], ...channels }),
+      ),
   ],
   // The user's own.
   [
     'cancelling',
     3 * (BACKLOG / 100),
-    (em: EntityManager) => change(em, ['user-1'], (run) => run(cancelUnwanted, { users: ['user-1'] })),
+    (em: EntityManager) =>
+      change(em, ['user-1'], (run) => run(cancelUnwantedDeliveries, { users: ['user-1'] })),
   ],
   ['claiming', 150, (em: EntityManager) => claimDue(em, [{ ...push, channel: 'chat' }], [])],
   // One pass over the index to find the failed ones, and these.

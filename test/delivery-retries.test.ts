@@ -72,9 +72,9 @@ describe('the delay until the next attempt', () => {
     [10, 1_800_000, 3_600_000],
     [11, 1_800_000, 3_600_000],
     [5000, 1_800_000, 3_600_000],
-  ])('after %d failures is between %d and %d ms', (failures, least, longest) => {
-    expect(computeRetryDelay({ ...later, failures }, () => 0)).toBe(least);
-    expect(computeRetryDelay({ ...later, failures }, () => 1)).toBe(longest);
+  ])('after %d attempts is between %d and %d ms', (attempts, least, longest) => {
+    expect(computeRetryDelay({ ...later, attempts }, () => 0)).toBe(least);
+    expect(computeRetryDelay({ ...later, attempts }, () => 1)).toBe(longest);
   });
 
   test.each([
@@ -82,7 +82,7 @@ describe('the delay until the next attempt', () => {
     [10, 10_000],
     [60, 60_000],
   ])('with a Retry-After of %d seconds is at least %d ms', (retryAfterSeconds, delay) => {
-    expect(computeRetryDelay({ ...later, failures: 1, retryAfterSeconds }, () => 0)).toBe(delay);
+    expect(computeRetryDelay({ ...later, attempts: 1, retryAfterSeconds }, () => 0)).toBe(delay);
   });
 
   test.each([
@@ -91,14 +91,14 @@ describe('the delay until the next attempt', () => {
     ['after the expiry because of Retry-After', 60_000, 61, undefined],
     ['after a message has expired', -1, undefined, undefined],
   ])('%s', (_when, left, retryAfterSeconds, delay) => {
-    const attempt = { failures: 1, retryAfterSeconds, now: NOW, expiresAt: NOW + left };
+    const attempt = { attempts: 1, retryAfterSeconds, now: NOW, expiresAt: NOW + left };
 
     expect(computeRetryDelay(attempt, () => 1)).toBe(delay);
   });
 
   test('never exceeds an hour or the expiry, and never undercuts Retry-After', () => {
     const arbitraryAttempt = fc.record({
-      failures: fc.integer({ min: 1, max: 10_000 }),
+      attempts: fc.integer({ min: 1, max: 10_000 }),
       retryAfterSeconds: fc.option(fc.integer({ min: 0, max: 86_400 }), { nil: undefined }),
       now: fc.constant(NOW),
       expiresAt: fc.integer({ min: NOW, max: NOW + DAY_MS }),
@@ -117,12 +117,12 @@ describe('the delay until the next attempt', () => {
 
   test('limits the attempts within 24 hours to fewer than 60', () => {
     let now = NOW;
-    let failures = 0;
+    let attempts = 0;
     for (let delay: number | undefined = 0; delay !== undefined; now += delay ?? 0) {
-      failures += 1;
-      delay = computeRetryDelay({ failures, now, expiresAt: NOW + DAY_MS }, () => 0);
+      attempts += 1;
+      delay = computeRetryDelay({ attempts, now, expiresAt: NOW + DAY_MS }, () => 0);
     }
-    expect(failures).toBeLessThan(60);
+    expect(attempts).toBeLessThan(60);
   });
 });
 
@@ -140,31 +140,31 @@ describe('the health of a provider', () => {
 
   test('is paused after fewer consecutive failures than the minimum only by a refusal or Retry-After', () => {
     const health = createProviderHealth(3, longest);
-    health.failed(unavailable, 0);
-    health.failed(unavailable, 1);
-    health.succeeded(2);
-    health.failed(unavailable, 3);
-    health.failed(unavailable, 4);
+    health.recordFailure(unavailable, 0);
+    health.recordFailure(unavailable, 1);
+    health.recordSuccess(2);
+    health.recordFailure(unavailable, 3);
+    health.recordFailure(unavailable, 4);
     expect(health.pausedUntil).toBeUndefined();
-    health.failed(unavailable, 5);
+    health.recordFailure(unavailable, 5);
     expect(health.pausedUntil).toBe(1005);
 
     for (const failure of [refused, { ...unavailable, retryAfterSeconds: 7 }]) {
       const other = createProviderHealth(3, longest);
-      other.failed(failure, 0);
+      other.recordFailure(failure, 0);
       expect(other.countAllowed(1, 0)).toBe(0);
     }
   });
 
   test('allows none during a pause, and one at a time afterwards until one succeeds', () => {
     const health = createProviderHealth(1, longest);
-    health.failed(unavailable, 0);
+    health.recordFailure(unavailable, 0);
 
     expect(health.pausedUntil).toBe(1000);
     expect([health.countAllowed(999, 0), health.countAllowed(1000, 0), health.countAllowed(1000, 1)]).toEqual(
       [0, 1, 0],
     );
-    health.succeeded(1000);
+    health.recordSuccess(1000);
     expect(health.countAllowed(1000, 1)).toBe(Number.POSITIVE_INFINITY);
     expect(health.pausedUntil).toBeUndefined();
   });
@@ -177,58 +177,58 @@ describe('the health of a provider', () => {
     let now = 0;
 
     for (const pause of seconds) {
-      health.failed(failure, now);
+      health.recordFailure(failure, now);
       expect(health.pausedUntil).toBe(now + pause * 1000);
       now += pause * 1000;
     }
-    health.succeeded(now);
-    health.failed(failure, now);
+    health.recordSuccess(now);
+    health.recordFailure(failure, now);
     expect(health.pausedUntil).toBe(now + (seconds[0] ?? 0) * 1000);
   });
 
   test('shortens a pause to at least half at random', () => {
     const health = createProviderHealth(1, () => 0);
-    health.failed(unavailable, 0);
+    health.recordFailure(unavailable, 0);
 
     expect(health.pausedUntil).toBe(500);
   });
 
   test('does not end a pause before Retry-After', () => {
     const health = createProviderHealth(1, longest);
-    health.failed({ ...unavailable, retryAfterSeconds: 90 }, 0);
-    health.failed({ ...unavailable, retryAfterSeconds: 0 }, 10);
+    health.recordFailure({ ...unavailable, retryAfterSeconds: 90 }, 0);
+    health.recordFailure({ ...unavailable, retryAfterSeconds: 0 }, 10);
 
     expect(health.pausedUntil).toBe(90_000);
   });
 
   test('counts messages that fail together once', () => {
     const health = createProviderHealth(1, longest);
-    for (const now of [0, 1, 2]) health.failed(unavailable, now);
+    for (const now of [0, 1, 2]) health.recordFailure(unavailable, now);
 
     expect(health.pausedUntil).toBe(1002);
-    health.failed(unavailable, 1002);
+    health.recordFailure(unavailable, 1002);
     expect(health.pausedUntil).toBe(3002);
   });
 
   test('ignores replies to earlier messages during a pause', () => {
     const health = createProviderHealth(1, longest);
-    health.failed(refused, 0);
-    health.succeeded(1);
-    health.failed(unavailable, 2);
+    health.recordFailure(refused, 0);
+    health.recordSuccess(1);
+    health.recordFailure(unavailable, 2);
 
     expect([health.countAllowed(3, 0), health.pausedUntil]).toEqual([0, 60_002]);
   });
 
   test('pauses for the operator until the next message fails for another reason or succeeds', () => {
     const health = createProviderHealth(1, longest);
-    health.failed(refused, 0);
-    health.failed(unavailable, 60_000);
+    health.recordFailure(refused, 0);
+    health.recordFailure(unavailable, 60_000);
     expect(health.pausedUntil).toBe(61_000);
 
-    health.failed(refused, 61_000);
+    health.recordFailure(refused, 61_000);
     expect(health.pausedUntil).toBe(121_000);
-    health.succeeded(121_000);
-    health.failed(unavailable, 121_000);
+    health.recordSuccess(121_000);
+    health.recordFailure(unavailable, 121_000);
     expect(health.pausedUntil).toBe(122_000);
   });
 
@@ -248,8 +248,8 @@ describe('the health of a provider', () => {
         let now = 0;
         for (const { wait, result } of steps) {
           now += wait;
-          if (result === null) health.succeeded(now);
-          else health.failed(result, now);
+          if (result === null) health.recordSuccess(now);
+          else health.recordFailure(result, now);
         }
         const end = health.pausedUntil ?? 0;
         expect(end).toBeLessThanOrEqual(now + 3_600_000);

@@ -26,22 +26,22 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   [
     'expands fragments exponentially',
     `{ ...F0 } ${chain(20, 2, '__typename')}`,
-    /root fields: 1048576, maximum 20/,
+    /root fields in an operation: 1048576, maximum 20/,
   ],
   [
     'expands fragments beyond any number',
     `{ ...F0 } ${chain(300, 4, '__typename')}`,
-    /root fields: more than 9007199254740991, maximum 20/,
+    /root fields in an operation: more than 9007199254740991, maximum 20/,
   ],
   [
     'hides its depth in fragments',
     `{ __schema { types { ...T0 } } } ${repeat(15, (i) => `fragment T${i} on __Type { ofType { ...T${i + 1} } }`)} fragment T15 on __Type { name }`,
-    /depth: 18, maximum 16/,
+    /levels of fields: 18, maximum 16/,
   ],
   [
     'hides its depth in inline fragments',
     `{ __schema { types { ${'... { ofType { '.repeat(15)} name ${'} } '.repeat(15)} } } }`,
-    /depth: 18, maximum 16/,
+    /levels of fields: 18, maximum 16/,
   ],
   [
     'has a fragment cycle',
@@ -61,7 +61,7 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   [
     'contains 1000 aliased root fields',
     `{ ${repeat(1000, (i) => `a${i}: __typename`)} }`,
-    /root fields: 1000, maximum 20/,
+    /root fields in an operation: 1000, maximum 20/,
   ],
   [
     'contains 1000 aliases below a field',
@@ -111,14 +111,18 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   [
     'nests list literals',
     `{ workspaces(status: ${'['.repeat(1000)}${']'.repeat(1000)}) { totalCount } }`,
-    /nesting: 1002, maximum 100/,
+    /nested brackets: 1002, maximum 100/,
   ],
   [
     'nests list literals without closing them',
     `{ workspaces(status: ${'['.repeat(60_000)}`,
-    /nesting: 60002, maximum 100/,
+    /nested brackets: 60002, maximum 100/,
   ],
-  ['nests inline fragments without closing them', `${'{...'.repeat(16_000)}`, /nesting: 16000, maximum 100/],
+  [
+    'nests inline fragments without closing them',
+    `${'{...'.repeat(16_000)}`,
+    /nested brackets: 16000, maximum 100/,
+  ],
   [
     'declares a thousand unused variables',
     `query (${repeat(1000, (i) => `$v${i}: Int`)}) { __typename }`,

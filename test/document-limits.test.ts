@@ -23,13 +23,13 @@ const repeat = (count: number, make: (index: number) => string) =>
 const documentsBySize: Record<string, (count: number) => string> = {
   characters: (count) => '{ workspaces { totalCount } } #'.padEnd(count),
   // A query with a selection, arguments and a list has four levels before the nested lists.
-  nesting: (count) =>
+  'nested brackets': (count) =>
     `query ($a: JSON) { workspaces(status: ${'['.repeat(count - 2)}${']'.repeat(count - 2)}) { totalCount } }`,
   tokens: (count) => `{ workspaces(status: [${'RUNNING '.repeat(count - 12)}]) { totalCount } }`,
   operations: (count) => repeat(count, (i) => `query Q${i} { __typename }`),
-  depth: (count) =>
+  'levels of fields': (count) =>
     `{ __schema { types { ${'ofType { '.repeat(count - 3)} name ${'} '.repeat(count - 3)} } } }`,
-  'root fields': (count) => `{ ${'__typename '.repeat(count)} }`,
+  'root fields in an operation': (count) => `{ ${'__typename '.repeat(count)} }`,
   aliases: (count) => `{ workspaces(first: 1) { ${repeat(count, (i) => `a${i}: totalCount`)} } }`,
   directives: (count) =>
     `{ workspaces(first: 1) { ${repeat(count, (i) => `...F @${i % 2 ? 'skip(if: false)' : 'include(if: true)'}`)} } } fragment F on WorkspaceConnection { totalCount }`,
@@ -39,11 +39,11 @@ const documentsBySize: Record<string, (count: number) => string> = {
 
 test.each([
   ['characters', 65_536],
-  ['nesting', 100],
+  ['nested brackets', 100],
   ['tokens', 5000],
   ['operations', 50],
-  ['depth', 16],
-  ['root fields', 20],
+  ['levels of fields', 16],
+  ['root fields in an operation', 20],
   ['aliases', 50],
   ['directives', 50],
   ['cost', 25_001 - 10],
@@ -57,12 +57,12 @@ test.each([
   ['tokens', 5000, 5001],
   ['characters', 65_536, 65_537],
   ['characters', 65_536, 1_000_000],
-  ['nesting', 100, 101],
-  ['nesting', 100, 30_000],
+  ['nested brackets', 100, 101],
+  ['nested brackets', 100, 30_000],
   ['operations', 50, 51],
-  ['depth', 16, 17],
-  ['depth', 16, 90],
-  ['root fields', 20, 21],
+  ['levels of fields', 16, 17],
+  ['levels of fields', 16, 90],
+  ['root fields in an operation', 20, 21],
   ['aliases', 50, 51],
   ['directives', 50, 51],
   ['cost', 25_000, 25_001],
@@ -140,7 +140,7 @@ test('does not run mutations of a document with too many root fields', async () 
     `mutation { ${repeat(21, (i) => `a${i}: dismissNotification(input: { id: "${id}" }) { __typename }`)} }`,
   );
 
-  expect(errors[0].message).toContain('root fields: 21');
+  expect(errors[0].message).toContain('root fields in an operation: 21');
   expect(await gateway.database.sql('select status from notification where id = $1', [id])).toEqual([
     { status: 'active' },
   ]);

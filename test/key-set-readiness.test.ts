@@ -23,7 +23,7 @@ test('a gateway is not ready until the key set was fetched, logs it, and retries
   issuer.fail();
   gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
 
-  const failed = 'fetching the key set from AUTH_JWKS_URL failed; not ready until it succeeds';
+  const failed = 'fetching the key set from AUTH_JWKS_URL failed; the gateway is not ready until it succeeds';
   await eventually(() => expect(messages()).toContain(failed));
   expect(await readiness()).toEqual({ status: 503, keySet: 'was never fetched' });
   expect((await fetch(`${gateway.address}/healthz`)).status).toBe(200);

@@ -85,7 +85,7 @@ test('subscribers of other gateways miss nothing if the announcing session is re
   await writer.close();
 });
 
-test('if announcements do not arrive, a gateway logs it once, stays ready, and delivers events by sweeping', async () => {
+test('if announcements are not arriving, a gateway logs it once, stays ready, and delivers events by sweeping', async () => {
   // Like PgBouncer in transaction mode: `LISTEN` succeeds, but no notification arrives.
   const url = await startProxyUrl((text) => text.replace('listen account_changes', 'listen account_changed'));
   const unannounced = await startTestGateway(
@@ -93,14 +93,14 @@ test('if announcements do not arrive, a gateway logs it once, stays ready, and d
     database,
   );
   const warnings = () =>
-    unannounced.logLines().filter((line) => line.includes('announcements do not arrive'));
+    unannounced.logLines().filter((line) => line.includes('announcements are not arriving'));
   await eventually(() => expect(warnings()).toHaveLength(1));
 
   const ready = await fetch(`${unannounced.address}/readyz`);
   expect(ready.status).toBe(200);
   expect(await ready.json()).toMatchObject({
     status: 'ready',
-    checks: { live_events: 'announcements do not arrive' },
+    checks: { live_events: 'announcements are not arriving' },
   });
   expect((await scrape(unannounced)).sum('gateway_listener_up')).toBe(0);
 

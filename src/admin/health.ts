@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { KeySet } from '../auth/key-set.ts';
-import { isNeverFetched } from '../auth/key-set-prefetch.ts';
+import { isAwaitingFirstFetch } from '../auth/key-set-prefetch.ts';
 import type { Database } from '../database/database.ts';
 import { findPendingMigrations } from '../database/migrate.ts';
 import { sendText } from '../http/send-text.ts';
@@ -34,7 +34,7 @@ export async function serveReadiness(response: ServerResponse, from: Readiness, 
   const checks: Checks = {
     process: from.isStopping() ? 'is stopping' : OK,
     ...(await checkDatabase(from.database, log)),
-    key_set: isNeverFetched(from.keySet) ? 'was never fetched' : OK,
+    key_set: isAwaitingFirstFetch(from.keySet) ? 'was never fetched' : OK,
     live_events: from.live.problem ?? OK,
   };
   const { live_events: _, ...required } = checks;

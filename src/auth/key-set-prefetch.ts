@@ -9,25 +9,25 @@ export function prefetchKeySet(keySet: KeySet, log: Log): { stop(): void } {
   const { signal } = stopping;
   const fetchUntilSuccess = async () => {
     let isReported = false;
-    while (!signal.aborted && isNeverFetched(keySet)) {
+    while (!signal.aborted && isAwaitingFirstFetch(keySet)) {
       const failure = await keySet.fetch?.();
-      if (!isNeverFetched(keySet)) break;
+      if (!isAwaitingFirstFetch(keySet)) break;
       if (!isReported && failure !== undefined) {
         log.warn(
           { err: failure },
-          'fetching the key set from AUTH_JWKS_URL failed; not ready until it succeeds',
+          'fetching the key set from AUTH_JWKS_URL failed; the gateway is not ready until it succeeds',
         );
         isReported = true;
       }
       await pause(COOLDOWN_MS, undefined, { signal, ref: false }).catch(() => undefined);
     }
-    if (isReported && !isNeverFetched(keySet)) log.info('fetched the key set from AUTH_JWKS_URL');
+    if (isReported && !isAwaitingFirstFetch(keySet)) log.info('fetched the key set from AUTH_JWKS_URL');
   };
   void fetchUntilSuccess();
   return { stop: () => stopping.abort() };
 }
 
 /** Whether a key set must be fetched and never was. */
-export function isNeverFetched({ age }: Pick<KeySet, 'age'>): boolean {
+export function isAwaitingFirstFetch({ age }: Pick<KeySet, 'age'>): boolean {
   return age !== undefined && age() === undefined;
 }

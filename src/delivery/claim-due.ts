@@ -3,7 +3,7 @@ import type { EntityManager } from '../database/database.ts';
 import { runStatement, type Slots, statement } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
-import { deliveryKey, hasKeyOf } from './delivery-queries.ts';
+import { deliveryKey, matchesKeyIn } from './delivery-queries.ts';
 
 /** Longer than an attempt may take. A sender that has not stored a result by then is assumed to have stopped. */
 export const LEASE_SECONDS = 60;
@@ -74,7 +74,7 @@ const claim = statement((db, slots: Slots<Input>) =>
       dueAt: sql`now() + make_interval(secs => ${sql.lit(LEASE_SECONDS)})`,
       updatedAt: sql`now()`,
     }))
-    .where(hasKeyOf('due'))
+    .where(matchesKeyIn('due'))
     .returning([
       ...deliveryKey,
       'Delivery.provider',

@@ -1,8 +1,8 @@
 import type { DeliveryConfig } from '../config.ts';
 import type { Outbox } from '../revisions/outbox.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
-import { cancelUnwanted } from './cancel-unwanted.ts';
-import { queuePublished } from './queue-published.ts';
+import { cancelUnwantedDeliveries } from './cancel-deliveries.ts';
+import { insertDeliveries } from './insert-deliveries.ts';
 
 /** Creates the outbox of the configured channels. Rows are queued whether or not this process sends them. */
 export function createOutbox(config: DeliveryConfig): Outbox {
@@ -13,10 +13,10 @@ export function createOutbox(config: DeliveryConfig): Outbox {
   return {
     channels,
     async queuePublished(run, { users, ids }) {
-      if (channels.size > 0) await run(queuePublished, { users, ids, emailDelay, ...enabled });
+      if (channels.size > 0) await run(insertDeliveries, { users, ids, emailDelay, ...enabled });
     },
     async cancelUnwanted(run, users) {
-      if (channels.size > 0) await run(cancelUnwanted, { users });
+      if (channels.size > 0) await run(cancelUnwantedDeliveries, { users });
     },
   };
 }

@@ -6,7 +6,7 @@ import { computeRetryDelay } from './retry-delay.ts';
 import type { DeliveryResult } from './store-result.ts';
 
 /** Decides the result of a delivery that is not attempted; `undefined` if it must be attempted. */
-export function findResultWithoutAttempt(
+export function decideWithoutAttempt(
   { step }: Claim,
   { unwanted, isExpired }: DeliveryData,
 ): DeliveryResult | undefined {
@@ -16,10 +16,10 @@ export function findResultWithoutAttempt(
 }
 
 /**
- * Decides the result of an attempt by its outcome. The next attempt is not made before `pausedUntil`, the end of the
+ * Decides the result of an attempt from its outcome. The next attempt is not made before `pausedUntil`, the end of the
  * provider's pause.
  */
-export function toResult(
+export function decideAfterAttempt(
   { attempts, expiresAt }: Claim,
   outcome: AttemptOutcome,
   pausedUntil = 0,
@@ -34,7 +34,7 @@ export function toResult(
       const { reason, providerCode, retryAfterSeconds = 0 } = outcome;
       const pauseSeconds = (pausedUntil - performance.now()) / 1000;
       const delay = computeRetryDelay({
-        failures: attempts,
+        attempts,
         retryAfterSeconds: Math.max(retryAfterSeconds, pauseSeconds),
         now: Date.now(),
         expiresAt: toMilliseconds(expiresAt),

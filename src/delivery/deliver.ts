@@ -8,7 +8,7 @@ import { toMilliseconds } from '../values/time.ts';
 import type { Attempt, BoundChannel } from './bound-channel.ts';
 import type { AttemptOutcome } from './channel.ts';
 import { type Claim, LEASE_SECONDS } from './claim-due.ts';
-import { findResultWithoutAttempt, toResult } from './decide-result.ts';
+import { decideAfterAttempt, decideWithoutAttempt } from './decide-result.ts';
 import { describeMessage } from './describe-message.ts';
 import type { DeliveryData } from './load-delivery-data.ts';
 import { expired, logAndCount } from './log-and-count.ts';
@@ -43,9 +43,11 @@ const STORE_MS = 5000;
 /** Pause between tries to store a result. */
 const STORE_RETRY_MS = 1000;
 
-/** Delivers a claimed delivery and stores the result. Rejects if the result cannot be stored before the lease expires. */
+/**
+ * Delivers a claimed delivery and stores the result. Rejects if the result cannot be stored before the lease expires.
+ */
 export async function deliver(options: DeliveryOptions, job: DeliveryJob): Promise<void> {
-  const result = findResultWithoutAttempt(job.claim, job.data);
+  const result = decideWithoutAttempt(job.claim, job.data);
   if (result !== undefined) return finishWithoutAttempt(options, job, result);
   const message = describeMessage(job.claim, job.data, options.appUrl);
   if (message === undefined) return finishWithoutAttempt(options, job, deletedNotification);
@@ -100,11 +102,14 @@ async function runWithDeadline(send: Attempt, claim: Claim, message: Message): P
   }
 }
 
-/** Finishes an attempt: stores its outcome, unless another sender has claimed the delivery, and suspends a refused target. */
+/**
+ * Finishes an attempt: stores its outcome, unless another sender has claimed the delivery, and suspends a refused
+ * target.
+ */
 async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: AttemptOutcome): Promise<void> {
   const { claim, data } = job;
   const { health } = options.providers.get(claim.channel, claim.provider);
-  const result = toResult(claim, outcome, health.pausedUntil);
+  const result = decideAfterAttempt(claim, outcome, health.pausedUntil);
   const isStored = await store(options, job, result);
   logAndCount(options, claim, outcome, isStored);
   if (!isStored) return;

@@ -62,7 +62,7 @@ const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
       type: DeliveryReasonEnum,
       nullable: true,
       description:
-        'The reason of the cancellation or of the last failure, including a failed update of a delivered message. `null` if there is none.',
+        'The reason for the cancellation or the last failure, including a failed update of a delivered message. `null` if there is none.',
     }),
     providerCode: t.exposeString('providerCode', {
       nullable: true,
@@ -92,7 +92,7 @@ builder.queryField('deliveries', (t) =>
     type: [DeliveryRef],
     nullable: true,
     description:
-      'Returns the deliveries of a notification, one for each target of its user. Empty for an unknown notification, or if no enabled channel has a provider.',
+      'Returns the deliveries of a notification, one for each target of its user. Empty if the notification is unknown or no delivery was queued for it.',
     args: {
       notificationId: t.arg.id({ required: true, description: "The notification's ID." }),
       userId: t.arg.id(userArgument),
@@ -177,7 +177,7 @@ builder.mutationField('retryDeliveries', (t) =>
     type: RetryDeliveriesPayload,
     nullable: true,
     description:
-      'Makes failed deliveries pending again, for another 24 hours. Deliveries whose notification is no longer active, whose channel is disabled or whose target is suspended stay failed.',
+      'Makes failed deliveries pending again, for another 24 hours. Deliveries whose notification is no longer active, whose channel is disabled, or whose target was removed or suspended stay failed.',
     args: {
       input: t.arg({
         type: RetryDeliveriesInput,

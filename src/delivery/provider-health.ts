@@ -17,9 +17,9 @@ export type ProviderHealth = {
    */
   countAllowed(now: number, running: number): number;
   /** Records a success, which resets the failures unless a pause is running. */
-  succeeded(now: number): void;
+  recordSuccess(now: number): void;
   /** Records a failure, which may pause the provider. Failures during a pause count as one failure. */
-  failed(failure: ProviderFailure, now: number): void;
+  recordFailure(failure: ProviderFailure, now: number): void;
   /** The end of the current or last pause; undefined if the provider has not failed since the last success. */
   readonly pausedUntil: number | undefined;
 };
@@ -32,8 +32,9 @@ export function createProviderHealth(
   minFailures: number,
   random: () => number = Math.random,
 ): ProviderHealth {
-  let strikes = 0;
+  /** Failures since the last success, and the pauses that they caused. */
   let failures = 0;
+  let pauses = 0;
   let pausedUntil: number | undefined;
   let needsOperator = false;
   const isPaused = (now: number) => pausedUntil !== undefined && now < pausedUntil;
@@ -43,24 +44,25 @@ export function createProviderHealth(
       if (pausedUntil === undefined) return Number.POSITIVE_INFINITY;
       return isPaused(now) || running > 0 ? 0 : 1;
     },
-    succeeded(now) {
+    recordSuccess(now) {
       if (isPaused(now)) return;
-      strikes = 0;
       failures = 0;
+      pauses = 0;
       pausedUntil = undefined;
       needsOperator = false;
     },
-    failed(failure, now) {
-      strikes += 1;
+    recordFailure(failure, now) {
+      failures += 1;
       const isCertain = failure.needsOperator || failure.retryAfterSeconds !== undefined;
-      if (pausedUntil === undefined && !isCertain && strikes < minFailures) return;
+      if (pausedUntil === undefined && !isCertain && failures < minFailures) return;
       const wasPaused = isPaused(now);
       const neededOperator = needsOperator;
+      // A message that was sent before the pause may fail for another reason; the operator must act nevertheless.
       needsOperator = failure.needsOperator || (wasPaused && neededOperator);
-      if (needsOperator !== neededOperator) failures = 0;
-      if (failures === 0 || !wasPaused) failures += 1;
+      if (needsOperator !== neededOperator) pauses = 0;
+      if (pauses === 0 || !wasPaused) pauses += 1;
       const { first, max } = needsOperator ? untilOperatorActs : whileUnavailable;
-      const pause = addJitter(Math.min(first * 2 ** (failures - 1), max), random);
+      const pause = addJitter(Math.min(first * 2 ** (pauses - 1), max), random);
       const least = (failure.retryAfterSeconds ?? 0) * 1000;
       pausedUntil = Math.max(pausedUntil ?? 0, now + Math.max(pause, least));
     },

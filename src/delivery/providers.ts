@@ -63,11 +63,11 @@ export function recordHealth(
   const { health, refusedUser } = provider;
   const now = performance.now();
   if (outcome.kind === 'delivered' || outcome.kind === 'failed') {
-    health.succeeded(now);
+    health.recordSuccess(now);
     provider.refusedUser = undefined;
   } else if (outcome.kind === 'unavailable') {
     if (outcome.needsOperator) provider.refusedUser = userId;
-    const isFirst = refusedUser === undefined || refusedUser === userId;
-    if (!(outcome.needsOperator && isChosenByUsers && isFirst)) health.failed(outcome, now);
+    const isOnlyUser = refusedUser === undefined || refusedUser === userId;
+    if (!(outcome.needsOperator && isChosenByUsers && isOnlyUser)) health.recordFailure(outcome, now);
   }
 }

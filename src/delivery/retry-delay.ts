@@ -3,8 +3,8 @@ const MAX_DELAY_MS = 3_600_000;
 
 /** An attempt that failed. Times are in milliseconds since 1970. */
 export type FailedAttempt = {
-  /** The number of attempts that failed, including this one. */
-  failures: number;
+  /** The number of attempts so far, including this one and those before a manual retry. */
+  attempts: number;
   /** The provider's `Retry-After`: the next attempt begins no earlier. */
   retryAfterSeconds?: number | undefined;
   now: number;
@@ -12,19 +12,19 @@ export type FailedAttempt = {
 };
 
 /**
- * Returns the milliseconds until the next attempt, undefined if it would begin after the message expires. The delay
- * doubles with each failure, and half of it is random.
+ * Returns the milliseconds until the next attempt, undefined if it would begin after the message expires. The delay is
+ * 10 seconds after the first attempt, doubles with each further one up to an hour, and half of it is random.
  */
 export function computeRetryDelay(
-  { failures, retryAfterSeconds = 0, now, expiresAt }: FailedAttempt,
+  { attempts, retryAfterSeconds = 0, now, expiresAt }: FailedAttempt,
   random: () => number = Math.random,
 ): number | undefined {
-  const backoff = addJitter(Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), MAX_DELAY_MS), random);
+  const backoff = addJitter(Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), MAX_DELAY_MS), random);
   const delay = Math.max(backoff, retryAfterSeconds * 1000);
   return now + delay > expiresAt ? undefined : delay;
 }
 
-/** Makes half of a delay random, so that those who failed together do not retry together. */
+/** Makes half of a delay random, so that deliveries that failed together are not retried together. */
 export function addJitter(delay: number, random: () => number): number {
   return Math.round((delay / 2) * (1 + random()));
 }

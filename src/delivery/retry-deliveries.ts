@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
 import { runStatement, type Slots, statement } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { deliveryKey, hasKeyOf, selectWithTargets, unwantedReason } from './delivery-queries.ts';
-import { lifetime } from './queue-published.ts';
+import { deliveryKey, matchesKeyIn, selectWithTargets, unwantedReason } from './delivery-queries.ts';
+import { lifetime } from './insert-deliveries.ts';
 
 /** The maximum number of deliveries that one call retries. */
 export const MAX_RETRIED = 1000;
@@ -43,7 +43,7 @@ const retryFailed = statement((db, { slot }: Slots<RetryFilter>) =>
       expiresAt: sql`now() + ${lifetime}`,
       updatedAt: sql`now()`,
     })
-    .where(hasKeyOf('failed'))
+    .where(matchesKeyIn('failed'))
     .where('Delivery.state', '=', 'failed')
     .returning('Delivery.channel'),
 );

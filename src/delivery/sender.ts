@@ -8,8 +8,8 @@ export type Sender = {
   /** Looks for due deliveries now instead of at the next sweep. */
   wake(): void;
   /**
-   * Stops claiming, and waits up to `graceMs` for running attempts. Other senders claim what is left when its leases
-   * expire.
+   * Stops claiming, and waits up to `graceMs` for running attempts. Other senders claim the unfinished deliveries once
+   * their leases expire.
    */
   stop(graceMs: number): Promise<void>;
 };
@@ -33,7 +33,10 @@ export function startSender(options: DeliveryOptions): Sender {
   const start = (job: DeliveryJob) => {
     const delivery = deliver(options, job)
       .catch((error: unknown) =>
-        log.error({ err: error }, 'a delivery failed; it is repeated when its lease expires'),
+        log.error(
+          { err: error },
+          'completing a delivery failed; it is claimed again when its lease expires, and its message may be sent twice',
+        ),
       )
       .finally(() => {
         running.delete(delivery);

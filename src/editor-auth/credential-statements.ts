@@ -91,10 +91,10 @@ export const recordFailure = statement(
 export const CLAIM_SECONDS = 60;
 
 /**
- * Claims the refresh of a version, unless another caller has claimed it. Returns no row if nothing is stored, and a null
- * `claimedUntil` if the version is no longer current. Uses the database's clock, which all gateways share.
+ * Claims the refresh of a version, unless another caller has claimed it. Returns no row if nothing is stored, and a
+ * null `claimedUntil` if the version is no longer current. Uses the database's clock, which all gateways share.
  */
-export const storeClaim = statement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
+export const tryClaim = statement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
   const { slot } = slots;
   return db
     .with('stored', (db) =>

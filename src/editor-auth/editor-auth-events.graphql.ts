@@ -3,7 +3,7 @@ import { builder } from '../graphql/builder.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { EditorAuthType } from './editor-auth.graphql.ts';
-import { type EditorAuthEvent, watchEditorAuth } from './editor-auth-events.ts';
+import { createEditorAuthSource, type EditorAuthEvent } from './editor-auth-events.ts';
 
 const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
   description: 'A change of an editor connection.',
@@ -21,7 +21,7 @@ builder.subscriptionField('editorAuthEvents', (t) =>
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context) => {
       const { em, cipher, viewer } = context;
-      return openStream(context, watchEditorAuth(em, cipher, userId ?? viewer.userId));
+      return openStream(context, createEditorAuthSource(em, cipher, userId ?? viewer.userId));
     },
     resolve: (event) => event,
   }),

@@ -8,7 +8,7 @@ import { type EditorAuth, readEditorAuth } from './editor-auth.ts';
 export type EditorAuthEvent = { editorAuth: EditorAuth };
 
 /** The events of a user's credential: first the current status, then the status after each change. */
-export function watchEditorAuth(
+export function createEditorAuthSource(
   em: EntityManager,
   cipher: CredentialCipher,
   userId: string,

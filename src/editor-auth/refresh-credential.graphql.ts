@@ -32,7 +32,7 @@ const ClaimEditorCredentialRefreshPayload = builder
       }),
       claimedUntil: t.expose('claimedUntil', {
         type: 'DateTime',
-        description: `Timestamp at which the current claim ends, ${CLAIM_SECONDS} seconds after it was granted or renewed. Storing, refreshing or deleting the token pair ends it earlier. It is the caller's claim if \`granted\` is \`true\`.`,
+        description: `Timestamp at which the current claim ends: the caller's if \`granted\` is \`true\`, otherwise another caller's. It is ${CLAIM_SECONDS} seconds after the claim was granted or renewed. Storing, refreshing or deleting the token pair ends the claim earlier.`,
       }),
     }),
   });

@@ -5,7 +5,7 @@ import { ConflictError, NotFoundError, REDACTED } from '../errors/gateway-errors
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
-import { replacePair, storeClaim } from './credential-statements.ts';
+import { replacePair, tryClaim } from './credential-statements.ts';
 import { encryptPair, findCredential } from './editor-auth.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
@@ -16,8 +16,9 @@ import type { EditorCredential } from './editor-credential.entity.ts';
 export type RefreshClaim = { granted: boolean; claimedUntil: Time };
 
 /**
- * Claims the refresh of a version for {@link CLAIM_SECONDS}, unless another caller has claimed it. The same `claimId`
- * renews the claim. Storing or deleting a pair ends it.
+ * Claims the refresh of a version for `CLAIM_SECONDS` (credential-statements.ts), unless another caller has claimed it.
+ * The caller then asks the provider for a new pair. The same `claimId` renews the claim. Storing or deleting a pair
+ * ends it.
  * @throws {NotFoundError} if no pair is stored
  * @throws {ConflictError} if `version` is no longer current
  */
@@ -25,7 +26,7 @@ export async function claimRefresh(
   em: EntityManager,
   { userId, version, claimId }: CredentialOwner & { claimId: string },
 ): Promise<RefreshClaim> {
-  const [stored] = await change(em, [userId], (run) => run(storeClaim, { userId, version, claimId }));
+  const [stored] = await change(em, [userId], (run) => run(tryClaim, { userId, version, claimId }));
   if (stored === undefined) throw new NotFoundError();
   const { granted, claimedUntil } = stored;
   if (claimedUntil === null) throw createStaleVersionError(version);
@@ -33,8 +34,8 @@ export async function claimRefresh(
 }
 
 /**
- * Stores a refreshed pair if `version` is still current, and returns the new version. A retry of the same refresh returns
- * the version that it stored.
+ * Stores a refreshed pair if `version` is still current, and returns the new version. A retry of the same refresh
+ * returns the version that it stored.
  * @throws {ConflictError} if `version` is no longer current, or nothing is stored
  */
 export async function storeRefreshedCredential(

@@ -14,8 +14,8 @@ type Resolver = GraphQLFieldResolver<unknown, Context>;
 type FieldConfig = GraphQLFieldConfig<unknown, Context>;
 
 /**
- * Adds checks to every root field. They run in this order: access (`guard`), the rate limit (`rateLimiter`), and the rules
- * of arguments, which the plugins of `builder.ts` have added before the resolver.
+ * Adds checks to every root field. They run in this order: access (`guard`), the rate limit (`rateLimiter`), and the
+ * rules of arguments, which the plugins of `builder.ts` have added before the resolver.
  */
 export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): GraphQLSchema {
   const unlimited = schema.getSubscriptionType()?.getFields() ?? {};
@@ -49,7 +49,10 @@ function guardSubscription(
   return { ...field, ...(resolve && { resolve }), subscribe: guard(name, access, start) };
 }
 
-/** Checks access before a root field is resolved, and records the field and its error. */
+/**
+ * Checks access before a root field is resolved, and records the field and its error. Reads of the account wait for one
+ * of the user's slots.
+ */
 function guard(fieldName: string, access: Access, resolve: Resolver): Resolver {
   return async (source, args, context, info) => {
     context.operations.add(fieldName);

@@ -1,7 +1,7 @@
 import type { PageRequest } from '../context.ts';
 import type { Page, Tagged } from '../database/page.ts';
 
-/** The functions that read a list. */
+/** How to read a list. */
 export type ListReader<Node> = {
   readRecords: (page: Page) => Promise<Tagged<Node>[]>;
   totalCount: () => Promise<number>;
@@ -19,10 +19,10 @@ export type ListReader<Node> = {
  */
 export async function readListPage<Node>(
   list: ListReader<Node>,
-  { page, isKnown }: PageRequest,
+  { page, clientHasTag }: PageRequest,
 ): Promise<{ nodes: Node[]; etag: () => Promise<string> }> {
   if (list.selected?.has('etag') === false) return { nodes: await list.readRecords(page), etag: list.etag };
-  if (isKnown === undefined) {
+  if (clientHasTag === undefined) {
     const nodes = await list.readRecords({ ...page, tagged: true });
     // An empty page has no record with a tag.
     const tag = nodes[0]?.tag;
@@ -30,5 +30,5 @@ export async function readListPage<Node>(
   }
   // The tag is read first, so that a change in between cannot combine old records with the new tag.
   const tag = await list.etag();
-  return { nodes: isKnown?.(tag) ? [] : await list.readRecords(page), etag: async () => tag };
+  return { nodes: clientHasTag?.(tag) ? [] : await list.readRecords(page), etag: async () => tag };
 }

@@ -64,7 +64,7 @@ export const secretRule = secretRuleFor(credentialSchema, CREDENTIAL_CHARACTERS.
 /** An email address. */
 export const emailRule = secretRuleFor(emailSchema, EMAIL_MESSAGE);
 
-/** A member ID of a chat. */
+/** A chat member ID. */
 export const memberIdRule = secretRuleFor(memberIdSchema, MEMBER_ID_CHARACTERS.message);
 
 /** A whole number in a range. */
@@ -72,12 +72,15 @@ export function wholeNumberRule(minimum: number, maximum?: number) {
   return { schema: wholeNumberSchema(minimum, maximum) };
 }
 
-/** A UUID in any case of letters. */
+/** A UUID, in upper or lower case. */
 export const uuidRule = { schema: z.guid('must be a UUID') };
 
 const MAX_AHEAD_MS = 5 * 60_000;
 
-/** A timestamp that is not far in the future. Clocks differ, but an event dated next year would stay the newest. */
+/**
+ * A timestamp that is not far in the future. Allows for differing clocks. Without a limit, an event dated next year
+ * would remain the newest.
+ */
 export const notAheadRule = {
   schema: z
     .custom<Time>()

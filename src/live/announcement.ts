@@ -8,7 +8,10 @@ export const CHANNEL = 'account_changes';
 /** PostgreSQL rejects payloads of 8,000 bytes and more. */
 const MAX_PAYLOAD_BYTES = 7900;
 
-/** A message of a gateway to all others: the sender, a number that increases with every announcement, and changes. */
+/**
+ * A message from a gateway to all gateways, itself included: the sender, a number that increases with every
+ * announcement, and changes.
+ */
 export type Announcement = { from: string; number: number; changes: Change[] };
 
 const Payload = z.object({

@@ -24,7 +24,10 @@ export type Announcer = {
   close(): Promise<void>;
 };
 
-/** How long changes are collected for one announcement: each takes a lock that is shared by the whole PostgreSQL cluster. */
+/**
+ * How long changes are collected for one announcement. Each announcement takes an exclusive lock of the PostgreSQL
+ * cluster.
+ */
 const COLLECT_MS = 5;
 
 /** The maximum number of changes that wait to be sent. Further changes are found by sweeps. */
@@ -32,8 +35,8 @@ const MAX_PENDING = 10_000;
 
 /**
  * Creates the announcer of a gateway. Announcements are hints: sweeps find in the tables what was not announced. They
- * are sent after the commit, because `NOTIFY` within a transaction holds a lock of the whole PostgreSQL cluster until
- * the commit is on disk.
+ * are sent after the commit, because `NOTIFY` within a transaction holds an exclusive lock of the PostgreSQL cluster
+ * until the commit is on disk.
  */
 export function createAnnouncer(
   { url, timeoutMs }: { url: string; timeoutMs: number },

@@ -6,7 +6,7 @@ import type { Revisions } from '../revisions/revisions.ts';
 export const topics = ['notifications', 'workspaces', 'editorAuth', 'user'] as const;
 export type Topic = (typeof topics)[number];
 
-/** A committed change: the user, what it affected, and the user's new revision of that topic. */
+/** A committed change: the user, what it affected, and the user's new revision of that topic (0 for `user`). */
 export type Change = { user: string; topic: Topic; revision: number };
 
 /** An open stream of one user's changes. */
@@ -36,11 +36,11 @@ export type Hub = {
   users(): string[];
   /** Passes a user's current revisions to the user's subscribers. */
   compare(user: string, revisions: Revisions | undefined): void;
-  /** Calls `findError` with each subscription's viewer, and ends the subscription if it returns an error. */
+  /** Calls `findError` with the viewer of each stream, and ends the stream if it returns an error. */
   failWhere(findError: (viewer: Viewer) => Error | undefined): void;
   /** Records the seconds between the announcement of a change and the delivery of its events. */
   observeDelay(seconds: number): void;
-  /** Ends all subscriptions, and every later subscription immediately. */
+  /** Ends all streams, and every later stream immediately. */
   close(): void;
   readonly size: number;
 };

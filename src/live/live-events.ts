@@ -31,7 +31,7 @@ export function startLiveEvents(
   const sweep = startSweep(database.em, hub, sweepMs, log, announcer.probe);
   const { receive, probe } = announcer;
   const onListening = () => {
-    sweep.start();
+    sweep.sweepNow();
     probe();
   };
   const listener = startListener(connection, { receive, onListening }, log);
@@ -39,7 +39,7 @@ export function startLiveEvents(
     announce: announcer.announce,
     get problem() {
       if (!listener.isUp) return 'connection interrupted';
-      return announcer.isReceiving ? undefined : 'announcements do not arrive';
+      return announcer.isReceiving ? undefined : 'announcements are not arriving';
     },
     async close() {
       // The announcer is closed last, because the listener and the sweep call `probe`.

@@ -1,6 +1,6 @@
 import type { Log } from '../log.ts';
 
-/** A gateway that does not receive its own announcement within this time does not receive announcements. */
+/** A gateway that does not receive its own announcement within this time is assumed to receive none. */
 const RECEIVE_TIMEOUT_MS = 2000;
 
 /** Checks that a gateway receives its own announcements. */
@@ -27,7 +27,9 @@ export function createReceiptCheck(log: Log): ReceiptCheck {
         timer = undefined;
         if (lastReceived >= number || !isReceiving) return;
         isReceiving = false;
-        log.warn('announcements do not arrive; events of other gateways are delayed until the next sweep');
+        log.warn(
+          'announcements are not arriving; events from other gateways are delayed until the next sweep',
+        );
       }, RECEIVE_TIMEOUT_MS).unref();
     },
     noteReceived(number) {

@@ -47,7 +47,7 @@ export class SourceReader<Event> {
     return this.#epoch !== undefined;
   }
 
-  /** Whether a change has not been read yet. */
+  /** Whether a change may not have been read yet. A deletion of the user always counts as unread. */
   isUnread({ topic, revision }: Change): boolean {
     return topic === 'user' || (topic === this.#source.topic && revision > this.#seen);
   }

@@ -40,9 +40,9 @@ export async function openStream<Event>(
 const RETRY_MS = 1000;
 
 /**
- * A stream of events read from the database. It buffers one batch only: announcements just mark the stream as stale, and
- * the next batch is read when the client is ready. A slow client therefore receives the current state instead of every
- * step. After `fail`, the next read throws. The stream ends if the user is deleted.
+ * A stream of events read from the database. It buffers one batch only: announcements just mark the stream as stale,
+ * and the next batch is read when the client is ready. A slow client therefore receives the current state instead of
+ * every step. After `fail`, the next call of `next` throws the error. The stream ends if the user is deleted.
  *
  * It implements the iterator itself, because a generator that is waiting cannot be ended when the client disconnects.
  */
@@ -94,6 +94,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   wake(change: Change): void {
+    // Without an earlier epoch, the next read could not detect the deletion.
     if (change.topic === 'user' && !this.#reader.hasEpoch) this.end();
     else if (this.#reader.isUnread(change)) {
       this.#announcedAt ??= performance.now();

@@ -12,14 +12,14 @@ const RETRY_MS = 1000;
 
 /** Finds changes that were not announced to this gateway. */
 export type Sweep = {
-  /** Sweeps now. If a sweep is running, another sweep follows, because the running sweep may have read too early. */
-  start(): void;
+  /** If a sweep is running, another sweep follows, because the running sweep may have read too early. */
+  sweepNow(): void;
   stop(): Promise<void>;
 };
 
 /**
- * Compares the revisions of connected users with what their subscribers have received, every `intervalMs` until it is
- * stopped. `onInterval` is called each time.
+ * Compares the revisions of users who have subscribers with what their subscribers have received, every `intervalMs`
+ * until it is stopped. `onInterval` is called each time.
  */
 export function startSweep(
   em: EntityManager,
@@ -31,7 +31,7 @@ export function startSweep(
   const stopping = new AbortController();
   let isDue = false;
   let running: Promise<void> | undefined;
-  const start = () => {
+  const sweepNow = () => {
     isDue = true;
     running ??= run().finally(() => {
       running = undefined;
@@ -39,11 +39,11 @@ export function startSweep(
   };
   const timer = setInterval(() => {
     onInterval();
-    start();
+    sweepNow();
   }, intervalMs);
 
   return {
-    start,
+    sweepNow,
     async stop() {
       clearInterval(timer);
       stopping.abort();

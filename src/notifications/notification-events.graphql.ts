@@ -6,7 +6,7 @@ import { openStream } from '../live/stream.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
 import type { Notification } from './notification.entity.ts';
 import { Counts } from './notification-counts.graphql.ts';
-import { type NotificationEvent, watchNotifications } from './notification-events.ts';
+import { createNotificationSource, type NotificationEvent } from './notification-events.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 
 const EventTypeEnum = builder.enumType('NotificationEventType', {
@@ -68,7 +68,7 @@ builder.subscriptionField('notificationEvents', (t) =>
       const cursor = after == null ? undefined : parseEventCursor(after, ['after']);
       return openStream(
         context,
-        watchNotifications(em, userId ?? viewer.userId, cursor, findSelectedProperties(info)),
+        createNotificationSource(em, userId ?? viewer.userId, cursor, findSelectedProperties(info)),
       );
     },
     resolve: (event) => event,

@@ -19,10 +19,10 @@ export type NotificationEvent = {
 };
 
 /**
- * The events of a user's notifications after a cursor, or from now on. Several changes of a notification may be combined
- * into one event with its current state.
+ * The events of a user's notifications after a cursor, or from now on. Several changes of a notification may be
+ * combined into one event with its current state.
  */
-export function watchNotifications(
+export function createNotificationSource(
   em: EntityManager,
   userId: string,
   start: EventCursor | undefined,

@@ -75,7 +75,7 @@ export async function publishNotifications(
   });
 }
 
-/** Whether an ID exists already with other content: a draft with the same content would not have been inserted. */
+/** Whether an error means that the ID exists with other content. A draft with the same content is not inserted. */
 function isConflict(error: Error): boolean {
   return error instanceof DatabaseError && error.constraint === 'notification_pkey';
 }

@@ -8,7 +8,7 @@ import {
 } from '../revisions/change-batches.ts';
 import type { Notification } from './notification.entity.ts';
 
-/** The columns of unlimited length, by property. */
+/** The columns that can hold long text, by property. */
 const texts = {
   taskName: 'task_name',
   projectName: 'project_name',

@@ -13,8 +13,8 @@ const INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Deletes notifications that were settled more than `days` ago, now and every hour until it is stopped. With `days` 0, it
- * deletes none.
+ * Deletes notifications that were settled more than `days` ago, now and every hour until it is stopped. With `days` 0,
+ * it deletes none.
  */
 export function startRetention(writer: Writer, days: number, log: Log): { stop(): Promise<void> } {
   if (days === 0) return { stop: async () => undefined };
@@ -98,7 +98,7 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
   return { userId, revision: notifications, deleted: deleted.length };
 }
 
-/** Deletes the resolutions of tasks that were reported before a time. */
+/** Deletes the resolutions of tasks that were last updated before a time. */
 async function deleteResolutions(em: EntityManager, before: Time): Promise<void> {
   await query(em).deleteFrom('TaskResolution').where('updatedAt', '<', before).execute();
 }

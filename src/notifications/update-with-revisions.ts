@@ -29,7 +29,7 @@ export function updateWithRevisions(
         .where('userId', '=', slot('userId'))
         .where(condition),
     )
-    .with('reached', (db) =>
+    .with('incremented', (db) =>
       db
         .updateTable('UserRevision')
         .set({ notifications: sql<number>`notifications + (select count(*) from numbered)` })
@@ -38,13 +38,13 @@ export function updateWithRevisions(
         .returning(sql<number>`notifications - (select count(*) from numbered)`.as('before')),
     )
     .updateTable('Notification')
-    .from(['numbered', 'reached'])
+    .from(['numbered', 'incremented'])
     .set((eb) => {
       const time = eb.fn<Time>('greatest', [slot('now', 'timestamptz'), 'updatedAt']);
       return {
         ...change,
         ...(change.status === 'resolved' ? { resolvedAt: time } : { dismissedAt: time }),
-        revision: eb('reached.before', '+', eb.ref('numbered.position')),
+        revision: eb('incremented.before', '+', eb.ref('numbered.position')),
         updatedAt: time,
       };
     })

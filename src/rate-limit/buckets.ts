@@ -54,6 +54,7 @@ export function createBuckets(limits: Limits, counters: PointCounters) {
   function chargeInBackground(bucket: Bucket, { viewer: { userId }, charges }: Caller, points: number): void {
     if (limits[bucket] === 0) return;
     if (charges.quota) charges.quota.remaining = Math.max(0, charges.quota.remaining - points);
+    // The headers may have been sent by then, so the result only updates the cache.
     counters[bucket].consume(userId, points).then(
       (response) => record({ ...charges }, bucket, userId, response),
       (over: unknown) => over instanceof RateLimiterRes && record({ ...charges }, bucket, userId, over),

@@ -54,7 +54,7 @@ export type RateLimiter = {
    * @throws {RateLimitedError} if no point is left for any of them
    */
   prepay(caller: Caller, fields: readonly Access[]): Promise<void>;
-  /** Charges the records of a list beyond its first point. */
+  /** Charges the points that the records of a list cost in addition to the prepaid point. */
   chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
   /** Charges the user one read if the request was rejected before it was charged. */
   chargeRejected(caller: Caller): Promise<void>;

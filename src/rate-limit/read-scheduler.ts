@@ -4,12 +4,12 @@ import type { Page } from '../database/page.ts';
 /** Maximum number of concurrent reads of one user. */
 const MAX_CONCURRENT_READS = 4;
 
-/** Lists with more records block the event loop noticeably. */
+/** Lists with more records than this block the event loop noticeably. */
 const LONG_LIST = 1000;
 
 /**
- * The pause after a long list, as a multiple of its reading time. Serializing takes about three times as long as reading,
- * so the user occupies about one sixth of the event loop.
+ * The pause after a long list, as a multiple of its reading time. Serializing takes about three times as long as
+ * reading, so the user occupies about one sixth of the event loop.
  */
 const PAUSE_FACTOR = 20;
 
@@ -17,14 +17,16 @@ const PAUSE_FACTOR = 20;
 const MAX_PAUSE_MS = 1000;
 
 /**
- * Limits the concurrent reads of each user, and runs their long lists one at a time with pauses, so that a user who keeps
- * requesting long lists cannot occupy the event loop.
+ * Limits the concurrent reads of each user, and runs their long lists one at a time with pauses, so that a user who
+ * keeps requesting long lists cannot occupy the event loop.
  */
 export class ReadScheduler {
   readonly #reads = new KeyedSemaphore(MAX_CONCURRENT_READS);
   readonly #lists = new KeyedSemaphore(1);
 
-  /** Runs `read` when the limits allow, and returns its result. `restPage` is the page that it reads for a REST route. */
+  /**
+   * Runs `read` when the limits allow, and returns its result. `restPage` is the page that it reads for a REST route.
+   */
   run<Result>(user: string, read: () => Result | Promise<Result>, restPage?: Page): Promise<Result> {
     if (restPage === undefined || !mayBeLong(restPage)) return this.#reads.run(user, read);
     return this.#lists.run(user, async (releaseAfter) => {

@@ -33,7 +33,7 @@ export function readNextBatch<Row>(readBatches: ReadBatches<Row & { stream: numb
   });
 }
 
-/** The columns of unlimited length in a table, by property. */
+/** The columns of a table that can hold long text, by property. */
 export type TextColumns = Readonly<Record<string, string>>;
 
 /**

@@ -3,23 +3,24 @@ import type { PoolClient, QueryResultRow } from 'pg';
 import { type EntityManager, getResources } from '../database/database.ts';
 import { type Bound, type Slots, type Statement, statement } from '../database/statement.ts';
 
-/** Converts the error of a statement into the error of the change. */
-export type Explain = (error: Error) => Error;
+/** Converts the error of a statement to the error of the change. */
+export type ConvertError = (error: Error) => Error;
 
 /** Sends a statement of a change and returns its rows. */
 export type Run = <Input, Row extends QueryResultRow>(
   statement: Statement<Input, Row>,
   input: Input,
-  explain?: Explain,
+  convertError?: ConvertError,
 ) => Promise<Row[]>;
 
 /**
- * Changes records of users in one transaction, sent in one write. It locks the users' revisions first, so changes of one
- * user are serialized, and each statement of `work` sees all earlier changes. `work` must send all its statements before
- * it awaits one.
+ * Changes records of users in one transaction, sent in one write. It locks the users' revisions first, so changes of
+ * one user are serialized, and each statement of `work` sees all earlier changes. `work` must send all its statements
+ * before it awaits one.
  *
- * A single statement that locks the user's revision itself costs less when sent by `runStatement`. Because its snapshot is
- * older than the lock, it may only read rows that it selects by key.
+ * A change of one statement can instead lock the user's revision in that statement and be sent by `runStatement`, which
+ * costs less. Its snapshot can be older than the lock, so it must select by key, and lock, every other row that it
+ * depends on.
  */
 export async function change<Result>(
   em: EntityManager,
@@ -44,17 +45,20 @@ async function execute<Result>(
   let isOpen = true;
 
   /** Sends a statement. The first error is kept, because later statements only fail as a result of it. */
-  const send = <Row extends QueryResultRow>({ config, convertRows }: Bound<Row>, explain?: Explain) =>
+  const send = <Row extends QueryResultRow>(
+    { config, convertRows }: Bound<Row>,
+    convertError?: ConvertError,
+  ) =>
     new Promise<Row[]>((resolve, reject) => {
       client.query<Row>(config, (error, result) => {
         if (!error) return resolve(convertRows(result.rows));
-        failure ??= explain?.(error) ?? error;
+        failure ??= convertError?.(error) ?? error;
         reject(error);
       });
     });
-  const run: Run = (statement, input, explain) => {
+  const run: Run = (statement, input, convertError) => {
     if (!isOpen) throw new Error('A change must send all its statements before it awaits one.');
-    return send(statement(em, input), explain);
+    return send(statement(em, input), convertError);
   };
 
   const { stream } = client.connection;
@@ -88,8 +92,8 @@ const commit = toBound('commit');
 const rollback = toBound('rollback');
 
 /**
- * Locks the users' revisions in the order of their IDs, so that changes never deadlock. The false condition locks an
- * existing row without writing it (PostgreSQL, INSERT, ON CONFLICT Clause).
+ * Locks the users' revisions, creating those that do not exist, in the order of the IDs, so that changes never
+ * deadlock. The false condition locks an existing row without writing it (PostgreSQL, INSERT, ON CONFLICT Clause).
  */
 export const lockUsers = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db

@@ -25,7 +25,7 @@ export const emailSchema = z
   .email({ pattern: z.regexes.html5Email, error: EMAIL_MESSAGE })
   .max(MAX_EMAIL_CHARACTERS, EMAIL_MESSAGE);
 
-/** A member ID of a chat. */
+/** A chat member ID. */
 export const memberIdSchema = createCharacterSchema(MEMBER_ID_CHARACTERS);
 
 /** Creates the schema of a rule, with the rule's JSON Schema as metadata. */

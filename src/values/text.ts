@@ -25,7 +25,7 @@ export const CREDENTIAL_CHARACTERS: AllowedCharacters = {
   message: 'must be 1 to 16384 printable ASCII characters without spaces',
 };
 
-/** Chats identify members by short words such as `U012AB3CD`. */
+/** Chats identify members by short codes such as `U012AB3CD`. */
 export const MEMBER_ID_CHARACTERS: AllowedCharacters = {
   minLength: 1,
   maxLength: 255,

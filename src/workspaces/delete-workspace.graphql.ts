@@ -32,7 +32,7 @@ builder.mutationField('deleteWorkspace', (t) =>
     type: DeleteWorkspacePayload,
     nullable: true,
     description:
-      'Deletes a workspace. Later calls of `putWorkspaces` are ignored unless `updatedAt` is newer than `deletedAt`.',
+      'Deletes a workspace. States that arrive later are ignored unless their `updatedAt` is newer than `deletedAt`.',
     args: {
       input: t.arg({ type: DeleteWorkspaceInput, required: true, description: 'The workspace to delete.' }),
     },

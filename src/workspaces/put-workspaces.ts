@@ -12,7 +12,7 @@ export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
 
 /**
  * Stores the states that are newer than the stored state or deletion of their workspace, in one transaction. Returns
- * the stored states.
+ * the workspaces that it stored.
  */
 export async function putWorkspaces(
   { em, announce }: Writer,
@@ -71,7 +71,7 @@ export const storeNewer = statement((db, { slot }: Slots<{ userId: string; state
         left join workspace_deletion as deletion on deletion.user_id = ${slot('userId')} and deletion.id = state.id
         where state.updated_at > greatest(known.updated_at, deletion.deleted_at) is not false)`,
     )
-    .with('reached', (db) =>
+    .with('incremented', (db) =>
       db
         .updateTable('UserRevision')
         .set({ workspaces: sql<number>`workspaces + (select count(*) from newer)` })
@@ -82,8 +82,8 @@ export const storeNewer = statement((db, { slot }: Slots<{ userId: string; state
     .insertInto('Workspace')
     .columns(['userId', 'revision', ...stateProperties])
     .expression(
-      sql`select ${slot('userId', 'text')}, reached.before + row_number() over (order by ordinality),
-          ${sql.join(stateProperties.map((name) => sql.ref(name)))} from newer, reached`,
+      sql`select ${slot('userId', 'text')}, incremented.before + row_number() over (order by ordinality),
+          ${sql.join(stateProperties.map((name) => sql.ref(name)))} from newer, incremented`,
     )
     .onConflict((conflict) =>
       conflict.columns(['userId', 'id']).doUpdateSet((eb) => ({

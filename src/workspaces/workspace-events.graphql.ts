@@ -3,7 +3,7 @@ import { builder } from '../graphql/builder.ts';
 import { findSelectedProperties, readsBelow } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
-import { type WorkspaceEvent, watchWorkspaces } from './workspace-events.ts';
+import { createWorkspaceSource, type WorkspaceEvent } from './workspace-events.ts';
 import { WorkspaceType } from './workspaces.graphql.ts';
 
 const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').implement({
@@ -28,7 +28,10 @@ builder.subscriptionField('workspaceEvents', (t) =>
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context, info) => {
       const { em, viewer } = context;
-      return openStream(context, watchWorkspaces(em, userId ?? viewer.userId, findSelectedProperties(info)));
+      return openStream(
+        context,
+        createWorkspaceSource(em, userId ?? viewer.userId, findSelectedProperties(info)),
+      );
     },
     resolve: (event) => event,
   }),

@@ -16,7 +16,7 @@ import type { SelectedWorkspace } from './workspaces.ts';
 export type WorkspaceEvent = { id: string; workspace: SelectedWorkspace | null };
 
 /** The events of a user's workspaces: first the current state of each workspace, then each change. */
-export function watchWorkspaces(
+export function createWorkspaceSource(
   em: EntityManager,
   userId: string,
   selected?: ReadonlySet<string>,
@@ -51,7 +51,7 @@ export function watchWorkspaces(
   };
 }
 
-/** The columns of unlimited length, by property. */
+/** The columns that can hold long text, by property. */
 const texts = {
   cpuKind: 'cpu_kind',
   gpuKind: 'gpu_kind',

@@ -20,15 +20,15 @@ export function createUnsubscribeEndpoint(
   options: Canceller & { tokens: UnsubscribeTokens },
 ): UnsubscribeEndpoint {
   const { tokens, em } = options;
-  const parse = (request: IncomingMessage) => tokens.parse(requestPath(request).split('/').at(-1) ?? '');
+  const verify = (request: IncomingMessage) => tokens.verify(requestPath(request).split('/').at(-1) ?? '');
   return {
     async show(request, response) {
-      const topic = parse(request);
+      const topic = verify(request);
       const isValid = topic !== undefined && (await isKnownUser(em, topic.userId));
       reply(response, isValid ? topic : undefined, renderQuestion);
     },
     async accept(request, response) {
-      const topic = parse(request);
+      const topic = verify(request);
       const now = toTime(new Date());
       const isValid = topic !== undefined && (await unsubscribe(options, topic, now));
       reply(response, isValid ? topic : undefined, renderConfirmation);

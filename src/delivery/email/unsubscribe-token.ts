@@ -9,7 +9,7 @@ export type EmailTopic = { readonly userId: string; readonly kind: NotificationK
 export type UnsubscribeTokens = {
   sign(topic: EmailTopic): string;
   /** Returns `undefined` unless the token was signed with one of the keys. */
-  parse(token: string): EmailTopic | undefined;
+  verify(token: string): EmailTopic | undefined;
 };
 
 /** The path of unsubscribe links. */
@@ -23,8 +23,9 @@ export function toUnsubscribeUrl(publicUrl: string, token: string): string {
 const MAC_BYTES = 32;
 
 /**
- * Creates tokens: an HMAC-SHA256 and what it covers, in base64url. The keys are derived from the encryption keys by HKDF
- * (RFC 5869), so that a token reveals nothing about them. The first key signs, all verify.
+ * Creates the signer of tokens. A token is an HMAC-SHA256 followed by the content that it covers, in base64url. The
+ * keys are derived from the encryption keys by HKDF (RFC 5869), so that a token reveals nothing about them. The first
+ * key signs, all verify.
  */
 export function createUnsubscribeTokens(encryptionKeys: EncryptionKeys): UnsubscribeTokens {
   const keys = [...encryptionKeys.values()].map(deriveKey);
@@ -36,7 +37,7 @@ export function createUnsubscribeTokens(encryptionKeys: EncryptionKeys): Unsubsc
       const content = Buffer.from(`${kind}:${userId}`);
       return Buffer.concat([authenticate(current, content), content]).toString('base64url');
     },
-    parse(token) {
+    verify(token) {
       const bytes = Buffer.from(token, 'base64url');
       // Node.js skips invalid characters, so different strings can decode to the same bytes.
       if (bytes.length <= MAC_BYTES || bytes.toString('base64url') !== token) return undefined;

@@ -1,4 +1,4 @@
-/** Limits of one document. GraphiQL's introspection and the queries of a whole screen are far below them. */
+/** The limits of a document. GraphiQL's introspection and the queries of a whole screen are far below them. */
 export const documentLimits = {
   characters: 65_536,
   nesting: 100,
@@ -17,9 +17,21 @@ export type LimitName = keyof typeof documentLimits;
 /** Returns the message for a document that exceeds a limit. */
 export function limitMessage(name: LimitName, found: number): string {
   const shown = Number.isSafeInteger(found) ? found : `more than ${Number.MAX_SAFE_INTEGER}`;
-  const word = name === 'rootFields' ? 'root fields' : name;
-  return `The document exceeds the limit for ${word}: ${shown}, maximum ${documentLimits[name]}.`;
+  return `The document exceeds the limit for ${limitTerms[name]}: ${shown}, maximum ${documentLimits[name]}.`;
 }
+
+/** The terms of the limits in messages and in docs/graphql-api.md. */
+export const limitTerms: Readonly<Record<LimitName, string>> = {
+  characters: 'characters',
+  nesting: 'nested brackets',
+  tokens: 'tokens',
+  operations: 'operations',
+  depth: 'levels of fields',
+  rootFields: 'root fields in an operation',
+  aliases: 'aliases',
+  directives: 'directives',
+  cost: 'cost',
+};
 
 /** A string (whose end may be missing), a comment, or a bracket. */
 const NESTING_TOKEN = /"""(?:\\"""|[\s\S])*?(?:"""|$)|"(?:\\.|[^"\\\n\r])*"?|#[^\n\r]*|[{[(]|[}\])]/g;

@@ -18,12 +18,12 @@ import { createOperations, type FindOperation } from './operation.ts';
 /** The maximum size of the cache in characters of text. A parsed document takes about a hundred times its text. */
 const MAX_CACHED_CHARACTERS = 262_144;
 
-/** graphql-js adds an error, which reports that validation stopped. */
+/** graphql-js adds one more error, that validation stopped, so that at most 20 are returned. */
 const MAX_VALIDATION_ERRORS = 19;
 
 /**
- * Creates a function that parses and validates documents, and caches those that are valid. The cache is limited by size,
- * so that unique documents cannot exhaust the memory.
+ * Creates a function that parses and validates documents, and caches those that are valid. The cache is limited by
+ * size, so that unique documents cannot exhaust the memory.
  */
 export function createDocumentCache(schema: GraphQLSchema) {
   const documents = new LRUCache<string, FindOperation>({
@@ -56,8 +56,8 @@ export function openTrustedDocument(schema: GraphQLSchema, text: string): FindOp
  * Parses a document within the limits of length, nesting and tokens. Error messages contain the location but no text,
  * which may include a misplaced credential.
  *
- * The source of the parsed document is emptied, because every `GraphQLError` searches it for line breaks, once per node.
- * Locations are read from the tokens instead.
+ * The source of the parsed document is emptied, because every `GraphQLError` searches it for line breaks, once per
+ * node. Locations are read from the tokens instead.
  * @throws {GraphQLError} for a syntax error
  * @throws {BadRequestError} if the document exceeds a limit
  */

@@ -32,7 +32,9 @@ export const Parameters = z.strictObject({
 });
 export type Parameters = z.output<typeof Parameters>;
 
-/** The operations that a request may run: mutations only with `POST`, subscriptions only if it accepts event streams. */
+/**
+ * The operations that a request may run: mutations only with `POST`, subscriptions only if it accepts event streams.
+ */
 export type AllowedOperations = { readonly mutation: boolean; readonly subscription: boolean };
 
 /** A running subscription: one result per event, and the conversion of a result to a reply. */
@@ -53,7 +55,10 @@ export type Engine = {
   prepare(document: string): PreparedOperation;
 };
 
-/** Creates an engine. It checks the document, method, permissions, rate limit, variables, and arguments in this order. */
+/**
+ * Creates an engine. It checks, in this order: the document, the method, permissions (a missing one fails only its
+ * field), the rate limit, and the variables. `guardSchema` checks the arguments of each field.
+ */
 export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): Engine {
   const openDocument = createDocumentCache(schema);
   const execute = createExecutor(schema);
@@ -70,7 +75,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
         const given = variables ?? {};
         const issues = [...findVariableIssues(operation.variables, given).take(MAX_ERROR_ITEMS)];
         if (issues.length > 0) {
-          // Missing permissions are reported first.
+          // If permissions are missing, only they are reported.
           return maskAndRecord(
             { errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] },
             context,

@@ -1,5 +1,6 @@
 import {
   BREAK,
+  type DocumentNode,
   type ExecutionResult,
   execute,
   type GraphQLSchema,
@@ -19,8 +20,8 @@ import type { Operation } from './operation.ts';
 import type { VariableValues } from './variables.ts';
 
 /**
- * The number of times that an operation is interpreted before it is compiled. Compiling takes longer than validating, so
- * unique documents must not trigger it.
+ * The number of times that an operation is interpreted before it is compiled. Compiling takes longer than validating,
+ * so unique documents must not trigger it.
  */
 export const RUNS_BEFORE_COMPILATION = 10;
 
@@ -80,9 +81,10 @@ export function compile(schema: GraphQLSchema, { document, node }: Operation): C
 
 /**
  * Whether a compiled operation provably returns the same result as graphql-js. It must be the only operation of its
- * document, a query without directives and introspection, and each argument is a constant, or exactly one variable whose
- * type is the argument's or its non-null form. Otherwise, the compiler may drop variables inside literals of custom scalars or
- * accept `null` for a non-null type. It also copies constants into the code, so no argument may contain a credential.
+ * document, a query without directives and introspection. Each argument must be a constant, or consist of a single
+ * variable whose type is the argument's type or the non-null form of it. Otherwise, the compiler may drop variables
+ * inside literals of custom scalars or accept `null` for a non-null type. It also copies constants into the code, so no
+ * argument may contain a credential.
  */
 export function isCompilable(schema: GraphQLSchema, { document, node }: Operation): boolean {
   const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
@@ -91,11 +93,20 @@ export function isCompilable(schema: GraphQLSchema, { document, node }: Operatio
   const variableTypes = new Map(
     node.variableDefinitions?.map(({ variable, type }) => [variable.name.value, print(type)]),
   );
+  return hasOnlyCompilableNodes(schema, document, variableTypes);
+}
+
+/** Whether all fields, fragments and arguments of a document can be compiled. */
+function hasOnlyCompilableNodes(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  variableTypes: ReadonlyMap<string, string>,
+): boolean {
   const typeInfo = new TypeInfo(schema);
   const spread = new Set<string>();
-  let isEqual = true;
+  let isCompilable = true;
   const refuse = () => {
-    isEqual = false;
+    isCompilable = false;
     return BREAK;
   };
   visit(
@@ -126,5 +137,5 @@ export function isCompilable(schema: GraphQLSchema, { document, node }: Operatio
       },
     }),
   );
-  return isEqual;
+  return isCompilable;
 }

@@ -12,7 +12,7 @@ export type PreparedOperation = {
   authorize(viewer: Viewer): void;
   /** Charges one point for each root field. @throws {RateLimitedError} if no point is left */
   prepay(context: Context): Promise<void>;
-  /** Charges for the records of a returned list beyond its first point. */
+  /** Charges the points that the records of a returned list cost in addition to the prepaid point. */
   chargeRecords(context: Context, records: number): void;
   /** Returns the data. @throws {GatewayError} the first error, if there is one */
   run(variables: VariableValues, context: Context): Promise<Readonly<Record<string, unknown>>>;

@@ -21,15 +21,16 @@ export type GraphQLOptions = {
   engine: Engine;
   rateLimiter: Pick<RateLimiter, 'throwIfExhausted'>;
   handle: HandleRequest;
-  /** Creates, on first use, the responder for all replies but plain successes. */
+  /** Creates, on first use, the responder for everything that Yoga sends: errors, and results with errors. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
   /** Whether introspection is allowed without a token. */
   openIntrospection: boolean;
 };
 
 /**
- * Creates the GraphQL endpoint. It checks the token, reads the parameters, and runs the operation. It sends plain
- * successes and event streams itself, because Yoga needs twice the memory per stream. Yoga sends all other replies.
+ * Creates the GraphQL endpoint. It checks the token, reads the parameters, and runs the operation. It sends results
+ * without errors itself, which takes less time, and event streams, for which Yoga needs twice the memory. Yoga sends
+ * errors and results with errors.
  */
 export function createGraphQLEndpoint(options: GraphQLOptions) {
   const { engine, rateLimiter, handle, openResponder, openIntrospection } = options;

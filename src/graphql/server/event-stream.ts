@@ -9,7 +9,7 @@ export const EVENT_STREAM = 'text/event-stream';
 
 /**
  * Sends a subscription as server-sent events (GraphQL over SSE, distinct connections mode) until it ends or the client
- * disconnects. Reads the next result only when the client has received the previous one. Never rejects: an error is sent
+ * disconnects. Reads no further results while the send buffer is full. Never rejects: an error is sent
  * as the last result.
  */
 export async function sendEvents(
@@ -44,8 +44,7 @@ function writeHead(response: ServerResponse): void {
     'Cache-Control': 'no-cache',
     'Content-Encoding': 'none',
   });
-  // Flushed separately: Node.js keeps the head for the lifetime of the stream, and this way as one string instead of
-  // many.
+  // Node.js keeps the head in memory for the lifetime of the stream. Flushed separately, it is one string instead of many.
   response.flushHeaders();
 }
 
@@ -53,7 +52,7 @@ function formatEvent({ errors, data }: GraphQLReply): string {
   return `event: next\ndata: ${JSON.stringify({ errors, data })}\n\n`;
 }
 
-/** Waits until the client has received what was written, or disconnects. */
+/** Waits until the send buffer is empty, or the client disconnects. */
 async function waitForDrain(response: ServerResponse): Promise<void> {
   const waiting = new AbortController();
   const { signal } = waiting;

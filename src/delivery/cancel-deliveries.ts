@@ -2,10 +2,10 @@ import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
-import { deliveryKey, isOfNotification, selectWithTargets, unwantedReason } from './delivery-queries.ts';
+import { deliveryKey, matchesNotificationIn, selectWithTargets, unwantedReason } from './delivery-queries.ts';
 
 /** Cancels the unwanted deliveries of these users. Reads only open deliveries, of which a user has few. */
-export const cancelUnwanted = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
+export const cancelUnwantedDeliveries = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db
     .with('unwanted', (db) =>
       selectWithTargets(db)
@@ -46,10 +46,10 @@ export function cancelDeliveries<With extends Unwanted>(
       isOpen: false,
       updatedAt: sql`now()`,
     })
-    .where(isOfNotification('unwanted'))
+    .where(matchesNotificationIn('unwanted'))
     .where('Delivery.isOpen', '=', sql.lit(true))
     .where(
-      sql<boolean>`(delivery.state = 'pending' and unwanted.reason is not null or unwanted.reason = 'settled')`,
+      sql<boolean>`((delivery.state = 'pending' and unwanted.reason is not null) or unwanted.reason = 'settled')`,
     )
     .returning('Delivery.userId');
 }

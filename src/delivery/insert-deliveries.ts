@@ -5,7 +5,7 @@ import type { Notification } from '../notifications/notification.entity.ts';
 import { isChannelEnabled } from '../notifications/preferences/channels.ts';
 import type { PublishedKeys } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { cancelDeliveries } from './cancel-unwanted.ts';
+import { cancelDeliveries } from './cancel-deliveries.ts';
 
 /** No attempt begins later than this after the notification was published. */
 export const lifetime = sql.raw(`interval '24 h'`);
@@ -16,7 +16,7 @@ type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emai
  * Queues one delivery per active published notification, enabled channel and target. Cancels the deliveries of
  * superseded notifications.
  */
-export const queuePublished = statement((db, { slot }: Slots<Input>) =>
+export const insertDeliveries = statement((db, { slot }: Slots<Input>) =>
   db
     .with('published', (db) => selectPublished(db, slot))
     .with('unwanted', selectSuperseded)
@@ -51,8 +51,8 @@ export const queuePublished = statement((db, { slot }: Slots<Input>) =>
 type Slot = Slots<Input>['slot'];
 
 /**
- * Selects the published notifications. A user's n publications add at most 2n revisions, so superseded notifications are
- * found in the range from `before`.
+ * Selects the published notifications. n publications to a user add at most 2n revisions, so a notification that this
+ * change superseded has a revision above `before`.
  */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
