@@ -8,8 +8,8 @@ const MAX_CONCURRENT_READS = 4;
 const LONG_LIST = 1000;
 
 /**
- * The pause after a long list, as a multiple of its reading time. Serializing takes about three times as long as
- * reading, so the user occupies about one sixth of the event loop.
+ * The pause after a long list, as a multiple of its reading time. Serializing happens within the pause and takes about
+ * three times as long as reading, so the user occupies about one fifth of the event loop (4 of 21 parts).
  */
 const PAUSE_FACTOR = 20;
 
