@@ -10,7 +10,7 @@ import type { PreparedOperation } from '../src/graphql/execution/prepared-operat
 import { matchesEntityTag } from '../src/http/entity-tags.ts';
 import { readJson } from '../src/http/read-json.ts';
 import { requestPath, requestQuery } from '../src/http/request-target.ts';
-import { bindArguments, locateArgument, type Parts } from './binding.ts';
+import { bindArguments, locateArgument, type Parts } from './argument-sources.ts';
 import { parsePathParameters } from './path.ts';
 import { parseQuery, toOffsetPage } from './query.ts';
 import type { Route } from './route.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { dismissNotificationField } from '../src/notifications/dismiss-notifications.graphql.ts';
 import { notificationsField } from '../src/notifications/notifications.graphql.ts';
-import { path, query } from './binding.ts';
+import { path, query } from './argument-sources.ts';
 import { notification, notificationKind, notificationStatus } from './notification-shape.ts';
 import type { Route } from './route.ts';
 

@@ -3,7 +3,7 @@ import {
   notificationPreferencesField,
   updateNotificationPreferencesField,
 } from '../src/notifications/preferences/preferences.graphql.ts';
-import { body } from './binding.ts';
+import { body } from './argument-sources.ts';
 import { notificationKind } from './notification-shape.ts';
 import type { Route } from './route.ts';
 import { timestamp } from './timestamp.ts';

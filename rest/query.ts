@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ValidationIssue } from '../src/errors/issue.ts';
 import { describeRange, wholeNumberSchema } from '../src/values/constraints.ts';
-import { type ArgumentSource, type Binding, listSources } from './binding.ts';
+import { type ArgumentSource, type Binding, listSources } from './argument-sources.ts';
 
 type QuerySource = Extract<ArgumentSource, { from: 'query' }>;
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Binding } from './binding.ts';
+import type { Binding } from './argument-sources.ts';
 
 /*
  * The REST API implements a given specification of the account and integrations service, here called the specification.

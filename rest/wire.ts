@@ -10,7 +10,7 @@ import { credentialSchema } from '../src/values/constraints.ts';
 /** The GraphQL object type of a member of a union. */
 export const typeNames = z.registry<{ typeName: string }>();
 
-/** A variant of a GraphQL union: the strict object of one of its types. */
+/** The shape of one member type of a GraphQL union. */
 export function variant<Shape extends z.ZodRawShape>(typeName: string, shape: Shape) {
   return z.strictObject(shape).register(typeNames, { typeName });
 }

@@ -54,7 +54,7 @@ export type Config = {
   delivery: DeliveryConfig;
   graphiql: boolean;
   metrics: MetricsAccess;
-  /** Milliseconds between the first failing readiness check and closing the port. */
+  /** Milliseconds from the moment when readiness checks start to fail until the port is closed. */
   shutdownDelayMs: number;
   /** Milliseconds that running requests have to finish after the port is closed. */
   shutdownGraceMs: number;
@@ -63,7 +63,7 @@ export type Config = {
   warnings: readonly string[];
 };
 
-/** Lists every invalid setting, one per line, with the variable's name and the fix. */
+/** Lists every invalid setting, then the warnings, one per line, with the variable's name and the fix. */
 export class ConfigError extends OperatorError {
   readonly issues: readonly string[];
 

@@ -61,7 +61,7 @@ export type Context = {
 export type Handling<Reply> = {
   /**
    * Runs the operation of an authenticated request and returns the reply, which must not be sent before the quota
-   * headers are set. An API that sends its replies itself returns a function that does.
+   * headers are set. `Reply` may be a function that sends the reply; the caller calls it afterwards.
    */
   run(context: Context): Promise<Reply>;
   /** Converts an error, already safe to show, to a reply. */

@@ -26,7 +26,7 @@ export type AuditedEvent =
   | 'editor_credential.deleted'
   | 'user.deleted';
 
-/** Logs who (`by`) did what to which user, at any log level. */
+/** Logs who (`by`) did what to which user, whatever log level is configured. */
 export function audit(log: Log, event: AuditedEvent, by: string, user: string): void {
   log.child({}, { level: 'info' }).info({ audit: event, by, user }, 'audit');
 }

@@ -96,7 +96,7 @@ test('rejects an example file that is not filled in, naming the settings', async
   const settings = { ...example, NODE_ENV: 'production', DATABASE_URL: 'postgres://db/gateway' };
   expect(() => readConfig(settings)).toThrow(
     new ConfigError([
-      'ENCRYPTION_KEYS: is required with NODE_ENV=production (keys of editor credentials, as id:base64 of 32 bytes)',
+      'ENCRYPTION_KEYS: is required with NODE_ENV=production (keys that encrypt credentials and push subscriptions, as id:base64 of 32 bytes)',
     ]),
   );
 });

@@ -1,6 +1,6 @@
 import type { Access } from '../../src/auth/access.ts';
 import { httpStatus } from '../../src/errors/gateway-errors.ts';
-import { listSources } from '../binding.ts';
+import { listSources } from '../argument-sources.ts';
 import type { Route } from '../route.ts';
 import { type Code, errorDescriptions, formatComponentName } from './error-shapes.ts';
 import { pickExamples } from './examples.ts';

@@ -28,7 +28,7 @@ export const headers = {
   },
   'WWW-Authenticate': {
     description:
-      'The challenge of RFC 6750, section 3. It has `error="invalid_token"` if a token was sent, and ' +
+      'The challenge of RFC 6750, section 3. It has `error="invalid_token"` if the token is invalid, and ' +
       '`error="insufficient_scope"` if the token lacks the scope. Absent with `org_membership_required`.',
     schema: { type: 'string', pattern: '^Bearer' },
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Access, describeAccess } from '../../src/auth/access.ts';
-import { type Binding, listSources } from '../binding.ts';
+import { type Binding, listSources } from '../argument-sources.ts';
 import type { Route } from '../route.ts';
 import { toPascalCase } from './error-shapes.ts';
 import { describeErrors, listErrorCodes } from './errors.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../../src/values/constraints.ts';
-import { type ArgumentSource, listSources } from '../binding.ts';
+import { type ArgumentSource, listSources } from '../argument-sources.ts';
 import { pageShapes } from '../query.ts';
 import type { Route } from '../route.ts';
 import { type Json, reference, referenceComponent, toSchema } from './schemas.ts';

@@ -70,6 +70,7 @@ export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): G
 
 type Arguments = { readonly userId?: unknown };
 
+/** Whether a field reads another user's account. While the arguments are unknown: whether it may. */
 function isForAnother(access: Access, viewer: Viewer, args?: Arguments): boolean {
   if (args === undefined)
     return access.otherUserScope !== undefined && viewer.scopes.has(access.otherUserScope);

@@ -9,17 +9,20 @@ import { runCommand, UsageError } from './run-command.ts';
 const POLL_MS = 100;
 const REQUEST_TIMEOUT_MS = 5000;
 
-/** Waits until the gateway with these settings is ready. A rolling restart runs it before it restarts the next process. */
+/**
+ * Waits until the gateway with these settings is ready. A rolling restart runs it before it restarts the next process.
+ */
 runCommand('node src/commands/await-ready.ts [--pid PID] [--seconds 60]', async () => {
   const { pid, seconds } = parseArgs({
     options: { pid: { type: 'string' }, seconds: { type: 'string', default: '60' } },
   }).values;
-  if (!/^[1-9]\d{0,4}$/.test(seconds)) throw new UsageError('--seconds must be a whole number from 1.');
+  if (!/^[1-9]\d{0,4}$/.test(seconds))
+    throw new UsageError('--seconds must be a whole number from 1 to 99999.');
   if (pid !== undefined && !/^[1-9]\d*$/.test(pid)) throw new UsageError('--pid must be a process ID.');
   const config = readConfig();
   if (config.reusePort && config.admin === null) {
     throw new OperatorError(
-      'With REUSE_PORT=true, any process may receive the request. Set ADMIN_PORT for each process.',
+      'With REUSE_PORT=true, any process may receive the readiness check. Set ADMIN_PORT for each process.',
     );
   }
   const url = `${formatGatewayAddress(config.admin ?? config)}/readyz`;

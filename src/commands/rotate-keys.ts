@@ -35,7 +35,7 @@ runCommand('npm run -s keys:rotate', async () => {
   }
 });
 
-/** What is encrypted, and how a user replaces a record that is damaged. */
+/** What is encrypted, and what the operator does about a damaged record. */
 type Kind = { records: string; Records: string; replace: string; table: EncryptedTable };
 
 function listKinds(keys: EncryptionKeys): readonly Kind[] {

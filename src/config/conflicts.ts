@@ -9,7 +9,7 @@ export function findMissing(given: Record<string, string | undefined>): string[]
     DATABASE_URL: 'URL of PostgreSQL 14 or later',
     AUTH_ISSUER: '"iss" claim of tokens',
     AUTH_AUDIENCE: '"aud" claim of tokens',
-    ENCRYPTION_KEYS: 'keys of editor credentials, as id:base64 of 32 bytes',
+    ENCRYPTION_KEYS: 'keys that encrypt credentials and push subscriptions, as id:base64 of 32 bytes',
   };
   const issues = Object.entries(needed)
     .filter(([name]) => given[name] === undefined)

@@ -8,7 +8,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 
-/** Returns the host name or IP address of a URL, which writes IPv6 addresses in brackets. */
+/** Returns the host name or IP address of a URL, without the brackets around an IPv6 address. */
 export function readHost({ hostname }: URL): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }

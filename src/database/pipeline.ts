@@ -19,7 +19,7 @@ const TIMED_OUT = new Set<string | undefined>(['57014', '55P03']);
 
 /**
  * Runs read-only statements. Concurrent statements are sent on one connection without waiting for results, because
- * waking the other process costs more than a short statement.
+ * waking PostgreSQL's process for each of them costs more than a short statement.
  */
 export class Pipeline {
   readonly pool: Pool;

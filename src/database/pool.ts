@@ -6,12 +6,12 @@ import { timeFromPostgres } from '../values/time.ts';
 export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 
 /** PostgreSQL's own timeouts apply first; a connection that is silent this much longer is considered dead. */
-const SILENCE_MS = 1000;
+const SILENCE_MARGIN_MS = 1000;
 
 /**
- * Rows are found by indexes. Without these settings PostgreSQL scans the whole table if one user has most of its records,
- * even for a filter that matches none of them, or if the table was small when the statement was prepared. No statement is
- * long enough for JIT compilation to pay.
+ * Rows are found by indexes. Without these settings PostgreSQL scans the whole table if one user has most of its
+ * records, even for a filter that matches none of them, or if the table was small when the statement was prepared. No
+ * statement is long enough for JIT compilation to pay.
  */
 const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];
 
@@ -32,7 +32,7 @@ export function poolOptions({ url, poolSize, timeoutMs }: PoolOptions): PoolConf
     idle_in_transaction_session_timeout: timeoutMs,
     keepAlive: true,
     types: { getTypeParser },
-    stream: () => socketWithIdleTimeout(timeoutMs + SILENCE_MS),
+    stream: () => socketWithIdleTimeout(timeoutMs + SILENCE_MARGIN_MS),
   };
 }
 

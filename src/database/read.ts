@@ -21,7 +21,7 @@ export type Inputs<Input> = Slots<Input> & {
 type Build<Input, Row> = (db: Kysely<Tables>, inputs: Inputs<Input>) => Compilable<Row>;
 
 /** Defines a read of one row by an index; `undefined` if no row matches. Runs on the connections for short reads. */
-export function readOne<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
+export function defineRowRead<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
   return async (em: EntityManager, input: Input): Promise<Row | undefined> => {
     const [row] = await read(em, 'short', input);
@@ -30,17 +30,19 @@ export function readOne<Input extends object, Row extends QueryResultRow>(build:
 }
 
 /** Defines a read of a bounded number of rows by an index. Runs on the connections for short reads. */
-export function readList<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
+export function defineListRead<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
   return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> =>
     read(em, 'short', input, selected);
 }
 
 /**
- * Defines a read of a list or a page of it. Without a limit, or with an offset, it may read any number of rows and runs on
- * the connections for long reads.
+ * Defines a read of a list or a page of it. Without a limit, or with an offset, it may read any number of rows and runs
+ * on the connections for long reads.
  */
-export function readPage<Input extends PageLimits, Row extends QueryResultRow>(build: Build<Input, Row>) {
+export function definePageRead<Input extends PageLimits, Row extends QueryResultRow>(
+  build: Build<Input, Row>,
+) {
   const read = prepare(build);
   return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
     const isShort = input.limit !== undefined && input.offset === undefined;
@@ -51,7 +53,7 @@ export function readPage<Input extends PageLimits, Row extends QueryResultRow>(b
 type PageLimits = object & { limit?: number | undefined; offset?: number | undefined };
 
 /** Defines a count. Runs on the connections for long reads, because it reads every row that it counts. */
-export function readCount<Input extends object>(build: Build<Input, { count: number }>) {
+export function defineCount<Input extends object>(build: Build<Input, { count: number }>) {
   const read = prepare(build);
   return async (em: EntityManager, input: Input): Promise<number> => {
     const [row] = await read(em, 'long', input);
@@ -60,7 +62,7 @@ export function readCount<Input extends object>(build: Build<Input, { count: num
 }
 
 /** Defines counts by group. Runs on the connections for long reads, because it reads every row that it counts. */
-export function readCounts<Input extends object, Row extends QueryResultRow & { count: number }>(
+export function defineCounts<Input extends object, Row extends QueryResultRow & { count: number }>(
   build: Build<Input, Row>,
 ) {
   const read = prepare(build);

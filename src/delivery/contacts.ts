@@ -1,4 +1,4 @@
-import { type Inputs, readOne } from '../database/read.ts';
+import { defineRowRead, type Inputs } from '../database/read.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Secret } from '../values/secret.ts';
@@ -53,6 +53,6 @@ const store = statement((db, { slot }: Slots<ContactInput>) =>
 );
 
 /** Finds a user's contact; undefined if none was ever put. */
-export const findContact = readOne((db, { slot }: Inputs<{ userId: string }>) =>
+export const findContact = defineRowRead((db, { slot }: Inputs<{ userId: string }>) =>
   db.selectFrom('Contact').selectAll().where('userId', '=', slot('userId')),
 );

@@ -123,7 +123,10 @@ async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: Attem
   if (outcome.kind === 'failed' && outcome.suspendTarget) await suspendTarget(options, data);
 }
 
-/** Stores a result. Retries until the lease expires; otherwise the message would be sent again. */
+/**
+ * Stores a result. Retries until shortly before the lease expires, because a delivery without a stored result is sent
+ * again.
+ */
 async function store(
   { em, log }: DeliveryOptions,
   { claim, claimedAt }: DeliveryJob,

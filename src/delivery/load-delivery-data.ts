@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
-import { type Inputs, readList } from '../database/read.ts';
+import { defineListRead, type Inputs } from '../database/read.ts';
 import type { Claim } from './claim-due.ts';
 import { deliveryKey, selectWithTargets, unwantedReason } from './delivery-queries.ts';
 
@@ -12,7 +12,7 @@ type Input = {
 };
 
 /** Reads what claimed deliveries send, and whether they are still wanted. */
-const find = readList((db, { slot }: Inputs<Input>) => {
+const find = defineListRead((db, { slot }: Inputs<Input>) => {
   const keys: RawBuilder<boolean> = sql`(delivery.user_id, delivery.notification_id, delivery.channel, delivery.target)
     in (select * from unnest(${slot('users')}::text[], ${slot('notifications')}::text[], ${slot('channels')}::text[],
       ${slot('targets')}::text[]))`;

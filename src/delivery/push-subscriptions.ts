@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { PushRegistration } from '../context.ts';
 import type { EntityManager } from '../database/database.ts';
-import { type Inputs, readList, readOne } from '../database/read.ts';
+import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts';
 import { type Slots, statement } from '../database/statement.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
@@ -22,7 +22,7 @@ export function listSubscriptions(em: EntityManager, userId: string): Promise<Li
   return list(em, { userId });
 }
 
-const list = readList((db, { slot }: Inputs<{ userId: string }>) =>
+const list = defineListRead((db, { slot }: Inputs<{ userId: string }>) =>
   db
     .selectFrom('PushSubscription')
     .select(['id', 'host', 'createdAt'])
@@ -69,15 +69,15 @@ export async function registerSubscription(
   );
 }
 
-const findOwner = readOne((db, { slot }: Inputs<{ id: string }>) =>
+const findOwner = defineRowRead((db, { slot }: Inputs<{ id: string }>) =>
   db.selectFrom('PushSubscription').select('userId').where('id', '=', slot('id')),
 );
 
 type StoreInput = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'ciphertext' | 'keyId'> & { now: Time };
 
 /**
- * Returns no row if the user has the maximum number of other subscriptions. The lock on the user keeps their number
- * from growing.
+ * Returns no row if the user has the maximum number of other subscriptions. Because the user is locked, no other can be
+ * added meanwhile.
  */
 const store = statement((db, { slot }: Slots<StoreInput>) =>
   db

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { EntityManager } from '../database/database.ts';
-import { type Inputs, readOne } from '../database/read.ts';
+import { defineRowRead, type Inputs } from '../database/read.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
 import type { Writer } from '../live/announcer.ts';
@@ -112,7 +112,7 @@ export async function readCredential(
 }
 
 /** Finds the row of a user's credential. It has no ciphertext after a deletion. */
-export const findCredential = readOne((db, { slot }: Inputs<{ userId: string }>) =>
+export const findCredential = defineRowRead((db, { slot }: Inputs<{ userId: string }>) =>
   db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')),
 );
 

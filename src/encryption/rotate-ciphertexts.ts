@@ -30,7 +30,7 @@ export function describeTable<Content, Owner>(
   };
 }
 
-/** The number of ciphertexts of a key. */
+/** The number of ciphertexts encrypted with a key. */
 export type KeyUse = { keyId: string; count: number };
 
 /** Counts the ciphertexts of each key except the current key. */
@@ -59,8 +59,8 @@ export type RotatedBatch = {
 };
 
 /**
- * Re-encrypts ciphertexts of other keys with the current key, for up to `size` users after a user ID. The other columns
- * do not change. Skips ciphertexts whose key is missing or that cannot be decrypted.
+ * Re-encrypts ciphertexts encrypted with other keys with the current key, for up to `size` users after a user ID. The
+ * other columns do not change. Skips ciphertexts whose key is missing or that cannot be decrypted.
  */
 export async function rotateBatch(
   em: EntityManager,
@@ -96,7 +96,7 @@ async function reencryptForUsers(
   return { reencrypted, damaged: [...damaged] };
 }
 
-/** Locks and returns the rows. Skips rows that are re-encrypted or deleted while this waits for their lock. */
+/** Locks and returns the rows. Skips rows that are re-encrypted or deleted while it waits for their lock. */
 function lockRows(db: Kysely<Tables>, table: EncryptedTable, users: readonly string[]) {
   return db
     .selectFrom(table.entity)

@@ -3,7 +3,10 @@ import { summarizeIssues, type ValidationIssue } from './issue.ts';
 /** Replaces credentials, and values that contain one, in messages and logs. */
 export const REDACTED = '[redacted]';
 
-/** The HTTP status of every error code. `GOING_AWAY` is sent only at the end of live streams. */
+/**
+ * The HTTP status of every error code in REST; GraphQL adapts it in mask-errors.ts. `GOING_AWAY` is sent only at the
+ * end of live streams.
+ */
 export const httpStatus = {
   BAD_REQUEST: 400,
   UNAUTHENTICATED: 401,
@@ -86,7 +89,7 @@ export class NotFoundError extends GatewayError {
   }
 }
 
-/** The client's ID exists with other content, or the version is no longer current. */
+/** A record with the ID that the client chose exists with other content, or the version is no longer current. */
 export class ConflictError extends GatewayError {
   readonly code = 'CONFLICT';
 }
@@ -94,7 +97,9 @@ export class ConflictError extends GatewayError {
 /** The maximum number of error items in one reply, at which validation stops. */
 export const MAX_ERROR_ITEMS = 100;
 
-/** A well-formed request that breaks rules. Lists the errors of the stage that failed, at most {@link MAX_ERROR_ITEMS}. */
+/**
+ * A well-formed request that breaks rules. Lists the errors of the stage that failed, at most {@link MAX_ERROR_ITEMS}.
+ */
 export class ValidationError extends GatewayError {
   readonly code = 'VALIDATION_FAILED';
 

@@ -5,7 +5,7 @@ import type { Page, Tagged } from '../database/page.ts';
 export type ListReader<Node> = {
   readRecords: (page: Page) => Promise<Tagged<Node>[]>;
   totalCount: () => Promise<number>;
-  /** Reads the entity tag of the whole list, which every change to a record of the list changes. */
+  /** Reads the entity tag of the whole list. It changes with every change to a record of the list. */
   etag: () => Promise<string>;
   /** The properties that the operation selects; `undefined` if any may be needed. */
   selected: ReadonlySet<string> | undefined;
@@ -20,15 +20,29 @@ export type ListReader<Node> = {
 export async function readListPage<Node>(
   list: ListReader<Node>,
   { page, clientHasTag }: PageRequest,
-): Promise<{ nodes: Node[]; etag: () => Promise<string> }> {
-  if (list.selected?.has('etag') === false) return { nodes: await list.readRecords(page), etag: list.etag };
-  if (clientHasTag === undefined) {
-    const nodes = await list.readRecords({ ...page, tagged: true });
-    // An empty page has no record with a tag.
-    const tag = nodes[0]?.tag;
-    if (typeof tag === 'string') return { nodes, etag: async () => tag };
-  }
-  // The tag is read first, so that a change in between cannot combine old records with the new tag.
+): Promise<ListPage<Node>> {
+  const isTagSelected = list.selected?.has('etag') ?? true;
+  if (!isTagSelected) return { nodes: await list.readRecords(page), etag: list.etag };
+  return clientHasTag === undefined ? readWithTag(list, page) : readUnlessKnown(list, page, clientHasTag);
+}
+
+type ListPage<Node> = { nodes: Node[]; etag: () => Promise<string> };
+
+/** Reads the records and the tag in one statement. An empty page has no record to carry the tag. */
+async function readWithTag<Node>(list: ListReader<Node>, page: Page): Promise<ListPage<Node>> {
+  const nodes = await list.readRecords({ ...page, tagged: true });
+  const tag = nodes[0]?.tag;
+  return typeof tag === 'string'
+    ? { nodes, etag: async () => tag }
+    : readUnlessKnown(list, page, () => false);
+}
+
+/** Reads the tag first, so that a change in between cannot combine old records with the new tag. */
+async function readUnlessKnown<Node>(
+  list: ListReader<Node>,
+  page: Page,
+  isKnown: (etag: string) => boolean,
+): Promise<ListPage<Node>> {
   const tag = await list.etag();
-  return { nodes: clientHasTag?.(tag) ? [] : await list.readRecords(page), etag: async () => tag };
+  return { nodes: isKnown(tag) ? [] : await list.readRecords(page), etag: async () => tag };
 }

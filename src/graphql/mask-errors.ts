@@ -19,11 +19,13 @@ import {
 import { toPublicMessage } from './public-messages.ts';
 
 /*
- * The only place that converts thrown errors to GraphQL errors. Messages of libraries are replaced, because they may
- * contain values.
+ * Converts thrown errors to the errors that callers of both APIs may see, and these to GraphQL errors. Messages of
+ * libraries are replaced, because they may contain values.
  */
 
-/** Converts anything thrown to an error that a caller may see. An unknown error becomes the cause of an internal error. */
+/**
+ * Converts anything thrown to an error that a caller may see. An unknown error becomes the cause of an internal error.
+ */
 export function asGatewayError(error: unknown, outer?: GraphQLError): GatewayError {
   if (error instanceof GatewayError) return error;
   if (!(error instanceof GraphQLError)) return new InternalError(error);

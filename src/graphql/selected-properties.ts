@@ -18,8 +18,8 @@ declare module 'graphql' {
 }
 
 /**
- * Declares which properties of its record a field reads, for its `extensions`. A field without this declaration reads all
- * properties; `reads()` declares that it reads none.
+ * Declares which properties of its record a field reads, for its `extensions`. A field without this declaration reads
+ * all properties; `reads()` declares that it reads none.
  */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
   return { reads: properties };
@@ -44,7 +44,10 @@ export const resolveRecord = {
 
 const ALL_PROPERTIES = '*';
 
-/** Returns the properties that an operation reads of a list's records; `undefined` if it may read all. */
+/**
+ * Returns the properties that an operation reads of a list's records; `undefined` if it may read all. They include what
+ * is read beside the records and declared by `reads` too: `etag` of a connection, and `counts` of an event.
+ */
 export function findSelectedProperties(info: GraphQLResolveInfo): ReadonlySet<string> | undefined {
   const found = cache.get(info.fieldNodes) ?? collectProperties(info);
   cache.set(info.fieldNodes, found);

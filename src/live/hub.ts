@@ -16,7 +16,7 @@ export type Subscriber = {
   readonly userId: string;
   /** Called after every change of the user. */
   wake(change: Change): void;
-  /** Called with the user's current revisions, `undefined` for a user without changes. */
+  /** Called with the user's current revisions, `undefined` for a user without any. */
   compare(revisions: Revisions | undefined): void;
   /** Ends the stream with an error. */
   fail(error: Error): void;
@@ -38,7 +38,7 @@ export type Hub = {
   compare(user: string, revisions: Revisions | undefined): void;
   /** Calls `findError` with the viewer of each stream, and ends the stream if it returns an error. */
   failWhere(findError: (viewer: Viewer) => Error | undefined): void;
-  /** Records the seconds between the announcement of a change and the delivery of its events. */
+  /** Records the seconds from the announcement of a change until its events have been read. */
   observeDelay(seconds: number): void;
   /** Ends all streams, and every later stream immediately. */
   close(): void;

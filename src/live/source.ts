@@ -24,7 +24,7 @@ export type Source<Event> = {
 export class SourceReader<Event> {
   readonly #em: EntityManager;
   readonly #source: Source<Event>;
-  /** The user's epoch at the last read; `undefined` if nothing was ever stored for the user. */
+  /** The user's epoch at the last read; `undefined` if the user had no revisions. */
   #epoch: string | undefined;
   #seen = 0;
 

@@ -2,7 +2,7 @@ import { Counter, Histogram, type Registry } from 'prom-client';
 
 /** Metrics of events outside requests. */
 export type EventMetrics = {
-  /** Records the time from an announcement to the delivery of its events. */
+  /** Records the time from an announcement until its events have been read. */
   observeDelay(seconds: number): void;
   /** Records that a rate limit was counted in memory because Redis is unreachable. */
   countFallback(): void;
@@ -16,13 +16,13 @@ export function createEventMetrics(registry: Registry): EventMetrics {
   const registers = [registry];
   const delays = new Histogram({
     name: 'gateway_event_delay_seconds',
-    help: 'Time from the announcement of a committed change to the delivery of its event to a subscriber.',
+    help: 'Time from the announcement of a committed change until its event has been read for a subscriber.',
     buckets: DELAY_BUCKETS,
     registers,
   });
   const fallbacks = new Counter({
     name: 'gateway_rate_limit_fallbacks_total',
-    help: 'Rate limit points counted in memory because Redis was unreachable.',
+    help: 'Rate limit charges counted in memory because Redis was unreachable.',
     registers,
   });
   return {

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
-import { batchReads } from '../database/batch-reads.ts';
-import { type Inputs, readList } from '../database/read.ts';
+import { defineBatchedRead } from '../database/batched-read.ts';
+import { defineListRead, type Inputs } from '../database/read.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 
 /** The number of a user's active notifications, in total and by kind. */
 export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; count: number }[] };
 
-const findActive = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
+const findActive = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('Notification')
     .select(['userId', 'kind', (eb) => eb.fn.countAll<number>().as('count')])
@@ -16,7 +16,7 @@ const findActive = readList((db, { slot }: Inputs<{ users: readonly string[] }>)
 );
 
 /** Counts a user's active notifications by kind, in the order of {@link notificationKinds}. */
-export const countActive = batchReads<string, ActiveCounts>(async (em, users) => {
+export const countActive = defineBatchedRead<string, ActiveCounts>(async (em, users) => {
   const counts = new Map(
     (await findActive(em, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),
   );

@@ -55,7 +55,10 @@ export function hasFilter({ has }: Pick<Inputs<FilterInput>, 'has'>): boolean {
   return has('kinds');
 }
 
-/** Returns the combinations for an index on (user_id, …, kind, status, created_at, id), with the task or the project. */
+/**
+ * Returns the combinations for an index on (user_id, …, kind, status, created_at, id), where … is the task or the
+ * project if the filter names one.
+ */
 export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
   const { slot, has } = inputs;
   const isInProject = equalsIfGiven(inputs, 'projectId', 'project_id');
@@ -72,7 +75,7 @@ export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
 
 /**
  * Limits a page to the times of a filter. The times become positions, because PostgreSQL starts an index scan at one
- * position only. No ID is empty, so the empty ID precedes all records of its time.
+ * position only. No ID is empty, so the empty ID sorts below every ID of the same time.
  */
 export function limitToTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
   // Lists are sorted newest first, so `after` is the upper limit and `before` the lower limit.

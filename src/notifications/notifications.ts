@@ -9,7 +9,7 @@ import {
   type Tagged,
   toPageInput,
 } from '../database/page.ts';
-import { type Inputs, readCount, readOne, readPage } from '../database/read.ts';
+import { defineCount, definePageRead, defineRowRead, type Inputs } from '../database/read.ts';
 import { type Selected, selectChosen } from '../database/selected.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { selectTag } from '../revisions/revisions.ts';
@@ -28,7 +28,7 @@ const always = ['id', 'kind'] as const;
 /** A notification with the selected properties. */
 export type SelectedNotification = Selected<Notification, (typeof always)[number]>;
 
-const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
+const list = definePageRead((db, inputs: Inputs<FilterInput & PageInput>) => {
   const { slot, has, chosen } = inputs;
   const all = db
     .selectFrom('Notification')
@@ -49,7 +49,7 @@ export async function listNotifications(
   return list(em, { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes(page, filter)) }, selected);
 }
 
-const count = readCount((db, inputs: Inputs<FilterInput & Bounds>) =>
+const count = defineCount((db, inputs: Inputs<FilterInput & Bounds>) =>
   hasFilter(inputs)
     ? db.selectNoFrom(countMatching(toCombinations(inputs), isBetween(inputs)).as('count'))
     : db
@@ -68,7 +68,7 @@ export async function countNotifications(
   return count(em, { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes({}, filter)) });
 }
 
-const find = readOne((db, { slot }: Inputs<{ userId: string; id: string }>) =>
+const find = defineRowRead((db, { slot }: Inputs<{ userId: string; id: string }>) =>
   db.selectFrom('Notification').selectAll().where('userId', '=', slot('userId')).where('id', '=', slot('id')),
 );
 

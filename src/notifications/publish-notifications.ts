@@ -26,8 +26,8 @@ export type NotificationWriter = Writer & { readonly outbox: Outbox };
 
 /**
  * Stores notifications in order, all or none, and returns their final states. Each notification supersedes the active
- * notification of its task and kind, unless it is older than the newest notification or than a resolution of the task:
- * then it is stored as resolved.
+ * notification of its task and kind, unless it occurred before the newest notification of that task and kind, or not
+ * after the time up to which they were resolved: then it is stored as resolved.
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(

@@ -1,9 +1,9 @@
-import { type Inputs, readList } from '../database/read.ts';
+import { defineListRead, type Inputs } from '../database/read.ts';
 import { type Selected, selectChosen } from '../database/selected.ts';
 import {
+  defineNextBatchRead,
   findBatches,
   type PositionsInput,
-  readNextBatch,
   selectInBatches,
 } from '../revisions/change-batches.ts';
 import type { Notification } from './notification.entity.ts';
@@ -22,7 +22,7 @@ const texts = {
 
 const always = ['id', 'kind', 'status', 'revision'] as const;
 
-const findChanged = readList((db, inputs: Inputs<PositionsInput>) => {
+const findChanged = defineListRead((db, inputs: Inputs<PositionsInput>) => {
   const chosen = inputs.chosen('Notification', always);
   const batches = findBatches('notification', inputs, texts, chosen);
   const changed = db.selectFrom('Notification').innerJoin(batches.as('batch'), (join) => join.onTrue());
@@ -36,4 +36,4 @@ export type ChangedNotification = Selected<Notification, (typeof always)[number]
  * Reads the next batch of a user's notifications that changed after a revision, in their current state and in the order
  * of their changes.
  */
-export const readChangedNotifications = readNextBatch<ChangedNotification>(findChanged);
+export const readChangedNotifications = defineNextBatchRead<ChangedNotification>(findChanged);

@@ -98,7 +98,7 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
   return { userId, revision: notifications, deleted: deleted.length };
 }
 
-/** Deletes the resolutions of tasks that were last updated before a time. */
+/** Deletes the task resolutions that were last updated before a time. */
 async function deleteResolutions(em: EntityManager, before: Time): Promise<void> {
   await query(em).deleteFrom('TaskResolution').where('updatedAt', '<', before).execute();
 }

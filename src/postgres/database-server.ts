@@ -4,7 +4,7 @@ export type DatabaseServer = {
   url: string;
   /** Resolves with the reason if the server exited and cannot be restarted. */
   lost: Promise<unknown>;
-  /** Stops the server if this process owns it, and disconnects its clients. */
+  /** If this process owns the server, stops it, which disconnects its clients. */
   stop(): Promise<void>;
 };
 

@@ -34,9 +34,9 @@ export const USER = 'gateway';
 export const DATABASE = 'gateway';
 
 /**
- * Opens the cluster `postgresql` in a data directory, and creates it on first use. Creation is atomic, so an interrupted
- * first start does not affect the next one. If PostgreSQL's account cannot enter the data directory, `postgresql` is a
- * symbolic link to a shared directory.
+ * Opens the cluster `postgresql` in a data directory, and creates it on first use. Creation is atomic, so an
+ * interrupted first start does not affect the next one. If PostgreSQL's account cannot enter the data directory,
+ * `postgresql` is a symbolic link to a shared directory.
  * @throws {EmbeddedPostgresError} if the cluster cannot be read or created
  */
 export async function openCluster(dataDir: string): Promise<Cluster> {
@@ -64,8 +64,11 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
   return created;
 }
 
-/** Returns the account to run PostgreSQL as: if this process is root, the owner of the cluster's files. */
-export async function chooseAccount({ directory }: Cluster): Promise<Account | undefined> {
+/**
+ * Returns the account to run PostgreSQL as; `undefined` unless this process is root. It is the owner of the cluster's
+ * files. If that is root, they are given to an unprivileged account first.
+ */
+export async function prepareAccount({ directory }: Cluster): Promise<Account | undefined> {
   if (!isRoot()) return undefined;
   const owner = await readOwner(directory);
   if (owner.uid !== 0) return owner;
@@ -76,7 +79,9 @@ export async function chooseAccount({ directory }: Cluster): Promise<Account | u
   return account;
 }
 
-/** Removes the files of interrupted first starts. Requires ownership of the server, so that no other start is running. */
+/**
+ * Removes the files of interrupted first starts. Requires ownership of the server, so that no other start is running.
+ */
 export async function removeLeftovers({ dataDir, directory }: Cluster): Promise<void> {
   const parent = dirname(dirname(directory));
   const names = (await readdir(parent)).filter((name) => name.startsWith(formatDraftPrefix(dataDir)));

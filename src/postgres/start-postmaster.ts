@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { relative } from 'node:path';
 import type { Account } from './embedded-account.ts';
-import { type Cluster, chooseAccount } from './embedded-cluster.ts';
+import { type Cluster, prepareAccount } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { removeStaleLockFile } from './embedded-postmaster.ts';
 import {
@@ -25,7 +25,7 @@ export async function startPostmaster(
   printLine: (line: string) => void,
   port?: number,
 ): Promise<boolean> {
-  const account = await chooseAccount(cluster);
+  const account = await prepareAccount(cluster);
   const installed = await findInstalledPrograms();
   const programs = await preparePrograms(installed, account);
   const running = startProgram(

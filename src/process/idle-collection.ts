@@ -10,10 +10,10 @@ const MIN_GROWTH_BYTES = 33_554_432;
 const MAX_UTILIZATION = 0.1;
 
 /**
- * Collects the old generation while the process is idle. V8 lets the heap grow by half or more before it collects, so an
- * idle process would keep the garbage of its start and of its last burst. Requires `--expose-gc`.
+ * Collects the old generation while the process is idle. V8 lets the heap grow by half or more before it collects, so
+ * an idle process would keep the garbage of its start and of its last burst. Requires `--expose-gc`.
  */
-export function collectWhenIdle(): void {
+export function collectGarbageWhenIdle(): void {
   const { gc } = globalThis;
   if (gc === undefined) return;
   /**

@@ -5,7 +5,7 @@ export type Quota = { limit: number; remaining: number; resetSeconds: number };
 
 /** The rate limit charges of a request, written by the limiter and read for the quota headers. */
 export type Charges = {
-  /** The charged bucket with the fewest remaining points; absent if its limit is off. */
+  /** The charged bucket with the fewest remaining points; absent if no limited bucket was charged. */
   quota?: Quota;
   /** Whether the request was charged. A rejected request is not charged twice. */
   wasCharged: boolean;

@@ -1,5 +1,5 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import { batchReads } from '../database/batch-reads.ts';
+import { defineBatchedRead } from '../database/batched-read.ts';
 import type { EntityManager } from '../database/database.ts';
 import type { Slots } from '../database/statement.ts';
 
@@ -23,8 +23,8 @@ type ReadBatches<Row> = (
 ) => Promise<readonly Row[]>;
 
 /** Returns a read of a stream's next batch, in the order of the changes. Concurrent calls become one statement. */
-export function readNextBatch<Row>(readBatches: ReadBatches<Row & { stream: number }>) {
-  return batchReads<StreamPosition, Row[]>(async (em, positions, selected) => {
+export function defineNextBatchRead<Row>(readBatches: ReadBatches<Row & { stream: number }>) {
+  return defineBatchedRead<StreamPosition, Row[]>(async (em, positions, selected) => {
     const users = positions.map(({ userId }) => userId);
     const afters = positions.map(({ after }) => after);
     const batches: Row[][] = positions.map(() => []);

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-import { batchReads } from '../database/batch-reads.ts';
+import { defineBatchedRead } from '../database/batched-read.ts';
 import type { EntityManager, Tables } from '../database/database.ts';
-import { type Inputs, readList, readOne } from '../database/read.ts';
+import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
 /**
@@ -13,14 +13,14 @@ export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspac
 /** The epochs of the database and of the user, for a query of `UserRevision`. */
 export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
 
-const find = readList((db, { slot }: Inputs<{ users: readonly string[] }>) =>
+const find = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('UserRevision')
     .select(['userId', 'notifications', 'workspaces', 'editorAuth', currentEpoch.as('epoch')])
     .where('userId', '=', sql<string>`any(${slot('users')}::text[])`),
 );
 
-/** Finds the revisions of users. A user without changes has none. */
+/** Finds the revisions of users. Users of whom nothing was changed since their deletion have none. */
 export async function findRevisionsByUser(
   em: EntityManager,
   users: readonly string[],
@@ -29,12 +29,12 @@ export async function findRevisionsByUser(
   return new Map(rows.map(({ userId, ...revisions }) => [userId, revisions]));
 }
 
-const findBatched = batchReads<string, { revisions: Revisions | undefined }>(async (em, users) => {
+const findBatched = defineBatchedRead<string, { revisions: Revisions | undefined }>(async (em, users) => {
   const found = await findRevisionsByUser(em, users);
   return users.map((user) => ({ revisions: found.get(user) }));
 });
 
-/** Finds the revisions of a user; `undefined` for a user without changes. */
+/** Finds the revisions of a user; `undefined` if the user has none. */
 export async function findRevisions(em: EntityManager, userId: string): Promise<Revisions | undefined> {
   const { revisions } = await findBatched(em, userId);
   return revisions;
@@ -62,7 +62,7 @@ const findTag = {
 };
 
 function defineTagRead(list: TaggedList) {
-  return readOne((db, { slot }: Inputs<{ userId: string }>) => selectTag(db, list, slot('userId')));
+  return defineRowRead((db, { slot }: Inputs<{ userId: string }>) => selectTag(db, list, slot('userId')));
 }
 
 /** Reads the entity tag of a user's list. */

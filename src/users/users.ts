@@ -1,5 +1,5 @@
 import type { EntityManager } from '../database/database.ts';
-import { type Inputs, readList } from '../database/read.ts';
+import { defineListRead, type Inputs } from '../database/read.ts';
 
 /** A user in the list. */
 export type ListedUser = { id: string };
@@ -24,7 +24,7 @@ export async function listUsers(
 type ListInput = Omit<UserPage, 'prefix'> & { prefix: string; end: string | undefined };
 
 // A range, because a prepared statement cannot use the index for a `like` pattern in a parameter.
-const list = readList((db, { slot, has }: Inputs<ListInput>) =>
+const list = defineListRead((db, { slot, has }: Inputs<ListInput>) =>
   db
     .selectFrom('UserRevision')
     .select('userId as id')

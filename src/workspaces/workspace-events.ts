@@ -1,12 +1,12 @@
 import type { EntityManager } from '../database/database.ts';
-import { type Inputs, readList } from '../database/read.ts';
+import { defineListRead, type Inputs } from '../database/read.ts';
 import { selectChosen } from '../database/selected.ts';
 import type { Source } from '../live/source.ts';
 import {
+  defineNextBatchRead,
   findBatches,
   MAX_BATCH_RECORDS,
   type PositionsInput,
-  readNextBatch,
   selectInBatches,
 } from '../revisions/change-batches.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -64,16 +64,16 @@ const texts = {
 
 const always = ['id', 'revision'] as const;
 
-const findChanged = readList((db, inputs: Inputs<PositionsInput>) => {
+const findChanged = defineListRead((db, inputs: Inputs<PositionsInput>) => {
   const chosen = inputs.chosen('Workspace', always);
   const batches = findBatches('workspace', inputs, texts, chosen);
   const changed = db.selectFrom('Workspace').innerJoin(batches.as('batch'), (join) => join.onTrue());
   return selectInBatches(selectChosen(changed, always, chosen));
 });
 
-const readChanges = readNextBatch(findChanged);
+const readChanges = defineNextBatchRead(findChanged);
 
-const findDeleted = readList((db, inputs: Inputs<PositionsInput>) =>
+const findDeleted = defineListRead((db, inputs: Inputs<PositionsInput>) =>
   selectInBatches(
     db
       .selectFrom('WorkspaceDeletion')
@@ -82,4 +82,4 @@ const findDeleted = readList((db, inputs: Inputs<PositionsInput>) =>
   ),
 );
 
-const readDeletions = readNextBatch(findDeleted);
+const readDeletions = defineNextBatchRead(findDeleted);

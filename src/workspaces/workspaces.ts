@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { batchReads } from '../database/batch-reads.ts';
+import { defineBatchedRead } from '../database/batched-read.ts';
 import type { EntityManager } from '../database/database.ts';
 import {
   type Combinations,
@@ -11,7 +11,7 @@ import {
   type Tagged,
   toPageInput,
 } from '../database/page.ts';
-import { type Inputs, readCount, readCounts, readPage } from '../database/read.ts';
+import { defineCount, defineCounts, definePageRead, type Inputs } from '../database/read.ts';
 import { type Selected, selectChosen } from '../database/selected.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -52,7 +52,7 @@ const always = ['id'] as const;
 /** A workspace with the selected properties. */
 export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
-const list = readPage((db, inputs: Inputs<FilterInput & PageInput>) => {
+const list = definePageRead((db, inputs: Inputs<FilterInput & PageInput>) => {
   const { slot, has, chosen } = inputs;
   const all = db
     .selectFrom('Workspace')
@@ -73,7 +73,7 @@ export async function listWorkspaces(
   return list(em, { ...toFilterInput(userId, filter), ...toPageInput(page) }, selected);
 }
 
-const count = readCount((db, inputs: Inputs<FilterInput>) =>
+const count = defineCount((db, inputs: Inputs<FilterInput>) =>
   inputs.has('statuses')
     ? db.selectNoFrom(countMatching(toCombinations(inputs)).as('count'))
     : db
@@ -91,7 +91,7 @@ export async function countWorkspaces(
   return count(em, toFilterInput(userId, filter));
 }
 
-const countByUser = readCounts((db, { slot }: Inputs<{ users: readonly string[] }>) =>
+const countByUser = defineCounts((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('Workspace')
     .select(['userId', (eb) => eb.fn.countAll<number>().as('count')])
@@ -100,7 +100,7 @@ const countByUser = readCounts((db, { slot }: Inputs<{ users: readonly string[] 
 );
 
 /** Counts a user's workspaces. Concurrent calls are combined into one statement. */
-export const countWorkspacesOfUser = batchReads<string, number>(async (em, users) => {
+export const countWorkspacesOfUser = defineBatchedRead<string, number>(async (em, users) => {
   const counts = new Map((await countByUser(em, { users })).map(({ userId, count }) => [userId, count]));
   return users.map((user) => counts.get(user) ?? 0);
 });

@@ -15,7 +15,10 @@ import { limitCost } from './document-cost.ts';
 import { documentLimits, type LimitName, limitMessage, measureNesting } from './document-limits.ts';
 import { createOperations, type FindOperation } from './operation.ts';
 
-/** The maximum size of the cache in characters of text. A parsed document takes about a hundred times its text. */
+/**
+ * The maximum size of the cache in characters of text. A parsed document takes about a hundred times the memory of its
+ * text.
+ */
 const MAX_CACHED_CHARACTERS = 262_144;
 
 /** graphql-js adds one more error, that validation stopped, so that at most 20 are returned. */

@@ -75,7 +75,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
         const given = variables ?? {};
         const issues = [...findVariableIssues(operation.variables, given).take(MAX_ERROR_ITEMS)];
         if (issues.length > 0) {
-          // If permissions are missing, only they are reported.
+          // Invalid variables fail the whole request. Missing permissions are then reported instead of them.
           return maskAndRecord(
             { errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] },
             context,

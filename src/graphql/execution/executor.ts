@@ -33,7 +33,7 @@ const MAX_COMPILED_CHARACTERS = 8192;
 
 /**
  * Creates a function that executes operations: by graphql-js, or for frequent operations as a compiled function, if it
- * provably returns the same result. graphql-js coerces the variables in either case.
+ * provably returns the same result. In either case, graphql-js checks the variables first.
  */
 export function createExecutor(schema: GraphQLSchema) {
   const seen = new WeakMap<Operation, number>();

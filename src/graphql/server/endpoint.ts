@@ -29,8 +29,8 @@ export type GraphQLOptions = {
 
 /**
  * Creates the GraphQL endpoint. It checks the token, reads the parameters, and runs the operation. It sends results
- * without errors itself, which takes less time, and event streams, for which Yoga needs twice the memory. Yoga sends
- * errors and results with errors.
+ * without errors itself because that is faster, and event streams because Yoga needs twice the memory for them. Yoga
+ * sends errors and results with errors.
  */
 export function createGraphQLEndpoint(options: GraphQLOptions) {
   const { engine, rateLimiter, handle, openResponder, openIntrospection } = options;

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../../database/database.ts';
-import { readList } from '../../database/read.ts';
+import { defineListRead } from '../../database/read.ts';
 import { type Slots, statement } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
 import type { NotificationKind } from '../notification.enums.ts';
@@ -72,6 +72,6 @@ function selectPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string 
 }
 
 /** Finds a user's stored preferences. */
-export const findPreferences = readList(selectPreferences);
+export const findPreferences = defineListRead(selectPreferences);
 /** Finds a user's stored preferences within a change. */
 export const findPreferencesInChange = statement(selectPreferences);

@@ -3,7 +3,7 @@ import type { EntityManager } from './database.ts';
 /** The maximum number of calls in one statement. */
 const MAX_CALLS = 100;
 
-/** Two statements per batch, so that the second is sent while PostgreSQL runs the first. */
+/** Two statements run at once, so that the second is sent while PostgreSQL runs the first. */
 const MAX_RUNNING = 2;
 
 /** Reads for several items in one statement. Returns one result per item, in the order of the items. */
@@ -17,30 +17,30 @@ type ReadAll<Item, Result> = (
  * Returns a read of one item that combines concurrent calls into one statement: the calls of one turn of the event
  * loop, and the calls made while earlier statements run. Calls that select different properties are not combined.
  */
-export function batchReads<Item, Result>(
+export function defineBatchedRead<Item, Result>(
   readAll: ReadAll<Item, Result>,
 ): (em: EntityManager, item: Item, selected?: ReadonlySet<string>) => Promise<Result> {
   // By entity manager, because calls on different databases cannot share a statement.
-  const batches = new WeakMap<EntityManager, Map<string, Batch<Item, Result>>>();
+  const queues = new WeakMap<EntityManager, Map<string, ReadQueue<Item, Result>>>();
 
   return (em, item, selected) => {
-    const bySelection = batches.get(em) ?? new Map<string, Batch<Item, Result>>();
-    batches.set(em, bySelection);
+    const bySelection = queues.get(em) ?? new Map<string, ReadQueue<Item, Result>>();
+    queues.set(em, bySelection);
     const key = selected === undefined ? 'all' : [...selected].join(' ');
-    const batch =
+    const queue =
       bySelection.get(key) ??
-      new Batch(
+      new ReadQueue(
         (items) => readAll(em, items, selected),
         () => void bySelection.delete(key),
       );
-    bySelection.set(key, batch);
-    return batch.add(item);
+    bySelection.set(key, queue);
+    return queue.add(item);
   };
 }
 
 type Call<Item, Result> = { item: Item; resolve(result: Result): void; reject(error: unknown): void };
 
-class Batch<Item, Result> {
+class ReadQueue<Item, Result> {
   readonly #readAll: (items: readonly Item[]) => Promise<readonly Result[]>;
   readonly #onIdle: () => void;
   readonly #waiting: Call<Item, Result>[] = [];
