@@ -4,6 +4,7 @@ import {
   type GraphQLFieldConfig,
   type GraphQLFieldResolver,
   type GraphQLSchema,
+  isObjectType,
 } from 'graphql';
 import { type Access, checkAccess, requireAccess } from '../auth/access.ts';
 import type { Context } from '../context.ts';
@@ -18,35 +19,59 @@ type FieldConfig = GraphQLFieldConfig<unknown, Context>;
  * rules of arguments, which the plugins of `builder.ts` have added before the resolver.
  */
 export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): GraphQLSchema {
-  const unlimited = schema.getSubscriptionType()?.getFields() ?? {};
-  return mapSchema(rateLimiter.apply(schema), {
+  const limited = rateLimiter.apply(schema);
+  return mapSchema(schema, {
     // Without a resolver, a compiled operation reads the property directly.
     [MapperKind.OBJECT_FIELD]: ({ resolve, ...field }) => ({
       ...field,
       ...(resolve && resolve !== defaultFieldResolver && { resolve }),
     }),
-    [MapperKind.ROOT_FIELD]: (field, name) => ({
-      ...field,
-      resolve: guard(name, requireAccess(name, field.extensions), field.resolve ?? defaultFieldResolver),
-    }),
-    [MapperKind.SUBSCRIPTION_ROOT_FIELD]: (field, name) =>
-      guardSubscription(name, field, rateLimiter, unlimited[name]?.resolve),
+    [MapperKind.ROOT_FIELD]: (field, name, typeName) => {
+      const { resolve = defaultFieldResolver } = field;
+      const access = requireAccess(name, field.extensions);
+      const limitedResolve = requireResolver(limited, typeName, name);
+      return { ...field, resolve: guard(name, access, limit(access, resolve, limitedResolve, rateLimiter)) };
+    },
+    [MapperKind.SUBSCRIPTION_ROOT_FIELD]: (field, name) => guardSubscription(name, field, rateLimiter),
   });
+}
+
+function requireResolver(schema: GraphQLSchema, typeName: string, name: string): Resolver {
+  const type = schema.getType(typeName);
+  const resolve = isObjectType(type) ? type.getFields()[name]?.resolve : undefined;
+  if (resolve === undefined) throw new Error(`The root field "${name}" declares no rate limit.`);
+  return resolve;
+}
+
+/**
+ * Uses the resolver with the limit only for calls that cost more than their prepaid point, or have none. Its library
+ * creates a generator function for each call, and V8 keeps what such a function references until the next major garbage
+ * collection: the whole request.
+ */
+function limit(
+  access: Access,
+  resolve: Resolver,
+  limitedResolve: Resolver,
+  rateLimiter: RateLimiter,
+): Resolver {
+  return (source, args, context, info) => {
+    const run = rateLimiter.takePrepaid(context, access) ? resolve : limitedResolve;
+    return run(source, args, context, info);
+  };
 }
 
 /** Checks access and limit only at the start of a subscription. Its events use the resolver without the limit. */
 function guardSubscription(
   name: string,
-  { subscribe = defaultFieldResolver, resolve: _limited, ...field }: FieldConfig,
+  { subscribe = defaultFieldResolver, ...field }: FieldConfig,
   rateLimiter: RateLimiter,
-  resolve: Resolver | undefined,
 ): FieldConfig {
   const access = requireAccess(name, field.extensions);
   const start: Resolver = async (source, args, context, info) => {
     await rateLimiter.usePrepaid(context, access, args);
     return subscribe(source, args, context, info);
   };
-  return { ...field, ...(resolve && { resolve }), subscribe: guard(name, access, start) };
+  return { ...field, subscribe: guard(name, access, start) };
 }
 
 /**

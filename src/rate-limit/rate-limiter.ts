@@ -41,6 +41,8 @@ type Arguments = Readonly<Record<string, unknown>>;
 export type RateLimiter = {
   /** Wraps the resolver of every root field with the limit, so that aliases cannot bypass it. */
   apply(schema: GraphQLSchema): GraphQLSchema;
+  /** Uses the prepaid point of one call of a field. Returns `false` if none is left, or if the call may cost more. */
+  takePrepaid(caller: Caller, access: Access): boolean;
   /**
    * Uses the prepaid point of one call of a field, and charges the further points that its arguments cost.
    * @throws {RateLimitedError} if no point is left for it
@@ -64,6 +66,12 @@ export type RateLimiter = {
 export function createRateLimiter(limits: Limits, counters: PointCounters): RateLimiter {
   const { findEmptyQuota, chargePoints, chargeInBackground } = createBuckets(limits, counters);
 
+  function takePrepaid({ charges }: Caller, { bucket, points }: Access): boolean {
+    if (points !== undefined || charges.prepaid[bucket] <= 0) return false;
+    charges.prepaid[bucket] -= 1;
+    return true;
+  }
+
   async function usePrepaid(caller: Caller, { bucket, points }: Access, args: Arguments): Promise<void> {
     const { charges } = caller;
     if (charges.prepaid[bucket] <= 0) throw limitReached(charges);
@@ -82,6 +90,7 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
 
   return {
     apply: rateLimitDirectiveTransformer,
+    takePrepaid,
     usePrepaid,
     throwIfExhausted({ viewer, charges }) {
       const empty = listBuckets(viewer).map((bucket) => findEmptyQuota(bucket, viewer.userId));
