@@ -73,7 +73,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
         const { permitted, refusals } = checkPermissions(operation, context.viewer);
         await rateLimiter.prepay(context, permitted);
         const given = variables ?? {};
-        const issues = [...findVariableIssues(operation.variables, given).take(MAX_ERROR_ITEMS)];
+        const issues = findVariableIssues(operation.variables, given, MAX_ERROR_ITEMS);
         if (issues.length > 0) {
           // Invalid variables fail the whole request. Missing permissions are then reported instead of them.
           return maskAndRecord(

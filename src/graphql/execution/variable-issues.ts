@@ -1,5 +1,5 @@
 import {
-  type GraphQLInputField,
+  type GraphQLInputObjectType,
   type GraphQLInputType,
   isEnumType,
   isInputObjectType,
@@ -15,81 +15,103 @@ import { inspectInput } from '../secret-inputs.ts';
 import { UNLIMITED, type Variable, type VariableValues } from './variables.ts';
 
 /**
- * Yields the issues of a request's variables, with the paths of the arguments that use them. It is lazy, so that the
- * caller can stop early. graphql-js would read all values and repeat them in its messages.
+ * Finds up to `max` issues of a request's variables, with the paths of the arguments that use them. graphql-js would read
+ * all values and repeat them in its messages.
  */
-export function* findVariableIssues(
+export function findVariableIssues(
   variables: readonly Variable[],
   given: VariableValues,
-): Generator<ValidationIssue> {
-  for (const { name, type, hasDefault, path: start, maxItems } of variables) {
-    const sent = Object.hasOwn(given, name) ? given[name] : undefined;
-    if (sent === undefined && hasDefault) continue;
-    for (const { path, message, value } of findInputIssues(type, sent, [], maxItems)) {
-      const { isSecret, declaredSteps } = inspectInput(type, path);
-      yield {
-        path: [...start, ...path],
-        message,
-        value: isSecret && value != null ? REDACTED : (value ?? null),
-        callerSteps: path.length - declaredSteps,
-      };
-    }
-  }
+  max: number,
+): ValidationIssue[] {
+  return variables
+    .flatMap(({ name, type, hasDefault, path: start, maxItems }) => {
+      const sent = Object.hasOwn(given, name) ? given[name] : undefined;
+      if (sent === undefined && hasDefault) return [];
+      const input = new InputCheck(max);
+      input.check(type, sent, maxItems);
+      return input.issues.map(({ path, message, value }) => {
+        const { isSecret, declaredSteps } = inspectInput(type, path);
+        return {
+          path: [...start, ...path],
+          message,
+          value: isSecret && value != null ? REDACTED : (value ?? null),
+          callerSteps: path.length - declaredSteps,
+        };
+      });
+    })
+    .slice(0, max);
 }
 
-function* findInputIssues(
-  type: GraphQLInputType,
-  value: unknown,
-  path: Path,
-  maxItems: number,
-): Generator<ValidationIssue> {
-  if (isNonNullType(type)) {
-    if (value === undefined) yield { path, message: 'is required', value };
-    else if (value === null) yield { path, message: 'must not be null', value };
-    else yield* findInputIssues(type.ofType, value, path, maxItems);
-  } else if (value === undefined || value === null) {
-    return;
-  } else if (isListType(type)) {
+type InputIssue = { path: Path; message: string; value: unknown };
+
+/** Finds up to `max` issues of a value. The path to the checked value is one array, which is copied for issues only. */
+class InputCheck {
+  readonly issues: InputIssue[] = [];
+  readonly #path: (string | number)[] = [];
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  check(type: GraphQLInputType, value: unknown, maxItems: number): void {
+    if (isNonNullType(type)) {
+      if (value === undefined) this.#report('is required', value);
+      else if (value === null) this.#report('must not be null', value);
+      else this.check(type.ofType, value, maxItems);
+    } else if (value === undefined || value === null) {
+      return;
+    } else if (isListType(type)) {
+      this.#checkList(type.ofType, value, maxItems);
+    } else if (isInputObjectType(type)) {
+      this.#checkObject(type, value);
+    } else {
+      try {
+        type.parseValue(value);
+      } catch {
+        this.#report(describeLeafRule(type), value);
+      }
+    }
+  }
+
+  #checkList(type: GraphQLInputType, value: unknown, maxItems: number): void {
     // A single value is coerced to a list (GraphQL, section 3.11).
-    if (!Array.isArray(value)) yield* findInputIssues(type.ofType, value, path, maxItems);
-    else if (value.length > maxItems) yield { path, message: describeTooManyItems(maxItems), value };
+    if (!Array.isArray(value)) this.check(type, value, maxItems);
+    else if (value.length > maxItems) this.#report(describeTooManyItems(maxItems), value);
     else
-      for (const [index, item] of value.entries())
-        yield* findInputIssues(type.ofType, item, [...path, index], maxItems);
-  } else if (isInputObjectType(type)) {
-    yield* findFieldIssues(type.getFields(), type.isOneOf, value, path);
-  } else {
-    try {
-      type.parseValue(value);
-    } catch {
-      yield { path, message: describeLeafRule(type), value };
-    }
+      for (let index = 0; index < value.length && this.issues.length < this.#max; index += 1)
+        this.#checkAt(index, type, value[index], maxItems);
   }
-}
 
-function* findFieldIssues(
-  fields: Readonly<Record<string, GraphQLInputField>>,
-  isOneOf: boolean,
-  value: unknown,
-  path: Path,
-): Generator<ValidationIssue> {
-  if (!isRecord(value)) {
-    yield { path, message: 'must be an object', value };
-    return;
-  }
-  for (const [name, { type, defaultValue, extensions }] of Object.entries(fields)) {
-    const given = Object.hasOwn(value, name) ? value[name] : undefined;
-    if (given === undefined && defaultValue !== undefined) continue;
-    yield* findInputIssues(type, given, [...path, name], extensions.maxItems ?? UNLIMITED);
-  }
-  for (const name of Object.keys(value)) {
-    if (!Object.hasOwn(fields, name)) {
-      yield { path: [...path, name], message: 'is not a known field', value: value[name] };
+  #checkObject(type: GraphQLInputObjectType, value: unknown): void {
+    if (!isRecord(value)) {
+      this.#report('must be an object', value);
+      return;
+    }
+    const fields = type.getFields();
+    for (const { name, type, defaultValue, extensions } of Object.values(fields)) {
+      const given = Object.hasOwn(value, name) ? value[name] : undefined;
+      if (given === undefined && defaultValue !== undefined) continue;
+      this.#checkAt(name, type, given, extensions.maxItems ?? UNLIMITED);
+    }
+    const names = Object.keys(value);
+    for (const name of names) {
+      if (!Object.hasOwn(fields, name)) this.#report('is not a known field', value[name], name);
+    }
+    const [first = ''] = names;
+    if (type.isOneOf && (names.length !== 1 || value[first] === null)) {
+      this.#report('must have exactly one field, which must not be null', value);
     }
   }
-  const given = Object.values(value);
-  if (isOneOf && (given.length !== 1 || given[0] === null)) {
-    yield { path, message: 'must have exactly one field, which must not be null', value };
+
+  #checkAt(step: string | number, type: GraphQLInputType, value: unknown, maxItems: number): void {
+    this.#path.push(step);
+    this.check(type, value, maxItems);
+    this.#path.pop();
+  }
+
+  #report(message: string, value: unknown, ...below: string[]): void {
+    if (this.issues.length < this.#max) this.issues.push({ path: [...this.#path, ...below], message, value });
   }
 }
 
