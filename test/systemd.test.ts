@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { readBlocks, readPage } from './support/documentation.ts';
 import { settingsFor } from './support/gateway.ts';
 import { type Issuer, startIssuer } from './support/issuer.ts';
-import { captureOutput, type Process, startProcess } from './support/process.ts';
+import { captureOutput, compileCache, type Process, startProcess } from './support/process.ts';
 import { freePort } from './support/redis.ts';
 import { filledExample, readRepositoryFile } from './support/settings-file.ts';
 
@@ -63,7 +63,7 @@ describe('ExecStartPost', () => {
     const args = rest.map((word) => (word === '$MAINPID' ? String(pid) : word));
     const child = spawn(program, [...args, ...options], {
       cwd: repository,
-      env: environment,
+      env: { NODE_COMPILE_CACHE: compileCache, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const process = captureOutput(child, command);
@@ -76,7 +76,12 @@ describe('ExecStartPost', () => {
     expect(block?.info).toBe(`/etc/systemd/system/${NAME.replace('@', '@9')}.d/worker.conf`);
     const [, command = ''] = /^ExecStart=(.+)$/m.exec(block?.content ?? '') ?? [];
     const [program = '', ...args] = command.replaceAll(INSTALLED, repository).split(' ');
-    const env = { ...(await settings()), CHAT_TOKEN: 'xoxb-1', DELIVERY: 'false' };
+    const env = {
+      NODE_COMPILE_CACHE: compileCache,
+      ...(await settings()),
+      CHAT_TOKEN: 'xoxb-1',
+      DELIVERY: 'false',
+    };
     const child = spawn(program, args, { cwd: repository, env, stdio: ['ignore', 'pipe', 'pipe'] });
     const worker = captureOutput(child, command);
     running.push(worker);

@@ -21,7 +21,7 @@ const DeliveryStateEnum = builder.enumType('DeliveryState', {
     pending: 'The delivery waits for its next attempt.',
     sending: 'An attempt is running.',
     delivered: 'The provider accepted the message.',
-    failed: 'No further attempt is made. `reason` gives the cause.',
+    failed: 'No further attempt is made unless `retryDeliveries` is called. `reason` gives the cause.',
     cancelled: 'The delivery was cancelled before it was sent. `reason` gives the cause.',
   }),
 });
