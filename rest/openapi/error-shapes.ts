@@ -5,8 +5,8 @@ import type { ErrorCode } from '../../src/errors/gateway-errors.ts';
 export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 'GOING_AWAY'>, string>> = {
   BAD_REQUEST:
     'The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, ' +
-    'has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is ' +
-    'invalid.',
+    'has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is ' +
+    'invalid; the path cannot be decoded; or the HTTP syntax is invalid.',
   UNAUTHENTICATED: 'The token is missing or invalid. The body does not say which check failed.',
   ORG_MEMBERSHIP_REQUIRED: 'The token names no organization. This body has no `errors`.',
   FORBIDDEN: 'The token lacks the required scope.',

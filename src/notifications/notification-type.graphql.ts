@@ -145,21 +145,16 @@ const TaskResponseReadyNotification = createRecordRef<Notification, SelectedNoti
   }),
 });
 
-const typeNames = {
-  plan_requested: 'PlanRequestedNotification',
-  question_requested: 'QuestionRequestedNotification',
-  task_failed: 'TaskFailedNotification',
-  task_response_ready: 'TaskResponseReadyNotification',
-} as const satisfies Record<NotificationKind, string>;
+const types = {
+  plan_requested: PlanRequestedNotification,
+  question_requested: QuestionRequestedNotification,
+  task_failed: TaskFailedNotification,
+  task_response_ready: TaskResponseReadyNotification,
+} as const satisfies Record<NotificationKind, unknown>;
 
 /** A notification of any kind. */
 export const NotificationUnion = builder.unionType('Notification', {
   description: 'A notification. Its kind determines its type.',
-  types: [
-    PlanRequestedNotification,
-    QuestionRequestedNotification,
-    TaskFailedNotification,
-    TaskResponseReadyNotification,
-  ],
-  resolveType: ({ kind }: SelectedNotification) => typeNames[kind],
+  types: Object.values(types),
+  resolveType: ({ kind }: SelectedNotification) => types[kind].name,
 });

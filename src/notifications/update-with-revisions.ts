@@ -1,6 +1,7 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import type { Slots } from '../database/statement.ts';
+import { incrementRevision } from '../revisions/increment-revision.ts';
 import type { Time } from '../values/time.ts';
 import type { Resolution } from './notification.enums.ts';
 
@@ -29,14 +30,7 @@ export function updateWithRevisions(
         .where('userId', '=', slot('userId'))
         .where(condition),
     )
-    .with('incremented', (db) =>
-      db
-        .updateTable('UserRevision')
-        .set({ notifications: sql<number>`notifications + (select count(*) from numbered)` })
-        .where('userId', '=', slot('userId'))
-        .where(({ exists, selectFrom }) => exists(selectFrom('numbered').select('id')))
-        .returning(sql<number>`notifications - (select count(*) from numbered)`.as('before')),
-    )
+    .with('incremented', (db) => incrementRevision(db, 'notifications', 'numbered', slot('userId')))
     .updateTable('Notification')
     .from(['numbered', 'incremented'])
     .set((eb) => {

@@ -66,18 +66,16 @@ export type RateLimiter = {
 export function createRateLimiter(limits: Limits, counters: PointCounters): RateLimiter {
   const { findEmptyQuota, chargePoints, chargeInBackground } = createBuckets(limits, counters);
 
-  function takePrepaid({ charges }: Caller, { bucket, points }: Access): boolean {
-    if (points !== undefined || charges.prepaid[bucket] <= 0) return false;
-    charges.prepaid[bucket] -= 1;
+  function takePoint({ charges: { prepaid } }: Caller, bucket: Bucket): boolean {
+    if (prepaid[bucket] <= 0) return false;
+    prepaid[bucket] -= 1;
     return true;
   }
 
   async function usePrepaid(caller: Caller, { bucket, points }: Access, args: Arguments): Promise<void> {
-    const { charges } = caller;
-    if (charges.prepaid[bucket] <= 0) throw limitReached(charges);
-    charges.prepaid[bucket] -= 1;
+    if (!takePoint(caller, bucket)) throw limitReached(caller.charges);
     const more = (points?.(args) ?? 1) - 1;
-    if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(charges);
+    if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(caller.charges);
   }
 
   // The first point of each field is prepaid before the operation runs. The directive uses it, charges the further points that the arguments cost, and rejects the field if no point is left.
@@ -90,7 +88,7 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
 
   return {
     apply: rateLimitDirectiveTransformer,
-    takePrepaid,
+    takePrepaid: (caller, { bucket, points }) => points === undefined && takePoint(caller, bucket),
     usePrepaid,
     throwIfExhausted({ viewer, charges }) {
       const empty = listBuckets(viewer).map((bucket) => findEmptyQuota(bucket, viewer.userId));

@@ -4,6 +4,7 @@ import { type Slots, statement } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
+import { incrementRevision } from '../revisions/increment-revision.ts';
 import { Secret } from '../values/secret.ts';
 import type { Workspace } from './workspace.entity.ts';
 
@@ -71,14 +72,7 @@ export const storeNewer = statement((db, { slot }: Slots<{ userId: string; state
         left join workspace_deletion as deletion on deletion.user_id = ${slot('userId')} and deletion.id = state.id
         where state.updated_at > greatest(known.updated_at, deletion.deleted_at) is not false)`,
     )
-    .with('incremented', (db) =>
-      db
-        .updateTable('UserRevision')
-        .set({ workspaces: sql<number>`workspaces + (select count(*) from newer)` })
-        .where('userId', '=', slot('userId'))
-        .where(({ exists, selectFrom }) => exists(selectFrom('newer').select('id')))
-        .returning(sql<number>`workspaces - (select count(*) from newer)`.as('before')),
-    )
+    .with('incremented', (db) => incrementRevision(db, 'workspaces', 'newer', slot('userId')))
     .insertInto('Workspace')
     .columns(['userId', 'revision', ...stateProperties])
     .expression(

@@ -104,9 +104,9 @@ function hasOnlyCompilableNodes(
 ): boolean {
   const typeInfo = new TypeInfo(schema);
   const spread = new Set<string>();
-  let isCompilable = true;
+  let isSupported = true;
   const refuse = () => {
-    isCompilable = false;
+    isSupported = false;
     return BREAK;
   };
   visit(
@@ -137,5 +137,5 @@ function hasOnlyCompilableNodes(
       },
     }),
   );
-  return isCompilable;
+  return isSupported;
 }

@@ -1,0 +1,23 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Tables } from '../database/database.ts';
+import type { TaggedList } from './revisions.ts';
+
+/**
+ * Increments a user's revision by the number of rows in a common table expression, if it has any. Returns the revision
+ * `before`, from which the changed records are numbered.
+ */
+export function incrementRevision(
+  db: Pick<Kysely<Tables>, 'updateTable'>,
+  list: TaggedList,
+  changed: string,
+  userId: RawBuilder<string>,
+) {
+  const rows = sql.table(changed);
+  const revision = sql.ref<number>(list);
+  return db
+    .updateTable('UserRevision')
+    .set(list, sql<number>`${revision} + (select count(*) from ${rows})`)
+    .where('userId', '=', userId)
+    .where(sql<boolean>`exists (select from ${rows})`)
+    .returning(sql<number>`${revision} - (select count(*) from ${rows})`.as('before'));
+}
