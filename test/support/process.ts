@@ -25,14 +25,17 @@ export type Process = {
 /** Node.js's compile cache, shared with `npm start`, so that processes start faster. */
 export const compileCache = fileURLToPath(new URL('../../node_modules/.cache/gateway', import.meta.url));
 
-/** Starts a program by its path in the repository. Only the given environment variables are set. */
+/**
+ * Starts a program by its path in the repository. Only the given environment variables are set. Not resolving symbolic
+ * links saves a fifth of the processor time of a start; packages must be installed without them, as npm does.
+ */
 export function startProcess(
   program: string,
   environment: Record<string, string>,
   options: readonly string[] = [],
 ): Process {
   const path = fileURLToPath(new URL(`../../${program}`, import.meta.url));
-  const child = spawn(process.execPath, [path, ...options], {
+  const child = spawn(process.execPath, ['--preserve-symlinks', path, ...options], {
     env: { NODE_COMPILE_CACHE: compileCache, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
