@@ -33,7 +33,7 @@ const item = z
     value: z
       .unknown()
       .describe(
-        'The value that was sent. `null` if nothing was sent, `[redacted]` for a credential or an object that contains one.',
+        'The value that was sent. `null` if nothing was sent or the body as a whole is rejected, `[redacted]` for a credential or an object that contains one.',
       ),
   })
   .meta({ id: 'ErrorItem', description: 'A validation error.' });

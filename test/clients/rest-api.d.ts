@@ -589,7 +589,7 @@ export interface components {
             location: string;
             /** @description The rule that the value breaks, such as `must be a boolean`. */
             message: string;
-            /** @description The value that was sent. `null` if nothing was sent, `[redacted]` for a credential or an object that contains one. */
+            /** @description The value that was sent. `null` if nothing was sent or the body as a whole is rejected, `[redacted]` for a credential or an object that contains one. */
             value: unknown;
         };
         /** @description The token is missing or invalid. The body does not say which check failed. */
