@@ -19,31 +19,40 @@ const SWEEP_MS = 50;
 
 /** Creates the draining of a server. Must be called before its first request. */
 export function createDraining(server: Server): Draining {
-  const running = new Set<ServerResponse>();
+  // Not a `Set`: when V8 rebuilds the table of a set that changes often, the old table references the new one. Once one
+  // of them is in the old generation, it keeps all later tables and their responses until the next major collection.
+  const running: (ServerResponse | undefined)[] = [];
+  const freeSlots: number[] = [];
   let isOn = false;
   server.on('request', (_request, response) => {
     if (isOn) response.setHeader('Connection', 'close');
-    running.add(response);
-    response.once('close', () => running.delete(response));
+    const slot = freeSlots.pop() ?? running.length;
+    running[slot] = response;
+    response.once('close', () => {
+      running[slot] = undefined;
+      freeSlots.push(slot);
+    });
   });
+  const countRunning = () => running.length - freeSlots.length;
 
   return {
     get isOn() {
       return isOn;
     },
     get running() {
-      return running.size;
+      return countRunning();
     },
     start() {
       isOn = true;
-      for (const response of running) if (!response.headersSent) response.setHeader('Connection', 'close');
+      for (const response of running)
+        if (response?.headersSent === false) response.setHeader('Connection', 'close');
     },
     async finish(graceMs) {
       let cut = 0;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
       const grace = setTimeout(() => {
-        cut = running.size;
+        cut = countRunning();
         server.closeAllConnections();
       }, graceMs);
       await closed;
