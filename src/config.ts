@@ -40,7 +40,7 @@ export type Config = {
   audience: string | null;
   orgClaim: string;
   encryptionKeys: EncryptionKeys | null;
-  /** Requests per minute and user; 0 means unlimited. */
+  /** Points per minute and user; 0 means unlimited. */
   limits: { reads: number; writes: number; platform: number };
   redisUrl: string | null;
   /** Allowed CORS origins, exactly as browsers send them. */

@@ -90,8 +90,7 @@ export function query(em: EntityManager): Kysely<Tables> {
 
 /**
  * What all entity managers of a database share: the names of its columns, and its connections. Short reads wait neither
- * for changes nor for long reads. The number of connections for long reads limits how many long lists are in memory at
- * once.
+ * for changes nor for long reads. The number of connections for long reads limits how many long lists are read at once.
  */
 type Resources = { columns: NamedColumns; short: Pipeline; long: Pipeline; changes: Pool };
 

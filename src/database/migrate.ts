@@ -14,7 +14,7 @@ const UNDEFINED_TABLE = '42P01';
 /** Applies the pending migrations and returns their names. Concurrent calls run one after the other. */
 export async function migrate(url: string): Promise<string[]> {
   const client = new pg.Client({ connectionString: url });
-  // A broken connection rejects its query. Without a listener, the event would also end the process.
+  // Without a listener, the `error` event would end the process. Running queries are rejected in any case.
   client.on('error', () => undefined);
   await client.connect();
   const database = await openDatabase({ url, poolSize: 1, timeoutMs: TIMEOUT_MS });

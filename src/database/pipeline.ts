@@ -28,7 +28,7 @@ export class Pipeline {
 
   constructor(options: PoolConfig) {
     this.pool = new Pool({ ...options, max: MAX_CONNECTIONS, idleTimeoutMillis: 0, pipeline: true });
-    // Running statements are rejected as well. Without a listener, the event would end the process.
+    // Without listeners, the `error` event would end the process. Running statements are rejected in any case.
     this.pool.on('error', () => undefined);
     this.pool.on('connect', (client) => client.on('error', () => undefined));
   }

@@ -52,7 +52,7 @@ function withSettings(url: string, ...settings: string[]): string {
 export function openPipelinedPool(options: PoolOptions): Pool {
   const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan', ...BY_INDEX);
   const pool = new Pool({ ...poolOptions({ ...options, url }), pipeline: true });
-  // Running statements are rejected as well. Without a listener, the event would end the process.
+  // Without listeners, the `error` event would end the process. Running statements are rejected in any case.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;

@@ -27,9 +27,9 @@ export const cancelUnwantedDeliveries = statement((db, { slot }: Slots<{ users: 
 type Unwanted = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Cancels the deliveries in the common table expression `unwanted`. Pending deliveries are cancelled. A delivered
- * message that can be changed becomes pending again, to be marked as settled. A delivery that is being sent is closed;
- * `storeDelivered` then queues the update.
+ * Cancels the pending deliveries in the common table expression `unwanted` that have a reason. If the reason is
+ * `settled`, a delivered message that can be changed becomes pending again, to be marked as settled, and a delivery that
+ * is being sent is closed; `storeDelivered` then queues the update.
  */
 export function cancelDeliveries<With extends Unwanted>(
   db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,

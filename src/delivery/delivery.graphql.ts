@@ -41,7 +41,8 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
     reply_lost: 'The message was sent but the reply was lost, so the user may receive it twice.',
     lease_expired: 'The sender stopped during an attempt, so the user may receive the message twice.',
     target_unreadable: 'The push subscription cannot be decrypted.',
-    expired: 'No attempt succeeded within 24 hours.',
+    expired:
+      'No attempt succeeded, and another would begin later than 24 hours after the notification was published or retried.',
   }),
 });
 
@@ -113,7 +114,7 @@ const DeliveryCountRef = builder.objectRef<DeliveryCount>('DeliveryCount').imple
 
 const DeliveryBacklog = builder.objectRef<Backlog>('DeliveryBacklog').implement({
   description:
-    'The deliveries over one channel that are due. A growing or old backlog means that senders are stopped or too slow.',
+    'The deliveries over one channel that are due. A growing or old backlog means that senders or a provider are stopped, paused or too slow.',
   fields: (t) => ({
     channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
     count: t.exposeInt('count', { description: 'The number of deliveries.' }),

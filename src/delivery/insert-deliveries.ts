@@ -7,7 +7,7 @@ import type { PublishedKeys } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { cancelDeliveries } from './cancel-deliveries.ts';
 
-/** No attempt begins later than this after the notification was published. */
+/** How long after its publication, or after a manual retry, a message may be sent. */
 export const lifetime = sql.raw(`interval '24 h'`);
 
 type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emailDelay: number };

@@ -12,8 +12,8 @@ type ProviderFailure = { needsOperator: boolean; retryAfterSeconds?: number | un
 /** Whether a provider accepts messages. `now` is the time of a monotonic clock in milliseconds. */
 export type ProviderHealth = {
   /**
-   * Returns how many more messages may be sent: unlimited, 0 during a pause, then one at a time until one is delivered.
-   * `running` is the number of messages that are being sent.
+   * Returns how many more messages may be sent: unlimited, 0 during a pause, then one at a time until the provider
+   * accepts one or refuses one for good. `running` is the number of messages that are being sent.
    */
   countAllowed(now: number, running: number): number;
   /** Records a success, which resets the failures unless a pause is running. */

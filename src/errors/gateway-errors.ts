@@ -89,7 +89,7 @@ export class NotFoundError extends GatewayError {
   }
 }
 
-/** A record with the ID that the client chose exists with other content, or the version is no longer current. */
+/** The request conflicts with what is stored: other content under the same ID, a newer version, or a full list. */
 export class ConflictError extends GatewayError {
   readonly code = 'CONFLICT';
 }

@@ -38,7 +38,7 @@ export const SecretText = new GraphQLScalarType<Secret, string>({
   description:
     'A credential, a preview token, or the address of a user: 1 to 16,384 printable ASCII characters without spaces. It is never logged or included in an error. Only `editorCredential` and `Workspace.previewToken` return values of this type.',
   parseValue: parseSecret,
-  // An enum value is not a string either.
+  // By default, the unquoted literal TOKEN, an enum value, would be parsed as a string.
   parseLiteral: (node) => parseSecret(node.kind === Kind.STRING ? node.value : undefined),
   serialize(value) {
     if (value instanceof Secret) return value.reveal();

@@ -34,9 +34,9 @@ const COLLECT_MS = 5;
 const MAX_PENDING = 10_000;
 
 /**
- * Creates the announcer of a gateway. Announcements are hints: sweeps find in the tables what was not announced. They
- * are sent after the commit, because `NOTIFY` within a transaction holds an exclusive lock of the PostgreSQL cluster
- * until the commit is on disk.
+ * Creates the announcer of a gateway. Announcements are hints: sweeps find in the tables what was not announced.
+ * Announcements are sent after the commit, because `NOTIFY` within a transaction holds an exclusive lock of the
+ * PostgreSQL cluster until the commit is on disk.
  */
 export function createAnnouncer(
   { url, timeoutMs }: { url: string; timeoutMs: number },

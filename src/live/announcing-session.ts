@@ -48,7 +48,7 @@ async function connect(url: string, timeoutMs: number, onEnd: () => void): Promi
     keepAlive: true,
     stream: () => socket,
   });
-  // A running query is rejected as well. Without a listener, the event would end the process.
+  // Without a listener, the `error` event would end the process. Running queries are rejected in any case.
   client.on('error', () => socket.destroy()).on('end', onEnd);
   try {
     await client.connect();

@@ -57,7 +57,7 @@ export class SourceReader<Event> {
     return revisions?.epoch !== this.#epoch || this.#getReached(revisions) > this.#seen;
   }
 
-  /** Reads the next batch. Returns `undefined` if the user was deleted since the last batch. */
+  /** Reads the next batch. Returns `undefined` if the user was deleted or the epoch renewed since the last batch. */
   async read(): Promise<{ readonly events: readonly Event[]; readonly hasMore: boolean } | undefined> {
     const revisions = await this.#findRevisions();
     const epoch = this.#epoch;

@@ -17,7 +17,7 @@ export type StreamContext = {
 };
 
 /**
- * Opens a stream of a user's changes. It includes every change that is committed after this call.
+ * Opens a stream of a user's changes. It includes every change that is committed after it has been opened.
  * @throws {RateLimitedError} if there are too many subscribers
  */
 export async function openStream<Event>(
@@ -42,7 +42,8 @@ const RETRY_MS = 1000;
 /**
  * A stream of events read from the database. It buffers one batch only: announcements just mark the stream as stale,
  * and the next batch is read when the client is ready. A slow client therefore receives the current state instead of
- * every step. After `fail`, the next call of `next` throws the error. The stream ends if the user is deleted.
+ * every step. After `fail`, the waiting or next call of `next` throws the error. The stream ends when
+ * the user is deleted or the epoch of the database is renewed.
  *
  * It implements the iterator itself, because a generator that is waiting cannot be ended when the client disconnects.
  */

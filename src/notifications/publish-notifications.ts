@@ -26,8 +26,8 @@ export type NotificationWriter = Writer & { readonly outbox: Outbox };
 
 /**
  * Stores notifications in order, all or none, and returns their final states. Each notification supersedes the active
- * notification of its task and kind, unless it occurred before the newest notification of that task and kind, or not
- * after the time up to which they were resolved: then it is stored as resolved.
+ * notification of its task and kind. It is stored as resolved instead if a notification of that task and kind that
+ * occurred later is stored, or if that task and kind were resolved up to a time at or after it.
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(

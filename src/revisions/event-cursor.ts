@@ -32,7 +32,7 @@ export function getLatestCursor(revisions: Revisions | undefined): EventCursor {
   return { epoch: revisions.epoch, revision: revisions.notifications };
 }
 
-/** Returns the revision of a cursor, or 0, the beginning, if the cursor is from another epoch. */
+/** Returns the revision of a cursor; 0, the beginning, if it is from another epoch or ahead of the latest change. */
 export function resolveRevision(cursor: EventCursor, revisions: Revisions | undefined): number {
   const latest = getLatestCursor(revisions);
   return cursor.epoch === latest.epoch && cursor.revision <= latest.revision ? cursor.revision : 0;

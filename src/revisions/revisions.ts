@@ -20,7 +20,7 @@ const find = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>)
     .where('userId', '=', sql<string>`any(${slot('users')}::text[])`),
 );
 
-/** Finds the revisions of users. Users of whom nothing was changed since their deletion have none. */
+/** Finds the revisions of users. A user has none before the first change, and from a deletion until the next change. */
 export async function findRevisionsByUser(
   em: EntityManager,
   users: readonly string[],

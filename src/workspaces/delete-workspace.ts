@@ -6,7 +6,7 @@ import type { Time } from '../values/time.ts';
 
 /**
  * Deletes a workspace unless its state is newer than `deletedAt`, and returns whether it did. States up to `deletedAt`
- * that arrive later are ignored, even if the workspace was never stored.
+ * that arrive later are ignored, even if the workspace was never stored. Notifications of its tasks stay unchanged.
  */
 export async function deleteWorkspace(
   { em, announce }: Writer,

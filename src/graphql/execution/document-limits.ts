@@ -1,3 +1,5 @@
+import { BadRequestError } from '../../errors/gateway-errors.ts';
+
 /** The limits of a document. GraphiQL's introspection and the queries of a whole screen are far below them. */
 export const documentLimits = {
   characters: 65_536,
@@ -18,6 +20,11 @@ export type LimitName = keyof typeof documentLimits;
 export function limitMessage(name: LimitName, found: number): string {
   const shown = Number.isSafeInteger(found) ? found : `more than ${Number.MAX_SAFE_INTEGER}`;
   return `The document exceeds the limit for ${limitTerms[name]}: ${shown}, maximum ${documentLimits[name]}.`;
+}
+
+/** @throws {BadRequestError} if a document exceeds a limit */
+export function requireWithinLimit(name: LimitName, found: number): void {
+  if (found > documentLimits[name]) throw new BadRequestError(limitMessage(name, found));
 }
 
 /** The terms of the limits in messages and in docs/graphql-api.md. */

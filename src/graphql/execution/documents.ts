@@ -12,7 +12,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import { BadRequestError } from '../../errors/gateway-errors.ts';
 import { limitCost } from './document-cost.ts';
-import { documentLimits, type LimitName, limitMessage, measureNesting } from './document-limits.ts';
+import { documentLimits, measureNesting, requireWithinLimit } from './document-limits.ts';
 import { createOperations, type FindOperation } from './operation.ts';
 
 /**
@@ -83,11 +83,6 @@ export function parseDocument(text: string): DocumentNode {
   } finally {
     source.body = '';
   }
-}
-
-/** @throws {BadRequestError} if a document exceeds a limit */
-function requireWithinLimit(name: LimitName, found: number): void {
-  if (found > documentLimits[name]) throw new BadRequestError(limitMessage(name, found));
 }
 
 /** Counts the tokens up to the end or the first syntax error. */
