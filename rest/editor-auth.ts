@@ -82,7 +82,7 @@ export const editorAuth: readonly Route[] = [
     tag: 'Editor auth',
     isExtension: true,
     summary: 'Delete editor auth',
-    description: 'Deletes the stored token pair. Succeeds if none is stored.',
+    description: 'Deletes the stored token pair. Succeeds even if none is stored.',
     bind: {},
     reply: {
       status: 204,

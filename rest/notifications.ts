@@ -32,7 +32,8 @@ export const notifications: readonly Route[] = [
     tag: 'Notifications',
     isExtension: true,
     summary: 'List notifications',
-    description: "Returns the caller's notifications, newest first by `created_at`, then by `id`.",
+    description:
+      "Returns the caller's notifications, newest first by `created_at`, then by `id` in descending order.",
     bind: {
       status: query(
         'status',

@@ -76,7 +76,7 @@ export const workspaces: readonly Route[] = [
     tag: 'Workspaces',
     summary: 'List all workspaces',
     description:
-      "Returns the caller's workspaces in all projects, newest first by `created_at`, then by `id`. The specification " +
+      "Returns the caller's workspaces in all projects, newest first by `created_at`, then by `id` in descending order. The specification " +
       'leaves the path of this operation open.',
     bind: {
       projectId: query('project_id', idSchema, 'Filter by project. Defaults to all projects.'),

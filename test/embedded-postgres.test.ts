@@ -57,7 +57,7 @@ test('fails to start if another process runs on the same data directory, naming 
   const refusal = await start(dataDir).catch((error: unknown) => error);
   expect(refusal).toBeInstanceOf(EmbeddedPostgresError);
   expect(String(refusal)).toMatch(
-    `A gateway is already running on the data directory ${dataDir} (PostgreSQL process ${await readPostmasterPid(dataDir)})`,
+    `A gateway or command is already using the data directory ${dataDir} (PostgreSQL process ${await readPostmasterPid(dataDir)})`,
   );
   expect(String(refusal)).toContain('or set DATA_DIR to another directory, or set DATABASE_URL');
 });
@@ -66,7 +66,7 @@ test('starts exactly one of two simultaneous first starts; the other reports the
   const dataDir = await createDataDirectory();
   const results = await Promise.allSettled([start(dataDir), start(dataDir)]);
   const refusals = results.filter((result) => result.status === 'rejected');
-  expect(refusals.map(({ reason }) => String(reason))).toEqual([expect.stringContaining('already running')]);
+  expect(refusals.map(({ reason }) => String(reason))).toEqual([expect.stringContaining('already using')]);
   expect(await readdir(dataDir)).toEqual(['postgresql']);
 });
 

@@ -98,7 +98,7 @@ describe('the first start', () => {
   test('prevents the start of a second gateway on the same data directory', async () => {
     const second = await runProcess('src/main.ts', { DATA_DIR: dataDir, PORT: '0' });
     expect(second).toMatchObject({ status: 1, stdout: '' });
-    expect(second.stderr).toMatch(/^A gateway is already running on the data directory .*\n$/);
+    expect(second.stderr).toMatch(/^A gateway or command is already using the data directory .*\n$/);
     expect(second.stderr).toContain(dataDir);
   });
 

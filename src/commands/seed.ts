@@ -42,7 +42,7 @@ runCommand('npm run -s seed -- --user USER', async () => {
   }
   await asPlatform(put, { userId: user, workspaces });
   process.stdout.write(
-    `Created ${notifications.length} notifications and ${workspaces.length} workspaces for ${user}.\n`,
+    `Stored ${notifications.length} notifications and ${workspaces.length} workspaces for ${user}.\n`,
   );
 });
 

@@ -16,7 +16,7 @@ export function findMissing(given: Record<string, string | undefined>): string[]
     .map(([name, description]) => `${name}: is required with NODE_ENV=production (${description})`);
   if (given.AUTH_JWKS_URL === undefined && given.AUTH_JWKS === undefined) {
     issues.push(
-      'AUTH_JWKS_URL: is required with NODE_ENV=production, or AUTH_JWKS (key set that verifies tokens)',
+      'AUTH_JWKS_URL: is required with NODE_ENV=production unless AUTH_JWKS is set (key set that verifies tokens)',
     );
   }
   return issues;

@@ -87,7 +87,7 @@ export function bearerToken(minimum: number, hint = '') {
     .string()
     .regex(
       new RegExp(`^[!-~]{${minimum},1024}$`),
-      `must be ${minimum} to 1024 printable characters without spaces${hint}`,
+      `must be ${minimum} to 1024 printable ASCII characters without spaces${hint}`,
     )
     .transform((text) => new Secret(text));
 }

@@ -22,7 +22,7 @@ export async function putContact(
     now,
   };
   const [stored] = await changeAndCancel(canceller, [userId], (run) => run(store, contact));
-  if (stored === undefined) throw new Error('An upsert returns a row.');
+  if (stored === undefined) throw new Error('Storing the contact returned no row.');
   return stored;
 }
 

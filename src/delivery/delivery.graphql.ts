@@ -37,12 +37,12 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
     rate_limited: "The provider's rate limit is exceeded.",
     provider_unavailable: 'The provider did not respond or failed.',
     provider_refused:
-      "The provider refused the gateway's credentials or sender address, or its access to the recipient.",
+      "The provider refused the gateway's credentials, its sender address, or the gateway's access to the recipient.",
     reply_lost: 'The message was sent but the reply was lost, so the user may receive it twice.',
     lease_expired: 'The sender stopped during an attempt, so the user may receive the message twice.',
     target_unreadable: 'The push subscription cannot be decrypted.',
     expired:
-      'No attempt succeeded, and another would begin later than 24 hours after the notification was published or retried.',
+      'No attempt succeeded, and another would begin later than 24 hours after the notification was published, or after `retryDeliveries`.',
   }),
 });
 

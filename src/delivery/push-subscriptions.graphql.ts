@@ -147,7 +147,7 @@ builder.mutationFields((t) => ({
     type: RemovePushSubscriptionPayload,
     nullable: true,
     description:
-      'Removes a push subscription and cancels deliveries to it. Succeeds if there is no such subscription.',
+      'Removes a push subscription and cancels deliveries to it. Succeeds even if there is no such subscription.',
     args: {
       input: t.arg({
         type: RemovePushSubscriptionInput,

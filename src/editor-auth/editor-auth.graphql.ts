@@ -124,7 +124,7 @@ builder.mutationField(deleteEditorAuthField, (t) =>
     access: memberWrite,
     type: EditorAuthPayload,
     nullable: true,
-    description: 'Deletes the stored token pair. Succeeds if none is stored.',
+    description: 'Deletes the stored token pair. Succeeds even if none is stored.',
     resolve: async (_root, _args, context) => {
       const { viewer, now, log } = context;
       const editorAuth = await deleteCredential(context, viewer.userId, now);

@@ -16,7 +16,7 @@ export const EditorCredentialSchema = defineEntity({
     /** The ID of the key that encrypted `ciphertext`. */
     keyId: textColumn().strictNullable(),
     reauthReason: enumColumn(credentialFailureReasons).strictNullable(),
-    /** The caller that has claimed the refresh of this version, and the end of the claim. */
+    /** The claim on refreshing this version, and its end. */
     claimId: idColumn().strictNullable(),
     claimedUntil: timeColumn().strictNullable(),
     createdAt: timeColumn(),

@@ -59,8 +59,8 @@ export type RotatedBatch = {
 };
 
 /**
- * Re-encrypts ciphertexts encrypted with other keys with the current key, for up to `size` users after a user ID. The
- * other columns do not change. Skips ciphertexts whose key is missing or that cannot be decrypted.
+ * Re-encrypts with the current key what other keys encrypted, for up to `size` users whose IDs follow `after`. Other
+ * columns do not change. Skips ciphertexts whose key is missing or that cannot be decrypted.
  */
 export async function rotateBatch(
   em: EntityManager,

@@ -14,7 +14,7 @@ export type Subscriber = {
   readonly viewer: Viewer;
   /** The user whose changes the stream shows: the viewer, or another user whom the viewer may read. */
   readonly userId: string;
-  /** Called after every change of the user. */
+  /** Called with every announced change of the user. */
   wake(change: Change): void;
   /** Called with the user's current revisions, `undefined` for a user without any. */
   compare(revisions: Revisions | undefined): void;

@@ -5,7 +5,7 @@ import type { Hub } from './hub.ts';
 /** One timer checks the tokens of all streams for expiry. */
 const EXPIRY_CHECK_MS = 1000;
 
-/** Together with the maximum age of a key set, this ends the streams of a removed key within a minute. */
+/** The check first refreshes a key set older than 30 seconds, so the streams of a removed key end within a minute. */
 const KEY_CHECK_MS = 20_000;
 
 /** Ends streams whose token expires or whose key is removed from the key set, until `stop` is called. */

@@ -23,7 +23,8 @@ type InsertionSlots = Slots<Insertion>;
  *
  * - `known` reads what the result depends on. It is empty if the same notification is stored.
  * - `timed` adds the default of `occurredAt`: now, but not before the newest notification of its task and kind.
- * - `decided` resolves a draft that occurred before the newest notification of its task and kind, or not after their `resolvedBefore`.
+ * - `decided` resolves a draft that occurred before the newest notification of its task and kind, or at or before the
+ *   `resolvedBefore` that is stored for them.
  * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
  * - `inserted` stores the draft, whose revision follows that of the superseded notification, if there is one.
  */

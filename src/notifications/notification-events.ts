@@ -44,7 +44,7 @@ export function createNotificationSource(
         const { revision } = notification;
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
       });
-      // A revision without a notification belongs to a notification that has changed again or was deleted.
+      // If nothing is found, the revisions up to `reached` belonged to notifications that were deleted or changed again.
       return { events, seen: changed.at(-1)?.revision ?? reached };
     },
   };

@@ -26,8 +26,9 @@ export type NotificationWriter = Writer & { readonly outbox: Outbox };
 
 /**
  * Stores notifications in order, all or none, and returns their final states. Each notification supersedes the active
- * notification of its task and kind. It is stored as resolved instead if a notification of that task and kind that
- * occurred later is stored, or if that task and kind were resolved up to a time at or after it.
+ * notification of its task and kind. It is stored as resolved instead if a notification of that task and kind with
+ * a later `occurredAt` is stored, or if `resolveNotifications` resolved that task and kind up to its `occurredAt` or
+ * later.
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(

@@ -60,7 +60,7 @@ const options = ${JSON.stringify(options)};
 const headersWithoutToken = ${JSON.stringify(headersWithoutToken)};
 
 self.MonacoEnvironment = {
-  // Makes \`monaco\` global, which sets options of the editors.
+  // Makes \`monaco\` global, with which the code below sets options of the editors.
   globalAPI: true,
   getWorkerUrl: (moduleId, label) => new URL(workers[label], base).href,
 };

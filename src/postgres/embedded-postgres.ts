@@ -23,7 +23,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
   await session.client.end();
   throw new EmbeddedPostgresError(
-    `A gateway is already running on the data directory ${cluster.dataDir} ` +
+    `A gateway or command is already using the data directory ${cluster.dataDir} ` +
       `(PostgreSQL process ${session.postmaster.pid}). ` +
       'Stop it, or set DATA_DIR to another directory, or set DATABASE_URL.',
   );

@@ -6,7 +6,7 @@ const MIN_VERSION = 140_000;
 
 /**
  * Connects once to the configured server, to report an unreachable or unsupported server at start.
- * @throws {OperatorError} without the password of the URL
+ * @throws {OperatorError} if it is unreachable or unsupported; the message omits the password of the URL
  */
 export async function checkExternalPostgres(url: string, timeoutMs: number): Promise<void> {
   const version = await readServerVersion(url, timeoutMs).catch((error: unknown) => {

@@ -13,7 +13,7 @@ import { countWorkspacesOfUser } from '../workspaces/workspaces.ts';
 import { type ListedUser, listUsers } from './users.ts';
 
 const User = builder.objectRef<ListedUser>('User').implement({
-  description: 'A user with stored records.',
+  description: 'A user, known from the first change of their records until `deleteUser`.',
   fields: (t) => ({
     id: t.exposeID('id', { description: "The user's ID." }),
     notificationCounts: t.field({
@@ -65,7 +65,8 @@ builder.queryField('users', (t) =>
     access: platform('platform:read'),
     type: UserConnection,
     nullable: true,
-    description: 'Returns the users with stored records, sorted by ID in code point order.',
+    description:
+      'Returns the users, sorted by ID in code point order. A user is listed from the first change of their records until `deleteUser`.',
     args: {
       prefix: t.arg.string(
         boundedText(

@@ -13,7 +13,7 @@ export type UserPage = {
   limit: number;
 };
 
-/** Lists the users who have stored records, in the order of their IDs. */
+/** Lists the users in the order of their IDs: from the first change of a user's records until `deleteUser`. */
 export async function listUsers(
   em: EntityManager,
   { prefix, after, limit }: UserPage,

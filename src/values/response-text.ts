@@ -1,4 +1,4 @@
-/** Reads the body of a response; `undefined` if it is larger than `maxBytes`. Then the connection is closed. */
+/** Reads the body of a response. If it is larger than `maxBytes`, closes the connection and returns `undefined`. */
 export async function readResponseText({ body }: Response, maxBytes: number): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -35,7 +35,7 @@ export interface paths {
         };
         /**
          * List notifications
-         * @description Returns the caller's notifications, newest first by `created_at`, then by `id`.
+         * @description Returns the caller's notifications, newest first by `created_at`, then by `id` in descending order.
          *
          *     Requires the scope `account:read`. Counts against the rate limit for reads.
          *
@@ -120,7 +120,7 @@ export interface paths {
         post?: never;
         /**
          * Delete editor auth
-         * @description Deletes the stored token pair. Succeeds if none is stored.
+         * @description Deletes the stored token pair. Succeeds even if none is stored.
          *
          *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          *
@@ -141,7 +141,7 @@ export interface paths {
         };
         /**
          * List all workspaces
-         * @description Returns the caller's workspaces in all projects, newest first by `created_at`, then by `id`. The specification leaves the path of this operation open.
+         * @description Returns the caller's workspaces in all projects, newest first by `created_at`, then by `id` in descending order. The specification leaves the path of this operation open.
          *
          *     Requires the scope `account:read`. Counts against the rate limit for reads.
          */

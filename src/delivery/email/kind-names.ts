@@ -1,6 +1,6 @@
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 
-/** What notifications of a kind are about, after "email about". */
+/** What notifications of a kind are about, worded to follow "email about". */
 export const kindNames: Readonly<Record<NotificationKind, string>> = {
   plan_requested: 'plans that need your approval',
   question_requested: 'questions for you',

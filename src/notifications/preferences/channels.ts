@@ -12,7 +12,7 @@ export type Channels = Pick<NotificationPreference, (typeof properties)[Delivery
 /** The channels of a preference that is not stored. */
 export const defaultChannels: Channels = { emailEnabled: true, pushEnabled: true, chatDmEnabled: true };
 
-/** Lists the enabled channels of a preference. Nulls, of a preference that is not stored, stand for the default. */
+/** Lists the enabled channels of a preference. If it is not stored, its values are null, and the defaults apply. */
 export function listEnabled(
   stored: { readonly [Property in keyof Channels]: boolean | null },
 ): DeliveryChannel[] {
