@@ -1,7 +1,10 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { openDatabase } from '../src/database/database.ts';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
+import { rotateKeys } from '../src/encryption/rotate-keys.ts';
 import { createSubscriptionCipher } from '../src/encryption/subscription-cipher.ts';
 import { Secret } from '../src/values/secret.ts';
 import { rest } from './support/client.ts';
@@ -35,7 +38,21 @@ afterAll(async () => {
 const serve = (keys: string) => startTestGateway({ ENCRYPTION_KEYS: keys }, database);
 
 const settings = (keys = BOTH) => ({ DATABASE_URL: database.url, ENCRYPTION_KEYS: keys });
-const rotate = (keys?: string) => runProcess(PROGRAM, settings(keys));
+/** Runs the command. */
+const runRotation = (keys?: string) => runProcess(PROGRAM, settings(keys));
+
+/** Rotates the keys in this process, which starts faster. Returns the printed lines. */
+async function rotate(keys?: string): Promise<string[]> {
+  const { encryptionKeys, databaseTimeoutMs } = readConfig(settings(keys));
+  const opened = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: databaseTimeoutMs });
+  const lines: string[] = [];
+  try {
+    await rotateKeys(opened.em, encryptionKeys ?? expect.unreachable(), (line) => void lines.push(line));
+  } finally {
+    await opened.close();
+  }
+  return lines;
+}
 const formatUser = (index: number) => `user-${String(index).padStart(4, '0')}`;
 const createPair = (user: string, turn = 0) => ({
   accessToken: `access-${user}-${turn}`,
@@ -108,7 +125,7 @@ describe('with all keys', () => {
       'select user_id, version, reauth_reason, updated_at from editor_credential order by 1',
     );
 
-    const { status: exit, stdout, stderr } = await rotate(`${BOTH},older:${lost}`);
+    const { status: exit, stdout, stderr } = await runRotation(`${BOTH},older:${lost}`);
 
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
     expect(stdout.trim().split('\n')).toEqual([
@@ -130,7 +147,7 @@ describe('with all keys', () => {
       expect(await status(withoutOld, user)).toMatchObject({ needs_reauth: false });
       expect(await read(withoutOld, user)).toEqual({ version: '3', ...createPair(user) });
     }
-    expect((await rotate(`new:${fresh}`)).status).toBe(0);
+    expect(await rotate(`new:${fresh}`)).toHaveLength(4);
   });
 
   test('concurrent reads, stores, refreshes and deletions lose nothing', async () => {
@@ -155,7 +172,7 @@ describe('with all keys', () => {
         expect(await read(another, userId)).toEqual(expected.get(userId));
       }
     };
-    const ended = rotate().then((end) => {
+    const ended = runRotation().then((end) => {
       rotation.isOver = true;
       return end;
     });
@@ -183,16 +200,13 @@ describe('with all keys', () => {
     await locker.end();
     expect(await countByKey()).toEqual({ new: 100, old: 150 });
 
-    const again = await rotate();
-    expect(again).toMatchObject({ status: 0, stderr: '' });
-    expect(again.stdout).toMatch(/^Credentials encrypted with keys other than "new": 150\n/);
+    expect((await rotate())[0]).toBe('Credentials encrypted with keys other than "new": 150');
     expect(await countByKey()).toEqual({ new: 250 });
   });
 
   test('two concurrent runs do not affect each other', async () => {
     await fill(250);
-    const ends = await Promise.all([rotate(), rotate()]);
-    for (const end of ends) expect(end).toMatchObject({ status: 0, stderr: '' });
+    await Promise.all([rotate(), rotate()]);
     expect(await countByKey()).toEqual({ new: 250 });
   });
 });
@@ -215,7 +229,7 @@ describe('with missing keys and damaged records', () => {
       damagedSubscription,
     ]);
     before = await database.sql(select);
-    ended = await rotate();
+    ended = await runRotation();
   });
 
   test('exits with status 1, and reports its progress, the damaged records, and how to fix each', () => {
@@ -279,7 +293,7 @@ describe('with missing keys and damaged records', () => {
   test('succeeds after the keys were added and the damaged records deleted', async () => {
     await database.sql('delete from editor_credential where user_id = $1', [damagedCredential]);
     await database.sql('delete from push_subscription where user_id = $1', [damagedSubscription]);
-    expect(await rotate(withLost)).toMatchObject({ status: 0, stderr: '' });
+    await rotate(withLost);
     expect(await countByKey()).toEqual({ new: 151 });
     expect(await countByKey('push_subscription')).toEqual({ new: 240 });
   });

@@ -1,0 +1,49 @@
+import { parseArgs } from 'node:util';
+import { isId } from '../values/text.ts';
+import { UsageError } from './run-command.ts';
+
+/** What a token of `npm run token` contains. */
+export type TokenOptions = {
+  sub: string;
+  org: string | undefined;
+  scope: string | undefined;
+  /** How long the token is valid. */
+  seconds: number;
+};
+
+const unitSeconds = { s: 1, m: 60, h: 3600, d: 86_400 };
+
+/**
+ * Parses the arguments of `npm run token`.
+ * @throws {UsageError} if an argument is invalid
+ * @throws {TypeError} as `parseArgs` does, for unknown options and positional arguments
+ */
+export function parseTokenOptions(args: string[]): TokenOptions {
+  const { sub, org, scope, ttl } = parseArgs({
+    args,
+    options: {
+      sub: { type: 'string' },
+      org: { type: 'string' },
+      scope: { type: 'string' },
+      ttl: { type: 'string', default: '1h' },
+    },
+  }).values;
+  if (sub === undefined || !isId(sub)) {
+    throw new UsageError('--sub must be a user ID of 1 to 255 characters.');
+  }
+  if (org === '') throw new UsageError('--org must not be empty.');
+  return { sub, org, scope, seconds: parseTtl(ttl) };
+}
+
+function parseTtl(ttl: string): number {
+  const [, count, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(ttl) ?? [];
+  switch (unit) {
+    case 's':
+    case 'm':
+    case 'h':
+    case 'd':
+      return Number(count) * unitSeconds[unit];
+    default:
+      throw new UsageError('--ttl must be a number followed by s, m, h or d, for example 30m.');
+  }
+}
