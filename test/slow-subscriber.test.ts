@@ -7,7 +7,7 @@ import { publish } from './support/records.ts';
 import { member } from './support/tokens.ts';
 
 /** Together far more than socket buffers hold. */
-const NOTIFICATIONS = 50;
+const NOTIFICATIONS = 40;
 const MESSAGE = '\u{1F600}'.repeat(75_000);
 
 let gateway: TestGateway;
