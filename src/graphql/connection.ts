@@ -17,8 +17,8 @@ export type Connection<Node> = {
 };
 
 /**
- * Reads the page selected by the arguments, or by `restPage` on a REST route. For the arguments, one more record is
- * read to find out whether another page follows. REST routes return neither cursors nor whether another page follows.
+ * Reads the page selected by `restPage` if it is given, as REST routes do, and otherwise by the arguments. Only for the
+ * arguments, one extra record is read to find out whether another page follows; replies of REST routes do not say so.
  * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
 export async function readConnection<Node>(

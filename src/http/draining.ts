@@ -5,7 +5,7 @@ export type Draining = {
   readonly isOn: boolean;
   /** The number of running requests, including live streams. */
   readonly running: number;
-  /** Closes every connection after its current reply (RFC 9112, section 9.6). */
+  /** From now on, every reply announces that its connection will be closed (RFC 9112, section 9.6). */
   start(): void;
   /**
    * Stops accepting connections and waits up to `graceMs` for running requests. Then closes their connections and returns

@@ -95,7 +95,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   wake(change: Change): void {
-    // Without an earlier epoch, the next read could not detect the deletion.
+    // A read detects a deletion because the epoch has changed, so it cannot detect one if there was no epoch before.
     if (change.topic === 'user' && !this.#reader.hasEpoch) this.end();
     else if (this.#reader.isUnread(change)) {
       this.#announcedAt ??= performance.now();

@@ -24,7 +24,8 @@ export function ownServer(
   let stopping: Promise<void> | undefined;
   let current: Promise<Session | undefined> = Promise.resolve(initial);
 
-  // When one of its processes crashes, PostgreSQL closes all connections and thereby releases the lock.
+  // The session holds the lock that makes this process the owner. When any process of PostgreSQL crashes, all
+  // connections are closed, and the lock is released.
   const watch = (session: Session): void => {
     session.client.once('end', () => {
       if (!stopping) current = recover();

@@ -65,8 +65,9 @@ function readCodes({ response = '' }: SmtpError): Codes {
 }
 
 /**
- * Servers such as Postfix check credentials, sender and relaying only when they receive a recipient. The same codes can
- * concern this recipient or message alone, which must not stop other mails.
+ * Whether the server may have refused the sender. Servers such as Postfix check credentials, sender and relaying only
+ * when they receive a recipient. The same codes can also mean that only this recipient or message is refused, so they
+ * do not pause the provider.
  */
 function refusesSender({ status, enhanced }: Codes): boolean {
   return AUTHENTICATION.includes(status) || SENDER_OR_POLICY.test(enhanced);

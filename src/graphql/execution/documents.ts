@@ -21,7 +21,7 @@ import { createOperations, type FindOperation } from './operation.ts';
  */
 const MAX_CACHED_CHARACTERS = 262_144;
 
-/** graphql-js adds one more error, that validation stopped, so that at most 20 are returned. */
+/** At this number of errors, validation stops. graphql-js adds an error that says so, so at most 20 are returned. */
 const MAX_VALIDATION_ERRORS = 19;
 
 /**

@@ -75,7 +75,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
         const given = variables ?? {};
         const issues = findVariableIssues(operation.variables, given, MAX_ERROR_ITEMS);
         if (issues.length > 0) {
-          // Invalid variables fail the whole request. Missing permissions are then reported instead of them.
+          // Invalid variables fail the whole request. If permissions are missing too, only those are reported.
           return maskAndRecord(
             { errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] },
             context,
