@@ -1,3 +1,3 @@
-import { runProcess } from './run-process.ts';
+import { runProcess } from './startup/run-process.ts';
 
-runProcess({ database: 'shared', load: async () => (await import('./run-worker.ts')).runWorker });
+runProcess({ database: 'shared', load: async () => (await import('./startup/run-worker.ts')).runWorker });

@@ -30,7 +30,7 @@ test('finds static, type-only and dynamic imports', () => {
   expect(sources.length).toBeGreaterThan(60);
   expect(parseImports('src/main.ts')).toContainEqual({
     from: 'src/main.ts',
-    to: 'src/run-gateway.ts',
+    to: 'src/startup/run-gateway.ts',
     names: [],
     typeOnly: false,
   });
@@ -70,10 +70,10 @@ describe('rest/', () => {
   test('is imported only by the composition root and the command that writes the OpenAPI document', () => {
     const importers = imports.filter(({ from, to }) => isIn('rest/')(to) && isIn('src/')(from));
     expect([...new Set(importers.map(({ from }) => from))]).toEqual([
-      'src/app.ts',
+      'src/app/app.ts',
+      'src/app/endpoints.ts',
       'src/commands/format-openapi.ts',
-      'src/endpoints.ts',
-      'src/gateway.ts',
+      'src/startup/gateway.ts',
     ]);
   });
 });
@@ -126,16 +126,8 @@ const layers = [
   features.filter((feature) => feature !== 'statistics').map((feature) => `src/${feature}/`),
   ['src/statistics/'],
   ['src/entities.ts', 'src/schema.ts', 'rest/'],
-  [
-    'src/request-lifecycle.ts',
-    'src/endpoints.ts',
-    'src/app.ts',
-    'src/commands/',
-    'src/create-delivery.ts',
-    'src/run-process.ts',
-  ],
-  ['src/gateway.ts', 'src/define-service.ts'],
-  ['src/run-gateway.ts', 'src/run-worker.ts'],
+  ['src/app/', 'src/commands/'],
+  ['src/startup/'],
   ['src/main.ts', 'src/worker.ts'],
 ];
 
@@ -188,12 +180,12 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
   const isMetrics = isIn('src/metrics/');
   expect(forbidden(isMetrics, (one) => one.typeOnly || !isOurs(one) || isMetrics(one.to))).toEqual([]);
   const mayUse = [
-    'src/app.ts',
-    'src/create-delivery.ts',
-    'src/endpoints.ts',
-    'src/define-service.ts',
-    'src/gateway.ts',
-    'src/run-worker.ts',
+    'src/app/app.ts',
+    'src/app/endpoints.ts',
+    'src/startup/create-delivery.ts',
+    'src/startup/define-service.ts',
+    'src/startup/gateway.ts',
+    'src/startup/run-worker.ts',
     'src/admin/admin-server.ts',
     'src/admin/metrics-endpoint.ts',
   ];

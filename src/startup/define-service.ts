@@ -1,11 +1,11 @@
 import type { Registry } from 'prom-client';
-import type { Config } from './config.ts';
-import { type Database, openDatabase } from './database/database.ts';
-import { findPendingMigrations, migrate, requireMigrations } from './database/migrate.ts';
-import type { Log } from './log.ts';
-import { registerLogMetrics } from './metrics/log-metrics.ts';
-import { registerProcessMetrics } from './metrics/process-metrics.ts';
-import { collectGarbageWhenIdle } from './process/idle-collection.ts';
+import type { Config } from '../config.ts';
+import { type Database, openDatabase } from '../database/database.ts';
+import { findPendingMigrations, migrate, requireMigrations } from '../database/migrate.ts';
+import type { Log } from '../log.ts';
+import { registerLogMetrics } from '../metrics/log-metrics.ts';
+import { registerProcessMetrics } from '../metrics/process-metrics.ts';
+import { collectGarbageWhenIdle } from '../process/idle-collection.ts';
 import type { RunService } from './run-process.ts';
 
 /** A started service. */

@@ -2,28 +2,28 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import express, { type Express, type NextFunction } from 'express';
 import type { GraphQLSchema } from 'graphql';
 import type { Registry } from 'prom-client';
-import { sendError } from '../rest/errors.ts';
-import { serveOpenApi } from '../rest/openapi/document.ts';
-import { createRestRouter, routes } from '../rest/router.ts';
-import { type Readiness, serveHealth, serveReadiness } from './admin/health.ts';
-import { METRICS_PATH, serveMetrics } from './admin/metrics-endpoint.ts';
-import type { Config } from './config.ts';
-import type { UnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
-import { UNSUBSCRIBE_PATH } from './delivery/email/unsubscribe-token.ts';
-import { NotFoundError } from './errors/gateway-errors.ts';
-import type { Engine } from './graphql/execution/engine.ts';
-import { createGraphQLEndpoint } from './graphql/server/endpoint.ts';
-import { GRAPHQL_PATH } from './graphql/server/graphql-path.ts';
-import { resultTypes } from './graphql/server/media-type.ts';
-import { requestPath } from './http/request-target.ts';
-import { toPattern } from './http/route-names.ts';
-import { createGraphiql } from './pages/graphiql.ts';
-import { createPageToken } from './pages/graphiql-token.ts';
-import { REFERENCE_PATHS, serveReference } from './pages/reference.ts';
-import { serveStart } from './pages/start-page.ts';
-import type { RateLimiter } from './rate-limit/rate-limiter.ts';
+import { sendError } from '../../rest/errors.ts';
+import { serveOpenApi } from '../../rest/openapi/document.ts';
+import { createRestRouter, routes } from '../../rest/router.ts';
+import { type Readiness, serveHealth, serveReadiness } from '../admin/health.ts';
+import { METRICS_PATH, serveMetrics } from '../admin/metrics-endpoint.ts';
+import type { Config } from '../config.ts';
+import type { UnsubscribeEndpoint } from '../delivery/email/unsubscribe-endpoint.ts';
+import { UNSUBSCRIBE_PATH } from '../delivery/email/unsubscribe-token.ts';
+import { NotFoundError } from '../errors/gateway-errors.ts';
+import type { Engine } from '../graphql/execution/engine.ts';
+import { createGraphQLEndpoint } from '../graphql/server/endpoint.ts';
+import { GRAPHQL_PATH } from '../graphql/server/graphql-path.ts';
+import { resultTypes } from '../graphql/server/media-type.ts';
+import { requestPath } from '../http/request-target.ts';
+import { toPattern } from '../http/route-names.ts';
+import { createGraphiql } from '../pages/graphiql.ts';
+import { createPageToken } from '../pages/graphiql-token.ts';
+import { REFERENCE_PATHS, serveReference } from '../pages/reference.ts';
+import { serveStart } from '../pages/start-page.ts';
+import type { RateLimiter } from '../rate-limit/rate-limiter.ts';
+import { lazy } from '../values/lazy.ts';
 import type { RequestLifecycle } from './request-lifecycle.ts';
-import { lazy } from './values/lazy.ts';
 
 /** The path templates of all endpoints, which metrics use as route names. */
 export const PATHS = [
@@ -88,7 +88,7 @@ function createGraphQL({ config, schema, engine, rateLimiter, lifecycle }: Endpo
   const { handle, fail } = lifecycle;
   // Loading Yoga takes a sixth of the start-up time, and most requests do not need it.
   const openResponder = lazy(async () => {
-    const { createResponder } = await import('./graphql/server/yoga.ts');
+    const { createResponder } = await import('../graphql/server/yoga.ts');
     return createResponder(schema);
   });
   const openIntrospection = config.graphiql;

@@ -1,11 +1,11 @@
 import { Registry } from 'prom-client';
-import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
+import { type AdminServer, startAdminServer } from '../admin/admin-server.ts';
+import { OperatorError } from '../errors/operator-error.ts';
+import { createHub } from '../live/hub.ts';
+import { startLiveEvents } from '../live/live-events.ts';
+import { listDeliveryLines } from '../process/start-lines.ts';
 import { createDelivery } from './create-delivery.ts';
 import { defineService } from './define-service.ts';
-import { OperatorError } from './errors/operator-error.ts';
-import { createHub } from './live/hub.ts';
-import { startLiveEvents } from './live/live-events.ts';
-import { listDeliveryLines } from './process/start-lines.ts';
 
 /** Sends deliveries without serving the APIs. */
 export const runWorker = defineService(async (config, database, log) => {

@@ -2,27 +2,27 @@ import { createServer as createHttpServer, type RequestListener, type Server } f
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
-import { toErrorResponse } from '../rest/errors.ts';
-import { type AdminServer, startAdminServer } from './admin/admin-server.ts';
-import { createApp } from './app.ts';
-import { type KeySet, openKeySet } from './auth/key-set.ts';
-import { prefetchKeySet } from './auth/key-set-prefetch.ts';
-import type { Config } from './config.ts';
+import { toErrorResponse } from '../../rest/errors.ts';
+import { type AdminServer, startAdminServer } from '../admin/admin-server.ts';
+import { createApp } from '../app/app.ts';
+import { type KeySet, openKeySet } from '../auth/key-set.ts';
+import { prefetchKeySet } from '../auth/key-set-prefetch.ts';
+import type { Config } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { createDraining } from '../http/draining.ts';
+import { listen } from '../http/listen.ts';
+import { limitPipelining } from '../http/pipelining.ts';
+import { rejectMalformed } from '../http/reject-malformed.ts';
+import { destroyStalledSockets } from '../http/stalled-writes.ts';
+import { timeouts as defaultTimeouts, type Timeouts } from '../http/timeouts.ts';
+import { createHub, type Hub } from '../live/hub.ts';
+import { type LiveEvents, startLiveEvents } from '../live/live-events.ts';
+import { watchTokens } from '../live/watch-tokens.ts';
+import type { Log } from '../log.ts';
+import { createEventMetrics } from '../metrics/event-metrics.ts';
+import { startRetention } from '../notifications/retention.ts';
+import { logConnection } from '../rate-limit/redis-log.ts';
 import { createDelivery } from './create-delivery.ts';
-import type { Database } from './database/database.ts';
-import { createDraining } from './http/draining.ts';
-import { listen } from './http/listen.ts';
-import { limitPipelining } from './http/pipelining.ts';
-import { rejectMalformed } from './http/reject-malformed.ts';
-import { destroyStalledSockets } from './http/stalled-writes.ts';
-import { timeouts as defaultTimeouts, type Timeouts } from './http/timeouts.ts';
-import { createHub, type Hub } from './live/hub.ts';
-import { type LiveEvents, startLiveEvents } from './live/live-events.ts';
-import { watchTokens } from './live/watch-tokens.ts';
-import type { Log } from './log.ts';
-import { createEventMetrics } from './metrics/event-metrics.ts';
-import { startRetention } from './notifications/retention.ts';
-import { logConnection } from './rate-limit/redis-log.ts';
 
 /** A listening gateway. */
 export type Gateway = {
@@ -139,6 +139,6 @@ function serveRequests(server: Server, app: RequestListener, stalledWriteTimeout
 /** Loads the client only if Redis is configured. */
 async function connectToRedis(url: string | null): Promise<Redis | undefined> {
   if (url === null) return undefined;
-  const { openRedis } = await import('./rate-limit/redis.ts');
+  const { openRedis } = await import('../rate-limit/redis.ts');
   return openRedis(url);
 }

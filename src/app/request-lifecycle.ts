@@ -1,15 +1,15 @@
 import type { ServerResponse } from 'node:http';
-import type { Authenticate } from './auth/authenticate.ts';
-import { anonymous, type Viewer } from './auth/viewer.ts';
-import type { Context, HandleRequest } from './context.ts';
-import { type GatewayError, InternalError, UnauthenticatedError } from './errors/gateway-errors.ts';
-import { asGatewayError } from './graphql/mask-errors.ts';
-import type { OpenRecord, RequestRecord } from './http/request-log.ts';
-import type { Step } from './http/steps.ts';
-import { type Log, logInternalError } from './log.ts';
-import { quotaHeaders, type RateLimiter } from './rate-limit/rate-limiter.ts';
-import { ReadScheduler } from './rate-limit/read-scheduler.ts';
-import { toTime } from './values/time.ts';
+import type { Authenticate } from '../auth/authenticate.ts';
+import { anonymous, type Viewer } from '../auth/viewer.ts';
+import type { Context, HandleRequest } from '../context.ts';
+import { type GatewayError, InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
+import { asGatewayError } from '../graphql/mask-errors.ts';
+import type { OpenRecord, RequestRecord } from '../http/request-log.ts';
+import type { Step } from '../http/steps.ts';
+import { type Log, logInternalError } from '../log.ts';
+import { quotaHeaders, type RateLimiter } from '../rate-limit/rate-limiter.ts';
+import { ReadScheduler } from '../rate-limit/read-scheduler.ts';
+import { toTime } from '../values/time.ts';
 
 /** What the contexts of all requests share. */
 export type ContextDependencies = Pick<Context, 'em' | 'cipher' | 'hub' | 'announce' | 'outbox' | 'push'>;

@@ -1,6 +1,6 @@
+import { listStartLines } from '../process/start-lines.ts';
 import { defineService } from './define-service.ts';
 import { startGateway } from './gateway.ts';
-import { listStartLines } from './process/start-lines.ts';
 
 /** Serves the APIs, and sends deliveries unless `DELIVERY` is `false`. */
 export const runGateway = defineService(async (config, database, log) => {

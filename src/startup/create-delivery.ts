@@ -1,16 +1,16 @@
 import type { Registry } from 'prom-client';
-import type { Config } from './config.ts';
-import type { EntityManager } from './database/database.ts';
-import { bindChannels } from './delivery/bind-channels.ts';
-import { createOutbox } from './delivery/create-outbox.ts';
-import { readBacklog } from './delivery/deliveries.ts';
-import { createProviders } from './delivery/providers.ts';
-import { type Sender, startSender } from './delivery/sender.ts';
-import { readEncryptionKeys } from './encryption/encryption-keys.ts';
-import type { HubObservers } from './live/hub.ts';
-import type { Log } from './log.ts';
-import { createBacklogMetrics, createDeliveryMetrics } from './metrics/delivery-metrics.ts';
-import type { Outbox } from './revisions/outbox.ts';
+import type { Config } from '../config.ts';
+import type { EntityManager } from '../database/database.ts';
+import { bindChannels } from '../delivery/bind-channels.ts';
+import { createOutbox } from '../delivery/create-outbox.ts';
+import { readBacklog } from '../delivery/deliveries.ts';
+import { createProviders } from '../delivery/providers.ts';
+import { type Sender, startSender } from '../delivery/sender.ts';
+import { readEncryptionKeys } from '../encryption/encryption-keys.ts';
+import type { HubObservers } from '../live/hub.ts';
+import type { Log } from '../log.ts';
+import { createBacklogMetrics, createDeliveryMetrics } from '../metrics/delivery-metrics.ts';
+import type { Outbox } from '../revisions/outbox.ts';
 
 /** The delivery of notifications by a gateway or a worker. */
 export type Delivery = {

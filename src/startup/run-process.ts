@@ -1,9 +1,9 @@
-import { type Config, readConfig } from './config.ts';
-import { describeFailure } from './errors/operator-error.ts';
-import { createLog, type Log } from './log.ts';
-import { type DatabaseUse, startDatabaseServer } from './postgres/start-database-server.ts';
-import { type LogOutput, openLogOutput } from './process/log-output.ts';
-import { awaitStopSignal, exitAfter } from './process/stop-signal.ts';
+import { type Config, readConfig } from '../config.ts';
+import { describeFailure } from '../errors/operator-error.ts';
+import { createLog, type Log } from '../log.ts';
+import { type DatabaseUse, startDatabaseServer } from '../postgres/start-database-server.ts';
+import { type LogOutput, openLogOutput } from '../process/log-output.ts';
+import { awaitStopSignal, exitAfter } from '../process/stop-signal.ts';
 
 /** What a process gives to its service. */
 export type ServiceProcess = {
