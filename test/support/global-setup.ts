@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
@@ -7,6 +7,7 @@ import { openCluster } from '../../src/postgres/embedded-cluster.ts';
 import { startEmbeddedPostgres } from '../../src/postgres/embedded-postgres.ts';
 import { copyFolder } from './cluster.ts';
 import { makeFolder, removeFolder } from './folder.ts';
+import { compileCache } from './process.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -23,8 +24,15 @@ const settings = ['fsync = off', 'full_page_writes = off', "max_wal_size = '4GB'
 /** The tests open about 2,000 connections; verifying a password takes 2 ms. Some tests use a wrong one. */
 const ACCESS = 'host gateway all all scram-sha-256\nhost all all all trust\n';
 
+/**
+ * Node.js never deletes from its compile cache. A first run writes about 10,000 files, and every further run about 200,
+ * because Vitest loads test files under unique URLs.
+ */
+const MAX_CACHED_FILES = 20_000;
+
 /** Starts one real PostgreSQL for the whole run, with a migrated template database. */
 export default async function setup(project: TestProject) {
+  await limitCompileCache();
   const folder = await makeFolder();
   const dataDir = join(folder, 'data');
   await openCluster(dataDir);
@@ -44,6 +52,11 @@ export default async function setup(project: TestProject) {
     await postgres.stop();
     await removeFolder(folder);
   };
+}
+
+async function limitCompileCache(): Promise<void> {
+  const files = await readdir(compileCache, { recursive: true }).catch(() => []);
+  if (files.length > MAX_CACHED_FILES) await rm(compileCache, { recursive: true });
 }
 
 async function run(url: string, ...statements: string[]): Promise<void> {
