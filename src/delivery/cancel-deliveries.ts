@@ -28,8 +28,8 @@ type Unwanted = { userId: string; notificationId: string; reason: CancelReason |
 
 /**
  * Cancels the pending deliveries in the common table expression `unwanted` that have a reason. If the reason is
- * `settled`, a delivered message that can be changed becomes pending again, to be marked as settled, and a delivery that
- * is being sent is closed; `storeDelivered` then queues the update.
+ * `settled`, a delivered message that can be changed becomes pending again, with the step `update`. A delivery that is
+ * being sent only gets `isOpen` false: once it has been delivered, `storeDelivered` makes it pending with that step.
  */
 export function cancelDeliveries<With extends Unwanted>(
   db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,

@@ -17,8 +17,8 @@ export type Connection<Node> = {
 };
 
 /**
- * Reads the page selected by `restPage` if it is given, as REST routes do, and otherwise by the arguments. Only for the
- * arguments, one extra record is read to find out whether another page follows; replies of REST routes do not say so.
+ * Reads a page of a list. A REST route passes the page as `restPage`. Otherwise the arguments select it, and one record
+ * more than the page is read, to find out whether another page follows. REST replies do not contain that information.
  * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
 export async function readConnection<Node>(

@@ -44,8 +44,8 @@ function requireResolver(schema: GraphQLSchema, typeName: string, name: string):
 }
 
 /**
- * Uses the resolver with the limit only for calls that may cost more than their prepaid point, or have none. The rate
- * limit library creates a generator function for each call, and V8 keeps what such a function references until the next
+ * Uses the resolver with the limit only for calls that may cost more than one point, or for which no prepaid point is
+ * left. The rate limit library creates a generator function for each call, and V8 keeps what such a function references until the next
  * major garbage collection: the whole request.
  */
 function limit(

@@ -45,8 +45,8 @@ export const resolveRecord = {
 const ALL_PROPERTIES = '*';
 
 /**
- * Returns the properties that an operation reads of a list's records; `undefined` if it may read all. They include what
- * is read beside the records and declared by `reads` too: `etag` of a connection, and `counts` of an event.
+ * Returns the properties that an operation reads of a list's records; `undefined` if it may read all. They also
+ * include what `reads` declares although it is not a property of a record: `etag` of a connection, `counts` of an event.
  */
 export function findSelectedProperties(info: GraphQLResolveInfo): ReadonlySet<string> | undefined {
   const found = cache.get(info.fieldNodes) ?? collectProperties(info);

@@ -42,8 +42,8 @@ const RETRY_MS = 1000;
 /**
  * A stream of events read from the database. It buffers one batch only: announcements just mark the stream as stale,
  * and the next batch is read when the client is ready. A slow client therefore receives the current state instead of
- * every step. After `fail`, the waiting or next call of `next` throws the error. The stream ends when
- * the user is deleted or the epoch of the database is renewed.
+ * every step. After `fail`, a pending call of `next` throws the error; if none is pending, the following call does. The
+ * stream ends when the user is deleted or the epoch of the database is renewed.
  *
  * It implements the iterator itself, because a generator that is waiting cannot be ended when the client disconnects.
  */

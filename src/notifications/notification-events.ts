@@ -44,7 +44,7 @@ export function createNotificationSource(
         const { revision } = notification;
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
       });
-      // If nothing is found, the notifications that changed after `after` have been deleted.
+      // Nothing is found if all later revisions are those of deletions and of notifications that have been deleted.
       return { events, seen: changed.at(-1)?.revision ?? reached };
     },
   };

@@ -18,9 +18,9 @@ export type Run = <Input, Row extends QueryResultRow>(
  * one user are serialized, and each statement of `work` sees all earlier changes. `work` must send all its statements
  * before it awaits one.
  *
- * A change of one statement can instead lock the user's revision in that statement and be sent by `runStatement`, which
- * costs less. Its snapshot can be older than the lock, so it must select by key, and lock, every other row that it
- * depends on.
+ * A change that consists of one statement can instead lock the user's revision in that statement and be sent by
+ * `runStatement`, which costs less. The snapshot of the statement can be older than the lock. The statement must
+ * therefore select by key, and lock, every other row on which its result depends.
  */
 export async function change<Result>(
   em: EntityManager,

@@ -48,7 +48,7 @@ const NO_OPERATION = 'The document must have exactly one operation, or one with 
 
 /**
  * Returns the access of the root fields that a viewer may select, and an error for each other root field. Without
- * `args`, a field counts as permitted if any arguments would permit it.
+ * `args`, a field counts as permitted if there are arguments with which the viewer may select it.
  */
 export function checkPermissions({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
   const checked = rootAccess.map((access) => ({ access, refusal: checkAccess(access, viewer, args) }));
