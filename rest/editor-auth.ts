@@ -17,8 +17,7 @@ const status = z
         type: z
           .enum(editorAuthMethodTypes)
           .describe(
-            'The type of the method. `none`: no token pair is stored. `subscription`: the token pair of a subscription ' +
-              'is stored.',
+            'The type of the method. `none`: no token pair is stored. `subscription`: a token pair is stored.',
           ),
       })
       .meta({ id: 'EditorAuthMethod', description: 'The method by which an editor is connected.' }),
@@ -56,7 +55,7 @@ export const editorAuth: readonly Route[] = [
         accessToken: secret().describe(`The access token. ${SECRECY}`),
         refreshToken: secret().describe(`The refresh token. ${SECRECY}`),
       })
-      .meta({ id: 'EditorSubscription', description: "The token pair of an editor's subscription." }),
+      .meta({ id: 'EditorSubscription', description: "The token pair of a user's editor subscription." }),
     bind: { input: { accessToken: body('accessToken'), refreshToken: body('refreshToken') } },
     reply: {
       status: 200,

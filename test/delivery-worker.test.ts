@@ -136,7 +136,7 @@ describe('npm run worker', () => {
       status: 1,
       stdout: '',
       stderr:
-        'There is nothing to send: set SMTP_URL, VAPID_PRIVATE_KEY or CHAT_TOKEN, and do not set DELIVERY=false.\n',
+        'This worker cannot send: set SMTP_URL, VAPID_PRIVATE_KEY or CHAT_TOKEN, and do not set DELIVERY=false.\n',
     });
   });
 

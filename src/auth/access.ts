@@ -62,7 +62,7 @@ export function requireAccess(name: string, extensions: { access?: Access } | nu
  */
 export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): GatewayError | undefined {
   if (viewer === anonymous)
-    return UnauthenticatedError.missingToken('no token; only introspection needs none');
+    return UnauthenticatedError.missingToken('no token; only introspection is allowed without one');
   const scope = isForAnother(access, viewer, args) ? (access.otherUserScope ?? access.scope) : access.scope;
   if (!viewer.scopes.has(scope)) return new ForbiddenError(scope);
   return access.membership && !viewer.isMember ? new MembershipRequiredError() : undefined;

@@ -42,12 +42,12 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
     lease_expired: 'The sender stopped during an attempt, so the user may receive the message twice.',
     target_unreadable: 'The push subscription cannot be decrypted.',
     expired:
-      'No attempt succeeded, and another would begin later than 24 hours after the notification was published, or after `retryDeliveries`.',
+      'No attempt succeeded, and another would begin more than 24 hours after the publication or, if that is later, after `retryDeliveries`.',
   }),
 });
 
 const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
-  description: 'The delivery of a notification to one target of its user.',
+  description: 'The delivery of a notification to one email address, chat member or push subscription.',
   fields: (t) => ({
     channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
     pushSubscriptionId: t.id({
@@ -93,7 +93,7 @@ builder.queryField('deliveries', (t) =>
     type: [DeliveryRef],
     nullable: true,
     description:
-      'Returns the deliveries of a notification, one for each target of its user. Empty if the notification is unknown or no delivery was queued for it.',
+      'Returns the deliveries of a notification, one for each target of the user: email address, chat member or push subscription. Empty if the notification is unknown or no delivery was queued for it.',
     args: {
       notificationId: t.arg.id({ required: true, description: "The notification's ID." }),
       userId: t.arg.id(userArgument),

@@ -10,7 +10,7 @@ const EditorAuthMethodTypeEnum = builder.enumType('EditorAuthType', {
   description: 'The type of the method by which an editor is connected.',
   values: toEnumValues(editorAuthMethodTypes, {
     none: 'No token pair is stored.',
-    subscription: 'The token pair of a subscription is stored.',
+    subscription: 'A token pair is stored.',
   }),
 });
 
@@ -79,7 +79,7 @@ builder.queryField(editorAuthField, (t) =>
 );
 
 const StoreEditorSubscriptionInput = builder.inputType('StoreEditorSubscriptionInput', {
-  description: "The token pair of an editor's subscription.",
+  description: "The token pair of a user's editor subscription.",
   fields: (t) => ({
     accessToken: t.field({ type: 'Secret', required: true, description: 'The access token.' }),
     refreshToken: t.field({ type: 'Secret', required: true, description: 'The refresh token.' }),

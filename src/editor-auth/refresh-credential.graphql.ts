@@ -83,7 +83,7 @@ builder.mutationField('refreshEditorCredential', (t) =>
     type: RefreshEditorCredentialPayload,
     nullable: true,
     description:
-      'Stores a refreshed token pair if `version` is still current, and otherwise fails with `CONFLICT`. A retry with the same input returns the version that it stored, until the token pair changes again.',
+      'Stores a refreshed token pair if `version` is still current, and otherwise fails with `CONFLICT`. A retry with the same input returns the same version, until the token pair changes again.',
     args: {
       input: t.arg({
         type: RefreshEditorCredentialInput,

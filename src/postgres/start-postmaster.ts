@@ -106,6 +106,6 @@ function printLocations(
   if (locations.length === 0) return;
   printLine(
     `PostgreSQL refuses to run as root, and the account ${account.name} that it runs as cannot read the gateway's ` +
-      `files in their location: ${locations.join(', ')}.`,
+      `files, so ${locations.join(' and ')}.`,
   );
 }

@@ -22,7 +22,7 @@ export const runWorker = defineService(async (config, database, log) => {
     admin = await startAdminServer(config, readiness, metrics, log);
     if (!(await delivery.start(database.em))) {
       throw new OperatorError(
-        'There is nothing to send: set SMTP_URL, VAPID_PRIVATE_KEY or CHAT_TOKEN, and do not set DELIVERY=false.',
+        'This worker cannot send: set SMTP_URL, VAPID_PRIVATE_KEY or CHAT_TOKEN, and do not set DELIVERY=false.',
       );
     }
   } catch (error) {

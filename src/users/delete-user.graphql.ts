@@ -20,7 +20,7 @@ builder.mutationField('deleteUser', (t) =>
     access: platform('platform:write'),
     type: DeleteUserPayload,
     nullable: true,
-    description: "Deletes all data of a user and ends the user's subscriptions. This cannot be undone.",
+    description: "Deletes all data of a user and ends the user's live streams. This cannot be undone.",
     args: { input: t.arg({ type: DeleteUserInput, required: true, description: 'The user to delete.' }) },
     resolve: async (_root, { input: { userId } }, context) => {
       const { viewer, log } = context;

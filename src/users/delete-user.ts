@@ -6,7 +6,7 @@ import { change } from '../revisions/change.ts';
 /** Whether any data of the user was stored, and whether an editor credential was. */
 export type UserDeletion = { deleted: boolean; hadCredential: boolean };
 
-/** Deletes all data of a user and ends the user's subscriptions. */
+/** Deletes all data of a user and ends the user's live streams. */
 export async function deleteUser({ em, announce }: Writer, userId: string): Promise<UserDeletion> {
   const [credentials, revisions, ...others] = await change(em, [userId], (run) =>
     Promise.all([

@@ -452,7 +452,7 @@ export interface components {
             /** @description Timestamp of the last change of a channel. Omitted if the preference was never stored. */
             updated_at?: components["schemas"]["Timestamp"];
         };
-        /** @description The token pair of an editor's subscription. */
+        /** @description The token pair of a user's editor subscription. */
         EditorSubscription: {
             /**
              * Format: password
@@ -479,7 +479,7 @@ export interface components {
         /** @description The method by which an editor is connected. */
         EditorAuthMethod: {
             /**
-             * @description The type of the method. `none`: no token pair is stored. `subscription`: the token pair of a subscription is stored.
+             * @description The type of the method. `none`: no token pair is stored. `subscription`: a token pair is stored.
              * @enum {string}
              */
             type: "none" | "subscription";
