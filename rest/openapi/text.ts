@@ -18,8 +18,8 @@ A user's notifications, notification preferences, editor connection and workspac
 - **Rate limits** apply per user, with one limit for reads and one for writes, shared by REST and GraphQL. Every
   authenticated request costs at least one point, even if it is invalid. A list costs one point per 1,000 records,
   rounded up. The \`RateLimit-*\` headers show what is left.
-- **Extensions**, marked with \`x-extension\`, are operations in addition to the specification of the account and integrations
-  service, which this API implements.
+- **Extensions**, marked with \`x-extension\`, are operations in addition to the specification of the account and
+  integrations service, which this API implements.
 `.trim();
 
 /** How callers authenticate. */
