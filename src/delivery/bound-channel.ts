@@ -7,7 +7,7 @@ import type { Message } from './message.ts';
 
 /** A channel that finds the targets of its deliveries. */
 export type BoundChannel = ChannelLimits & {
-  /** Prepares an attempt to the delivery's target; `undefined` if the target is missing or cannot be decrypted. */
+  /** Prepares an attempt to send to the delivery's target; `undefined` if that is missing or cannot be decrypted. */
   prepare(data: DeliveryData): Promise<Attempt | undefined>;
   close(): Promise<void>;
 };

@@ -27,9 +27,10 @@ export const cancelUnwantedDeliveries = statement((db, { slot }: Slots<{ users: 
 type Unwanted = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Cancels the pending deliveries in the common table expression `unwanted` that have a reason. If the reason is
- * `settled`, a delivered message that can be changed becomes pending again, with the step `update`. A delivery that is
- * being sent only gets `isOpen` false: once it has been delivered, `storeDelivered` makes it pending with that step.
+ * Cancels the pending deliveries of the notifications in the common table expression `unwanted` that have a reason. If
+ * the reason is `settled`, a delivered message that can be changed becomes pending again, with the step `update`. A
+ * delivery that is being sent only gets `isOpen` false: once it has been delivered, `storeDelivered` makes it pending
+ * with that step.
  */
 export function cancelDeliveries<With extends Unwanted>(
   db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,

@@ -23,7 +23,7 @@ export async function claimJobs(
   const loaded = await loadDeliveryData(em, claims);
   return claims.flatMap((claim) => {
     const data = loaded.find((row) => isSame(row, claim));
-    // Without a row, the user was deleted.
+    // Without a row, the delivery was deleted, with its user or by retention.
     return data === undefined ? [] : [{ claim, data, claimedAt }];
   });
 }

@@ -6,7 +6,7 @@ export type DeliveryState = (typeof deliveryStates)[number];
 export const deliverySteps = ['message', 'update'] as const;
 export type DeliveryStep = (typeof deliverySteps)[number];
 
-/** Why a delivery is cancelled. `settled` is defined in `notification.enums.ts`, and covers deleted notifications too. */
+/** Why a delivery is cancelled. `settled`: the notification was resolved, dismissed or deleted. */
 export const cancelReasons = ['settled', 'channel_disabled', 'target_removed'] as const;
 export type CancelReason = (typeof cancelReasons)[number];
 

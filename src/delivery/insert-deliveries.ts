@@ -94,7 +94,7 @@ function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 's
     .select(sql<'settled'>`'settled'`.as('reason'));
 }
 
-/** Selects the targets of a published notification in the channels that have a provider and that its user enables. */
+/** Selects the targets of a published notification in the channels that are configured and that its user enables. */
 function selectTargets(slot: Slot): RawBuilder<unknown> {
   return sql`
     select 'email' as channel, '' as target, 'email' as provider from contact

@@ -38,7 +38,7 @@ const find = defineListRead((db, { slot }: Inputs<Input>) => {
 /** The data of a claimed delivery; columns of missing joined rows are null. */
 export type DeliveryData = Awaited<ReturnType<typeof find>>[number];
 
-/** Loads the data of claimed deliveries. Omits deliveries whose user was deleted. */
+/** Loads the data of claimed deliveries. Omits deliveries that were deleted since. */
 export function loadDeliveryData(em: EntityManager, claims: readonly Claim[]): Promise<DeliveryData[]> {
   return find(em, {
     users: claims.map(({ userId }) => userId),

@@ -16,7 +16,7 @@ export type ProviderState = {
   readonly health: ProviderHealth;
   /** The number of messages that are being sent. */
   running: number;
-  /** The user whose message was refused last, if no message was accepted since. */
+  /** The last user whose message was refused with `needsOperator`, until a message is delivered or fails for good. */
   refusedUser: string | undefined;
 };
 

@@ -76,8 +76,8 @@ const findOwner = defineRowRead((db, { slot }: Inputs<{ id: string }>) =>
 type StoreInput = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'ciphertext' | 'keyId'> & { now: Time };
 
 /**
- * Returns no row if the user has the maximum number of other subscriptions. Because the user is locked, no other can be
- * added meanwhile.
+ * Returns no row if the user has the maximum number of other subscriptions. Because the user is locked, no other
+ * subscription can be added meanwhile.
  */
 const store = statement((db, { slot }: Slots<StoreInput>) =>
   db

@@ -54,7 +54,7 @@ export type NotificationContent = {
 }[NotificationKind];
 
 /**
- * Returns the payload of a notification of a known kind.
+ * Returns the payload of a notification of the given kind.
  * @throws {Error} if the notification is of another kind
  */
 export function requirePayload<Kind extends NotificationKind>(

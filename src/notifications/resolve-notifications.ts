@@ -25,8 +25,8 @@ type ResolveInput = {
 };
 
 /**
- * Resolves a user's active notifications of a task and returns the changed notifications, oldest first. With
- * `occurredUpTo`, it also applies to notifications that occurred at or before it and are published later.
+ * Resolves the active notifications of a user's task that match the filter, and returns them, oldest first. With
+ * `occurredUpTo`, notifications that occurred up to then but are published later are resolved too.
  */
 export async function resolveNotifications(
   { em, announce, outbox }: NotificationWriter,

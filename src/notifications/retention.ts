@@ -66,7 +66,7 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
   const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLocks.retention}) as free`;
   const { rows } = await lock.execute(db);
   if (!rows[0]?.free) return undefined;
-  // Locks the existing row, so that a user who is deleted concurrently is not created again.
+  // Locks the revision without `change`, which would create it again for a user who is deleted concurrently.
   const owner = await selectSettled(db, before)
     .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
     .select('UserRevision.userId')

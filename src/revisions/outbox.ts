@@ -3,7 +3,7 @@ import type { Run } from './change.ts';
 
 /** The statements that the delivery of notifications adds to the changes of other features. */
 export type Outbox = {
-  /** The channels that have a provider. Without any, the outbox sends no statements. */
+  /** The configured channels. Without any, the outbox sends no statements. */
   readonly channels: ReadonlySet<DeliveryChannel>;
   /**
    * Queues deliveries for the notifications that the change published, and cancels the deliveries of those that it

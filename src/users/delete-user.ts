@@ -12,7 +12,7 @@ export async function deleteUser({ em, announce }: Writer, userId: string): Prom
     Promise.all([
       run(deleteCredential, { userId }),
       run(deleteRevisions, { userId }),
-      ...recordDeletions.map((deleteOfTable) => run(deleteOfTable, { userId })),
+      ...deleteStatements.map((deleteOfTable) => run(deleteOfTable, { userId })),
     ]),
   );
   announce({ user: userId, topic: 'user', revision: 0 });
@@ -48,7 +48,7 @@ const tables = [
 ] as const;
 
 /** Each statement deletes the user's rows of one table, and returns one row if it deleted any. */
-const recordDeletions = tables.map((table) =>
+const deleteStatements = tables.map((table) =>
   statement((db, { slot }: UserSlots) =>
     db
       .with('deleted', (db) =>

@@ -13,7 +13,7 @@ export type UserPage = {
   limit: number;
 };
 
-/** Lists the users in the order of their IDs: from the first change of a user's records until `deleteUser`. */
+/** Lists the users by ID. A user is listed from the first change of their records until `deleteUser`. */
 export async function listUsers(
   em: EntityManager,
   { prefix, after, limit }: UserPage,

@@ -2,7 +2,7 @@ import type { AttemptOutcome } from '../channel.ts';
 import { parseRetryAfter } from '../retry-after.ts';
 import type { PostResult } from './post.ts';
 
-/** The outcome of an endpoint to which nothing may be sent, whatever its name resolves to. */
+/** The outcome of sending to an endpoint that `findEndpointIssue` rejects. */
 export const refusedEndpoint: AttemptOutcome = {
   kind: 'failed',
   suspendTarget: true,
