@@ -45,8 +45,8 @@ function requireResolver(schema: GraphQLSchema, typeName: string, name: string):
 
 /**
  * Uses the resolver with the limit only for calls that may cost more than one point, or for which no prepaid point is
- * left. The rate limit library creates a generator function for each call, and V8 keeps what such a function references until the next
- * major garbage collection: the whole request.
+ * left. The rate limit library creates a generator function for each call. Until the next major garbage collection, V8
+ * keeps everything that such a function references, which is the whole request.
  */
 function limit(
   access: Access,

@@ -45,8 +45,8 @@ export const resolveRecord = {
 const ALL_PROPERTIES = '*';
 
 /**
- * Returns the properties that an operation reads of a list's records; `undefined` if it may read all. They also
- * include what `reads` declares although it is not a property of a record: `etag` of a connection, `counts` of an event.
+ * Returns the properties that an operation reads of a list's records; `undefined` if it may read all. The result
+ * also contains names that `reads` declares but that are not properties of a record: `etag` and `counts`.
  */
 export function findSelectedProperties(info: GraphQLResolveInfo): ReadonlySet<string> | undefined {
   const found = cache.get(info.fieldNodes) ?? collectProperties(info);

@@ -6,8 +6,8 @@ const TIMEOUT_MS = 500;
 const MAX_RETRY_MS = 2000;
 
 /**
- * Connects to Redis in the background, and reconnects when disconnected. Until then, commands fail immediately, so that
- * callers can fall back. If Redis stops responding, the connection is closed, so that only pending commands time out.
+ * Connects to Redis in the background, and reconnects when disconnected. Without a connection, commands fail
+ * immediately, so that callers can fall back. If Redis stops responding, the connection is closed, so that only pending commands time out.
  */
 export function openRedis(url: string): Redis {
   const redis = new Redis(url, {
