@@ -12,8 +12,8 @@ import type { EditorCredential } from './editor-credential.entity.ts';
 
 /*
  * Terms: A *token pair* consists of an access token and a refresh token of an editor subscription. A *credential* is a
- * stored pair, its version and, if the pair no longer works, the reason. The API calls it the editor
- * connection. *Editor auth* is the status of the credential, without the pair.
+ * stored pair, its version and, if the pair no longer works, the reason. The API calls it the editor connection.
+ * *Editor auth* is the status of the credential, without the pair.
  */
 
 /** The status of a user's credential, without the token pair. */

@@ -7,7 +7,8 @@ const MAX_RETRY_MS = 2000;
 
 /**
  * Connects to Redis in the background, and reconnects when disconnected. Without a connection, commands fail
- * immediately, so that callers can fall back. If Redis stops responding, the connection is closed, so that only pending commands time out.
+ * immediately, so that callers can fall back. If Redis stops responding, the connection is closed, so that only pending
+ * commands time out.
  */
 export function openRedis(url: string): Redis {
   const redis = new Redis(url, {

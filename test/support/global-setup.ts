@@ -1,4 +1,4 @@
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
@@ -56,7 +56,7 @@ export default async function setup(project: TestProject) {
 
 async function limitCompileCache(): Promise<void> {
   const files = await readdir(compileCache, { recursive: true }).catch(() => []);
-  if (files.length > MAX_CACHED_FILES) await rm(compileCache, { recursive: true });
+  if (files.length > MAX_CACHED_FILES) await removeFolder(compileCache);
 }
 
 async function run(url: string, ...statements: string[]): Promise<void> {
