@@ -28,7 +28,7 @@ type HandleRoute = (
 
 /**
  * Binds a route to the schema.
- * @throws {Error} if its document does not fit the schema
+ * @throws {Error} if the GraphQL document of the route does not fit the schema
  */
 export function bindRoute(
   definition: Route,
@@ -44,14 +44,14 @@ export function bindRoute(
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
     if (!definition.paged) return serializeReply(await runOperation(definition, operation, parts, context));
-    const clientHasTag = readIfNoneMatch(request);
-    const restPage = { page: toOffsetPage(parts.query), ...(clientHasTag && { clientHasTag }) };
+    const isKnownTag = readIfNoneMatch(request);
+    const restPage = { page: toOffsetPage(parts.query), ...(isKnownTag && { isKnownTag }) };
     const data = await runOperation(definition, operation, parts, { ...context, restPage });
     operation.chargeRecords(context, countRecords(data, definition));
     const etag = String(valueAt(data, ['etag']));
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
     response.appendHeader('Vary', 'Authorization');
-    return clientHasTag?.(etag) ? { status: 304, body: undefined } : serializeReply(data);
+    return isKnownTag?.(etag) ? { status: 304, body: undefined } : serializeReply(data);
   };
 }
 
@@ -94,6 +94,7 @@ function checkShape({ body: shape }: Route, { body }: Parts): void {
   if (!checked.success)
     throw new ValidationError(
       toIssues(checked, body, ['body'], (path) => ({
+        // In a body with a credential, any value may be the credential, under a wrong name.
         isSecret: containsSecret(shape),
         declaredSteps: path.length,
       })),

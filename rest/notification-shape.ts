@@ -132,7 +132,7 @@ function notificationShape<Kind extends NotificationKind, Payload extends z.ZodO
   }).meta({ id: typeName, description });
 }
 
-/** The `Notification` of the specification, `UserNotification` in GraphQL. */
+/** The `Notification` of the specification, and the union of the same name in GraphQL. */
 export const notification = z
   .discriminatedUnion('kind', [
     notificationShape(

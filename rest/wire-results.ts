@@ -33,8 +33,9 @@ type Serialize = (value: unknown) => unknown;
 const identity: Serialize = (value) => value;
 
 /**
- * Creates a serializer of results of a shape: enum values in lower case, null for nullable fields, undefined for
- * optional fields. A serializer is created once for thousands of records.
+ * Creates a serializer of results of a shape. Enum values are written in lower case. Null stays null in a nullable
+ * field, and becomes undefined in an optional field, which is then omitted. A serializer is created once for thousands
+ * of records.
  */
 export function createSerializer(shape: z.core.$ZodType): Serialize {
   const serialize = createNonNullSerializer(unwrap(shape));

@@ -18,7 +18,7 @@ import type { Time } from './values/time.ts';
 export type PageRequest = {
   readonly page: Page;
   /** Whether the client already has the version with this entity tag; then no records are read. */
-  readonly clientHasTag?: (etag: string) => boolean;
+  readonly isKnownTag?: (etag: string) => boolean;
 };
 
 /** The dependencies of registering push subscriptions. */

@@ -268,7 +268,7 @@ describe('connections', () => {
         kind: 'failed',
         suspendTarget: true,
         reason: 'recipient_rejected',
-        providerCode: 'ERR_ADDRESS_NOT_PUBLIC',
+        providerCode: 'ERR_ENDPOINT_NOT_ALLOWED',
       });
     }
     expect(await sendTo('https://localhost/')).toEqual({ ...unavailable, providerCode: 'ENOTFOUND' });

@@ -11,7 +11,7 @@ import { listParameters } from './parameters.ts';
 import { type Json, toSchemas } from './schemas.ts';
 import { bearer, introduction, tags } from './text.ts';
 
-/** The version of these paths in the specification. */
+/** The version that the specification gives for this API. */
 const VERSION = '0.1.0';
 
 /**

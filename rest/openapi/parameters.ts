@@ -5,7 +5,7 @@ import { pageShapes } from '../query.ts';
 import type { Route } from '../route.ts';
 import { type Json, reference, referenceComponent, toSchema } from './schemas.ts';
 
-/** The parameters that all lists have. */
+/** The parameters of every paged list. */
 export const listParameters = {
   Limit: {
     name: 'limit',

@@ -36,8 +36,8 @@ runCommand('npm run dev', async () => {
 const PRESERVE_SYMLINKS = ['--preserve-symlinks', '--preserve-symlinks-main'];
 
 /**
- * Starts the gateway with `node --watch-path`. Plain `--watch` is slower: the gateway would report each of its 2,000
- * loaded files at every start.
+ * Starts the gateway with `node --watch-path`. Plain `--watch` is slower: at every start, the gateway would send the
+ * names of its 2,000 loaded files to the watcher.
  */
 function spawnWatcher(env: NodeJS.ProcessEnv) {
   const resolvePath = (file: string) => fileURLToPath(new URL(file, import.meta.url));

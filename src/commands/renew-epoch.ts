@@ -5,7 +5,7 @@ import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { renewEpoch } from '../revisions/database-epoch.ts';
 import { printLine, runCommand } from './run-command.ts';
 
-/** Invalidates entity tags and cursors. Run it after a restore, which lacks changes that clients have already seen. */
+/** Invalidates entity tags and event cursors. Run it after a restore, which lacks changes that clients have seen. */
 runCommand('npm run -s epoch:renew', async () => {
   const config = readConfig();
   const server = await startDatabaseServer(config, 'shared', printLine);
@@ -13,7 +13,7 @@ runCommand('npm run -s epoch:renew', async () => {
   try {
     await requireMigrations(database);
     await renewEpoch(database.em);
-    printLine('All earlier entity tags and cursors are now invalid.');
+    printLine('All earlier entity tags and event cursors are now invalid.');
   } finally {
     await database.close();
     await server.stop();

@@ -6,7 +6,10 @@ import { runCommand } from './run-command.ts';
 const ISSUER = 'http://localhost';
 const AUDIENCE = 'workspace-account-gateway';
 
-/** Prints production settings for evaluation: new secrets, and the development key that `npm run token` signs with. */
+/**
+ * Prints production settings for evaluation: new secrets, and the public part of the development key with which
+ * `npm run token` signs.
+ */
 runCommand('npm run -s settings > .env', async () => {
   const { dataDir } = readConfig();
   const settings = {

@@ -51,7 +51,10 @@ export async function openDatabase(options: PoolOptions) {
   resources.set(orm.getMetadata(), { short, long, changes, columns: new NamedColumns(orm.em, naming) });
   return {
     orm,
-    /** The global entity manager. All requests use it: no entity is loaded into it, and transactions are Kysely's. */
+    /**
+     * The global entity manager. All requests use it, because no entity is loaded into it and MikroORM begins no
+     * transaction.
+     */
     em: orm.em,
     /** The URL that the database was opened with. */
     url: options.url,
@@ -81,8 +84,9 @@ const naming = {
 export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
 
 /**
- * Returns a query builder that uses the names of entities and properties. Transactions are Kysely's: MikroORM's do not
- * release a connection that breaks before they can begin or be rolled back.
+ * Returns a query builder that uses the names of entities and properties. Maintenance begins its transactions with it,
+ * because those of MikroORM do not release a connection that breaks before they can begin or be rolled back. The
+ * changes of requests are transactions of `change`.
  */
 export function query(em: EntityManager): Kysely<Tables> {
   return em.getKysely<Tables>().withPlugin(getResources(em).columns);

@@ -2,15 +2,18 @@ import { Socket } from 'node:net';
 import { Pool, type PoolClient, type PoolConfig, types } from 'pg';
 import { timeFromPostgres } from '../values/time.ts';
 
-/** The database's URL, the maximum number of connections, and the timeout of each wait. */
+/**
+ * The database's URL, the maximum number of connections for changes, from which the sizes of the other pools are
+ * derived, and the timeout of each wait.
+ */
 export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
 
 /** PostgreSQL's own timeouts apply first; a connection that is silent this much longer is considered dead. */
 const SILENCE_MARGIN_MS = 1000;
 
 /**
- * Rows are found by indexes. Without these settings PostgreSQL scans the whole table if one user has most of its
- * records, even for a filter that matches none of them, or if the table was small when the statement was prepared. No
+ * Rows are found by indexes. Without these settings PostgreSQL scans the whole table in two cases: one user has most of
+ * its records, even if the filter matches none of them; or the table was small when the statement was prepared. No
  * statement is long enough for JIT compilation to pay.
  */
 const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];

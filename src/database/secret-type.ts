@@ -7,9 +7,8 @@ export class SecretType extends Type<Secret | null, string | null> {
     return value?.reveal() ?? null;
   }
 
-  /** Accepts a `Secret` too, because Kysely's results are converted twice. */
-  override convertToJSValue(value: Secret | string | null): Secret | null {
-    return typeof value === 'string' ? new Secret(value) : value;
+  override convertToJSValue(value: string | null): Secret | null {
+    return value === null ? null : new Secret(value);
   }
 
   override getColumnType(): string {

@@ -28,9 +28,9 @@ type Unwanted = { userId: string; notificationId: string; reason: CancelReason |
 
 /**
  * Cancels the pending deliveries of the notifications in the common table expression `unwanted` that have a reason. If
- * the reason is `settled`, a delivered message that can be changed becomes pending again, with the step `update`. For
- * the same reason, `isOpen` becomes false for a delivery that is being sent. Once it has been delivered,
- * `storeDelivered` makes it pending with that step if the message can be changed.
+ * the reason is `settled`, a delivered message that can be changed becomes pending again, with the step `update`. A
+ * delivery that is being sent is only closed (`isOpen`). Once it has been delivered, `storeDelivered` finds it closed
+ * and, if its message can be changed, makes it pending with the step `update`.
  */
 export function cancelDeliveries<With extends Unwanted>(
   db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,

@@ -56,9 +56,11 @@ type PageEnds = {
 export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   description: 'The position of a page in its list.',
   fields: (t) => ({
-    hasNextPage: t.exposeBoolean('hasNextPage', { description: 'Whether records follow this page.' }),
+    hasNextPage: t.exposeBoolean('hasNextPage', {
+      description: 'Whether records follow this page. Without `last`, records from `before` on do not count.',
+    }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
-      description: 'Whether records precede this page.',
+      description: 'Whether records precede this page. With `last`, records up to `after` do not count.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

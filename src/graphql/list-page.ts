@@ -19,11 +19,11 @@ export type ListReader<Node> = {
  */
 export async function readListPage<Node>(
   list: ListReader<Node>,
-  { page, clientHasTag }: PageRequest,
+  { page, isKnownTag }: PageRequest,
 ): Promise<ListPage<Node>> {
   const isTagSelected = list.selected?.has('etag') ?? true;
   if (!isTagSelected) return { nodes: await list.readRecords(page), etag: list.etag };
-  return clientHasTag === undefined ? readWithTag(list, page) : readUnlessKnown(list, page, clientHasTag);
+  return isKnownTag === undefined ? readWithTag(list, page) : readUnlessKnown(list, page, isKnownTag);
 }
 
 type ListPage<Node> = { nodes: Node[]; etag: () => Promise<string> };

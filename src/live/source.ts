@@ -40,9 +40,7 @@ export class SourceReader<Event> {
     this.#seen = this.#source.getStartRevision(revisions);
   }
 
-  /**
-   * Whether the user had an epoch at the last read. Without an earlier epoch, a new epoch does not indicate a deletion.
-   */
+  /** Whether the user had an epoch at the last read. A user without changes has none. */
   get hasEpoch(): boolean {
     return this.#epoch !== undefined;
   }

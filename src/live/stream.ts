@@ -95,7 +95,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   wake(change: Change): void {
-    // A read detects a deletion because the epoch has changed, so it cannot detect one if there was no epoch before.
+    // Reads recognize a deletion by a changed epoch. A stream that has not seen an epoch cannot, so it ends here.
     if (change.topic === 'user' && !this.#reader.hasEpoch) this.end();
     else if (this.#reader.isUnread(change)) {
       this.#announcedAt ??= performance.now();

@@ -44,7 +44,8 @@ export function createNotificationSource(
         const { revision } = notification;
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
       });
-      // Nothing is found if all later revisions are those of deletions and of notifications that have been deleted.
+      // Nothing is found if the notifications of all later revisions have been deleted. Then the events end at
+      // `reached`.
       return { events, seen: changed.at(-1)?.revision ?? reached };
     },
   };

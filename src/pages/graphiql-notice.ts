@@ -18,7 +18,7 @@ export const noticeStyle = `
 }
 `;
 
-const prints = 'In development, this command prints one: npm run -s token -- --sub alice --org acme';
+const tokenHint = 'In development, this command prints one: npm run -s token -- --sub alice --org acme';
 
 /**
  * The part of the boot script that explains a 401: what is wrong with the token, as far as the page can see, and how to
@@ -38,7 +38,7 @@ function describeToken(authorization) {
   const advice =
     'token' in document.querySelector('#root').dataset
       ? 'Reload the page to get a new one.'
-      : 'Paste a valid token into the Headers tab. ${prints}';
+      : 'Paste a valid token into the Headers tab. ${tokenHint}';
   if (authorization === null) return 'This operation requires a token. ' + advice;
   const expiry = readExpiry(authorization);
   if (!(expiry <= Date.now())) return 'The gateway rejected the token in the Headers tab. ' + advice;

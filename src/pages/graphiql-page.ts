@@ -86,7 +86,7 @@ addEventListener('DOMContentLoaded', () => {
     history.replaceState(null, '', location.pathname);
   } else Object.assign(options, readOpenTab());
 
-  // Comments wrap; a token in the header editor does not.
+  // Operations wrap, because the examples have comments. Headers do not, so that a token takes one line.
   monaco.editor.onDidCreateEditor((editor) => {
     editor.onDidChangeModel(() => {
       const isOperation = editor.getModel()?.getLanguageId() === 'graphql';

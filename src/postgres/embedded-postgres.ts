@@ -25,7 +25,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   throw new EmbeddedPostgresError(
     `A gateway or command is already using the data directory ${cluster.dataDir} ` +
       `(PostgreSQL process ${session.postmaster.pid}). ` +
-      'Stop it, or set DATA_DIR to another directory, or set DATABASE_URL.',
+      'Stop that gateway or command, or set DATA_DIR to another directory, or set DATABASE_URL.',
   );
 }
 

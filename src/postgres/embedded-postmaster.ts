@@ -68,7 +68,10 @@ export async function removeStaleLockFile(cluster: Cluster): Promise<void> {
   }
 }
 
-/** Whether the process is alive and, on Linux, has the cluster's directory as its working directory. */
+/**
+ * Whether the process is alive and, on Linux, has the cluster's directory as its working directory. A process of
+ * another user, which cannot be inspected, counts.
+ */
 async function isPostmaster({ directory }: Cluster, pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
@@ -80,7 +83,7 @@ async function isPostmaster({ directory }: Cluster, pid: number): Promise<boolea
     const workingDirectory = await readlink(`/proc/${pid}/cwd`);
     return workingDirectory === directory || workingDirectory === `${directory} (deleted)`;
   } catch (error) {
-    // A zombie process has no working directory.
+    // EACCES: the process belongs to another user. Any other error: it is a zombie, which has no working directory.
     return errorCode(error) === 'EACCES';
   }
 }

@@ -59,6 +59,7 @@ async function connect(cluster: Cluster, lockTimeoutMs: number): Promise<Session
       return { client, postmaster, owns: await takeLock(client, lockTimeoutMs) };
     }
   } catch (error) {
+    // 57P01 to 57P03: the server is starting, stopping or recovering from a crash.
     if (errorCode(error)?.startsWith('57P')) return 'busy';
   }
   await client.end().catch(() => undefined);

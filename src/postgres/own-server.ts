@@ -51,6 +51,7 @@ export function ownServer(
       // Another process started the server on another port and was killed.
       if (session) await stopSession(cluster, session);
       const isRunning = await isServerRunning(cluster, port);
+      // The server is recovering, which can take long, or another process has started it.
       if (isRunning) deadline = performance.now() + MAX_WAIT_MS;
       if (isRunning || !(await restart())) await pause(RETRY_MS);
     }

@@ -16,7 +16,8 @@ export type Run = <Input, Row extends QueryResultRow>(
 /**
  * Changes records of users in one transaction, sent in one write. It locks the users' revisions first, so changes of
  * one user are serialized, and each statement of `work` sees all earlier changes. `work` must send all its statements
- * before it awaits one.
+ * before it awaits one. If a statement fails, nothing is committed; an error that `work` throws after that, for example
+ * because no row has changed, does not undo the change.
  *
  * A change that consists of one statement can instead lock the user's revision in that statement and be sent by
  * `runStatement`, which costs less. The snapshot of the statement can be older than the lock. The statement must
@@ -75,7 +76,7 @@ async function execute<Result>(
     return await result;
   } catch (error) {
     if (!isOpen) throw error;
-    // `work` threw before its statements were sent, so nothing was committed.
+    // `work` threw instead of returning a promise, and nothing has been sent yet.
     sent.push(send(rollback));
     stream.uncork();
     await Promise.allSettled(sent);

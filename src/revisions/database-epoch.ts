@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { type EntityManager, query } from '../database/database.ts';
 
-/** Replaces the database's epoch, which invalidates all entity tags and cursors on all gateways. */
+/** Replaces the database's epoch, which invalidates all entity tags and event cursors on all gateways. */
 export async function renewEpoch(em: EntityManager): Promise<void> {
   const epoch = sql<string>`gen_random_uuid()`;
   await query(em)

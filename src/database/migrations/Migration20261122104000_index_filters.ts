@@ -1,6 +1,6 @@
 import { Migration } from '@mikro-orm/migrations';
 
-/** Adds an index in the list's order for each combination of filters, in place of narrower indexes. */
+/** Replaces two indexes by wider ones, which are in the list's order for each combination of filter values. */
 export class Migration20261122104000_index_filters extends Migration {
   override name = 'Migration20261122104000_index_filters';
 

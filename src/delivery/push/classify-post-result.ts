@@ -7,7 +7,7 @@ export const refusedEndpoint: AttemptOutcome = {
   kind: 'failed',
   suspendTarget: true,
   reason: 'recipient_rejected',
-  providerCode: 'ERR_ADDRESS_NOT_PUBLIC',
+  providerCode: 'ERR_ENDPOINT_NOT_ALLOWED',
 };
 
 /**
