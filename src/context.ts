@@ -61,7 +61,7 @@ export type Context = {
 export type Handling<Reply> = {
   /**
    * Runs the operation of an authenticated request and returns the reply, which must not be sent before the quota
-   * headers are set. `Reply` may be a function that sends the reply; the caller calls it afterwards.
+   * headers are set. `Reply` may be a function that sends the reply, to be called after `handle` has returned it.
    */
   run(context: Context): Promise<Reply>;
   /** Converts an error, already safe to show, to a reply. */

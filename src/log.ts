@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import type { InternalError } from './errors/gateway-errors.ts';
+import { type GatewayError, InternalError, UnauthenticatedError } from './errors/gateway-errors.ts';
 
 /** The log: one JSON object per line. */
 export type Log = Logger;
@@ -31,9 +31,10 @@ export function audit(log: Log, event: AuditedEvent, by: string, user: string): 
   log.child({}, { level: 'info' }).info({ audit: event, by, user }, 'audit');
 }
 
-/** Logs the cause of an internal error, which the caller does not see. */
-export function logInternalError(log: Log, { cause }: InternalError): void {
-  log.error({ err: cause }, 'internal error');
+/** Logs what the caller does not see of an error: the cause of an internal error, or why authentication failed. */
+export function logHiddenCause(log: Log, error: GatewayError): void {
+  if (error instanceof InternalError) log.error({ err: error.cause }, 'internal error');
+  if (error instanceof UnauthenticatedError) log.info({ reason: error.reason }, 'authentication failed');
 }
 
 /** Copies only name, code, message and stack of an error and its causes: other properties may contain whole rows. */
@@ -42,15 +43,15 @@ function describeError(error: unknown): object {
   return {
     type: error.name,
     ...('code' in error && { code: error.code }),
-    message: describeCause(error),
+    message: readMessage(error),
     stack: error.stack,
     ...(error.cause !== undefined && { cause: describeError(error.cause) }),
   };
 }
 
 /** Node.js reports failed connections to a host with several addresses as an `AggregateError` without a message. */
-function describeCause(error: unknown): string {
+function readMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
-  return error.errors.map(describeCause).join('; ');
+  return error.errors.map(readMessage).join('; ');
 }

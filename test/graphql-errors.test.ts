@@ -118,6 +118,12 @@ const invalidVariables: [what: string, query: string, variables: Record<string, 
     { b: 0 },
     [['input.preferences[0].pushEnabled', 'must be a boolean', 0]],
   ],
+  [
+    'is not a number',
+    'mutation ($t: Float) { registerPushSubscription(input: { endpoint: "", keys: { p256dh: "", auth: "" }, expirationTime: $t }) { __typename } }',
+    { t: 'soon' },
+    [['input.expirationTime', 'must be a number', 'soon']],
+  ],
 ];
 
 test.each(invalidVariables)(
@@ -134,6 +140,41 @@ test.each(invalidVariables)(
     });
   },
 );
+
+/** Sends parameters as they are, and returns the only error. */
+async function sendInvalid(parameters: Record<string, unknown>) {
+  const response = await fetch(`${gateway.address}/graphql`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+    body: JSON.stringify(parameters),
+  });
+  const { errors } = await response.json();
+  expect(errors).toHaveLength(1);
+  return errors[0];
+}
+
+test('locates an invalid variable where its own operation uses it', async () => {
+  const query = `
+    query A($value: [NotificationStatus!]) { notifications(status: $value) { totalCount } }
+    query B($value: Int) { ...F }
+    fragment F on Query { workspaces(first: $value) { totalCount } }`;
+
+  const { extensions } = await sendInvalid({ query, operationName: 'B', variables: { value: 'ten' } });
+
+  expect(extensions.errors).toEqual([
+    { location: 'first', message: 'must be a 32-bit whole number', value: 'ten' },
+  ]);
+});
+
+test.each<[message: string, parameters: Record<string, unknown>]>([
+  ['parameters.query is required', {}],
+  ['parameters.query must be a string', { query: [] }],
+  ['parameters.operationName must be a string', { query: '{ __typename }', operationName: 1 }],
+  ['parameters.variables must be an object', { query: '{ __typename }', variables: [] }],
+  ['parameters.extensions must be an object', { query: '{ __typename }', extensions: 'none' }],
+])('reports that %s', async (message, parameters) => {
+  expect((await sendInvalid(parameters)).message).toBe(`Invalid request: ${message}.`);
+});
 
 const publish =
   'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { __typename } }';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { InternalError } from '../src/errors/gateway-errors.ts';
-import { createLog, logInternalError } from '../src/log.ts';
+import { createLog, logHiddenCause } from '../src/log.ts';
 import { graphql, rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -183,7 +183,7 @@ test('logs a message for a connection that failed at every address of a host', a
       text += line;
     },
   });
-  logInternalError(log, new InternalError(refused));
+  logHiddenCause(log, new InternalError(refused));
   const { err } = JSON.parse(text);
   expect(err.message).toMatch(
     new RegExp(`^connect ECONNREFUSED 127\\.0\\.0\\.1:${port}; connect \\w+ ::1:${port}`),

@@ -52,6 +52,9 @@ test('ends with UNAUTHENTICATED when the token expires, and not earlier', async 
   expect(data ?? null).toBeNull();
   expect(errors).toEqual([expect.objectContaining({ extensions: { code: 'UNAUTHENTICATED' } })]);
   expect(await stream.ended).toBe('complete');
+  expect(gateway.logLines().join()).toContain(
+    '"reason":"the token has expired","msg":"authentication failed"',
+  );
 });
 
 test('accepts a token that expires in a thousand years', async () => {

@@ -6,7 +6,7 @@ import { GatewayError, httpStatus, InternalError } from '../errors/gateway-error
 import { listen } from '../http/listen.ts';
 import { requestPath } from '../http/request-target.ts';
 import { sendText } from '../http/send-text.ts';
-import { type Log, logInternalError } from '../log.ts';
+import { type Log, logHiddenCause } from '../log.ts';
 import { type Readiness, serveHealth, serveReadiness } from './health.ts';
 import { METRICS_PATH, serveMetrics } from './metrics-endpoint.ts';
 
@@ -41,10 +41,10 @@ export async function startAdminServer(
   };
 }
 
-/** Replies with an error, or closes the connection if a reply has begun. Logs an unexpected error. */
+/** Replies with an error, or closes the connection if a reply has begun. */
 function sendFailure(response: ServerResponse, error: unknown, log: Log): void {
   const shown = error instanceof GatewayError ? error : new InternalError(error);
-  if (shown instanceof InternalError) logInternalError(log, shown);
+  logHiddenCause(log, shown);
   if (response.headersSent) {
     response.destroy();
     return;

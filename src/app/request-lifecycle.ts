@@ -2,11 +2,11 @@ import type { ServerResponse } from 'node:http';
 import type { Authenticate } from '../auth/authenticate.ts';
 import { anonymous, type Viewer } from '../auth/viewer.ts';
 import type { Context, HandleRequest } from '../context.ts';
-import { type GatewayError, InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
+import { type GatewayError, UnauthenticatedError } from '../errors/gateway-errors.ts';
 import { asGatewayError } from '../graphql/mask-errors.ts';
 import type { OpenRecord, RequestRecord } from '../http/request-log.ts';
 import type { Step } from '../http/steps.ts';
-import { type Log, logInternalError } from '../log.ts';
+import { type Log, logHiddenCause } from '../log.ts';
 import { quotaHeaders, type RateLimiter } from '../rate-limit/rate-limiter.ts';
 import { ReadScheduler } from '../rate-limit/read-scheduler.ts';
 import { toTime } from '../values/time.ts';
@@ -28,7 +28,10 @@ export type RequestLifecycle = {
   /** Returns the log of a request, whose lines contain the request ID. */
   findLog(response: ServerResponse): Log;
   handle: HandleRequest;
-  /** Logs an error, records it for the metrics, and returns the error that the caller sees. */
+  /**
+   * Returns the error that the caller sees, and logs what the caller does not see. The first error of a request is
+   * recorded for the metrics.
+   */
   fail(error: unknown, response: ServerResponse): GatewayError;
 };
 
@@ -48,8 +51,7 @@ export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
     const shown = asGatewayError(error);
     const { log, failures } = findRecord(response);
     if (failures.length === 0) failures.push({ code: shown.code });
-    if (shown instanceof InternalError) logInternalError(log, shown);
-    if (shown instanceof UnauthenticatedError) log.info({ reason: shown.reason }, 'token rejected');
+    logHiddenCause(log, shown);
     return shown;
   };
 

@@ -70,7 +70,10 @@ export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): G
 
 type Arguments = { readonly userId?: unknown };
 
-/** Whether a field reads another user's account. While the arguments are unknown: whether it may. */
+/**
+ * Whether a field reads another user's account. While the arguments are unknown: whether the viewer has the scope to do
+ * so.
+ */
 function isForAnother(access: Access, viewer: Viewer, args?: Arguments): boolean {
   if (args === undefined)
     return access.otherUserScope !== undefined && viewer.scopes.has(access.otherUserScope);

@@ -59,7 +59,7 @@ export async function readDevelopmentEncryptionKeys(dataDir: string): Promise<En
   if (key.length !== 32) {
     throw new OperatorError(
       `${path} does not contain 32 bytes in base64. Restore it from a backup, or delete it to generate a new key; ` +
-        'stored editor credentials then become unreadable.',
+        'stored editor credentials and push subscriptions then become unreadable, and sent unsubscribe links invalid.',
     );
   }
   return new Map([['development', createSecretKey(key)]]);

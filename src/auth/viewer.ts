@@ -10,7 +10,7 @@ export type Scope = (typeof scopes)[number];
 
 /** The authenticated caller. */
 export type Viewer = {
-  /** The token's `sub`: the user whose account is accessed. */
+  /** The token's `sub`: the calling user or service. A user's own account is accessed unless `userId` names another. */
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Whether the token names an organization. */

@@ -6,7 +6,7 @@ import type { Environment } from './environment.ts';
 
 /** The delivery of notifications. A channel without a provider is `null`. */
 export type DeliveryConfig = {
-  /** Whether this process sends. Rows are written in any case. */
+  /** Whether this process sends. Deliveries to configured channels are queued in any case. */
   sends: boolean;
   email: EmailConfig | null;
   push: PushConfig | null;

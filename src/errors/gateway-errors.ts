@@ -39,7 +39,7 @@ export class BadRequestError extends GatewayError {
   readonly code = 'BAD_REQUEST';
 }
 
-/** The token is missing or invalid. `reason` names the failed check and is logged only. */
+/** The token is missing or invalid. `reason` names the failed check; it is logged, but not sent. */
 export class UnauthenticatedError extends GatewayError {
   readonly code = 'UNAUTHENTICATED';
   readonly tokenSent: boolean;
@@ -89,7 +89,10 @@ export class NotFoundError extends GatewayError {
   }
 }
 
-/** The request conflicts with what is stored: other content under the same ID, a newer version, or a full list. */
+/**
+ * The request conflicts with what is stored (other content under the same ID, a newer version, a full list) or with the
+ * configuration (push is off).
+ */
 export class ConflictError extends GatewayError {
   readonly code = 'CONFLICT';
 }
@@ -98,7 +101,7 @@ export class ConflictError extends GatewayError {
 export const MAX_ERROR_ITEMS = 100;
 
 /**
- * A well-formed request that breaks rules. Lists the errors of the stage that failed, at most {@link MAX_ERROR_ITEMS}.
+ * A well-formed request that breaks rules. Lists the errors of the check that failed, at most {@link MAX_ERROR_ITEMS}.
  */
 export class ValidationError extends GatewayError {
   readonly code = 'VALIDATION_FAILED';

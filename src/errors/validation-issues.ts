@@ -70,6 +70,8 @@ function withArticle(expected: string): string {
     case 'array':
     case 'object':
       return `an ${expected}`;
+    case 'record':
+      return 'an object';
     case 'int':
       return 'a whole number';
     default:

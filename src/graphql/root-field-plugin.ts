@@ -25,7 +25,10 @@ declare global {
   }
 }
 
-/** Copies the access that a root field declares to its extensions, where it is checked, and to its description. */
+/**
+ * Copies the access that a root field declares to its extensions, where it is checked, and to its description, and adds
+ * `@rateLimit` with the default limit of its bucket.
+ */
 class RootFieldPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(field: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     if (field.kind !== 'Query' && field.kind !== 'Mutation' && field.kind !== 'Subscription') return field;

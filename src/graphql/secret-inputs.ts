@@ -20,25 +20,27 @@ export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<strin
 }
 
 /**
- * Inspects the input at a path below an input type. Its value is secret if it or a field of the same object may contain
- * a credential: the caller may have misspelled the name of that field or used the wrong field.
+ * Inspects the input at a path below an input type. Every value of an input that may contain a credential is secret: the
+ * caller may have misspelled the name of the credential's field, or used the wrong field.
  */
-export function inspectInput(type: GraphQLInputType, [step, ...rest]: Path, declaredSteps = 0): PathInfo {
-  const inner = getNullableType(type);
-  if (typeof step === 'number' && isListType(inner))
-    return inspectInput(inner.ofType, rest, declaredSteps + 1);
-  // A single value is coerced to a list (GraphQL, section 3.11).
-  const named = getNamedType(type);
-  const fields = isInputObjectType(named) ? Object.values(named.getFields()) : [];
-  const field = fields.find(({ name }) => name === step);
-  if (field === undefined) return { isSecret: mayContainSecret(named), declaredSteps };
-  const isBesideSecret = fields.some(({ type }) => getNamedType(type).name === SecretText.name);
-  const place = inspectInput(field.type, rest, declaredSteps + 1);
-  return { ...place, isSecret: isBesideSecret || place.isSecret };
+export function inspectInput(type: GraphQLInputType, path: Path): PathInfo {
+  return { isSecret: mayContainSecret(type), declaredSteps: countDeclaredSteps(type, path) };
 }
 
 /** Inspects the input at a path of arguments, as {@link inspectInput} does below one argument. */
 export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...path]: Path): PathInfo {
   const argument = declared.find((argument) => argument.name === name);
-  return argument ? inspectInput(argument.type, path, 1) : { isSecret: false, declaredSteps: 0 };
+  if (argument === undefined) return { isSecret: false, declaredSteps: 0 };
+  const { isSecret, declaredSteps } = inspectInput(argument.type, path);
+  return { isSecret, declaredSteps: 1 + declaredSteps };
+}
+
+function countDeclaredSteps(type: GraphQLInputType, [step, ...rest]: Path): number {
+  if (step === undefined) return 0;
+  const nullable = getNullableType(type);
+  if (typeof step === 'number' && isListType(nullable)) return 1 + countDeclaredSteps(nullable.ofType, rest);
+  // A single value is coerced to a list (GraphQL, section 3.11).
+  const named = getNamedType(type);
+  const field = isInputObjectType(named) ? named.getFields()[step] : undefined;
+  return field === undefined ? 0 : 1 + countDeclaredSteps(field.type, rest);
 }

@@ -19,8 +19,9 @@ const SWEEP_MS = 50;
 
 /** Creates the draining of a server. Must be called before its first request. */
 export function createDraining(server: Server): Draining {
-  // Not a `Set`: when V8 rebuilds the table of a set that changes often, the old table references the new one. Once one
-  // of them is in the old generation, it keeps all later tables and their responses until the next major collection.
+  // Not a `Set`: V8 replaces the table of a set that changes often, and each table references its successor. Once one
+  // table is in the old generation, all its successors, and the responses in them, stay alive until the next major
+  // collection.
   const running: (ServerResponse | undefined)[] = [];
   const freeSlots: number[] = [];
   let isOn = false;

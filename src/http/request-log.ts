@@ -28,7 +28,7 @@ export type CompletedRequest = Pick<RequestRecord, 'operations' | 'failures'> & 
   seconds: number;
 };
 
-/** The token in such a path is a credential. Misspelled paths may contain it too. */
+/** The paths of unsubscribe links, whose token is a credential. Also matches misspelled ones. */
 const TOKEN_PATH = /^(\/unsubscribe\/).*/i;
 
 /** Opens the record of a request with an ID and a log, and logs one line when the request is complete. */

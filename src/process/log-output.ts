@@ -1,6 +1,6 @@
 import sonicBoom from 'sonic-boom';
 
-/** Standard output as the destination of the log. Failed writes are counted and retried; they do not throw. */
+/** Standard output as the destination of the log. Failed writes do not throw; they are counted, and repeated later. */
 export type LogOutput = {
   write(text: string): void;
   /** Writes buffered lines. */
@@ -31,7 +31,7 @@ export function openLogOutput(): LogOutput {
     minLength: MIN_WRITE_BYTES,
     maxLength: MAX_BUFFERED_BYTES,
     periodicFlush: FLUSH_MS,
-    // A retry would block until the reader continues.
+    // Retrying at once would block until the reader continues. The next flush retries.
     retryEAGAIN: () => false,
   });
   output.on('error', () => {

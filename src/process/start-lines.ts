@@ -16,8 +16,10 @@ export function listStartLines(
   lines.push(`REST      ${publicUrl}/docs`);
   if (config.keySet.kind === 'development') {
     const effective = { ...config, port: Number(new URL(address).port || 80) };
-    lines.push(`A token   ${formatSettings(effective, token)}npm run -s token -- --sub alice --org acme`);
-    lines.push(`Records   ${formatSettings(effective, seed)}npm run -s seed -- --user alice`);
+    lines.push(
+      `A token   ${formatSettings(effective, tokenSettings)}npm run -s token -- --sub alice --org acme`,
+    );
+    lines.push(`Records   ${formatSettings(effective, seedSettings)}npm run -s seed -- --user alice`);
   }
   return lines;
 }
@@ -28,13 +30,13 @@ export function listDeliveryLines({ delivery }: Config): string[] {
   return delivery.sends && channels.length > 0 ? [`Delivers  ${channels.join(', ')}`] : [];
 }
 
-/** The settings that the commands read, by environment variable. */
-const key = { DATA_DIR: 'dataDir', AUTH_ISSUER: 'issuer', AUTH_AUDIENCE: 'audience' } as const;
-const token = { ...key, AUTH_ORG_CLAIM: 'orgClaim' } as const;
-const seed = { ...key, HOST: 'host', PORT: 'port' } as const;
+/** The settings that `npm run token` and `npm run seed` read, by environment variable. */
+const keySettings = { DATA_DIR: 'dataDir', AUTH_ISSUER: 'issuer', AUTH_AUDIENCE: 'audience' } as const;
+const tokenSettings = { ...keySettings, AUTH_ORG_CLAIM: 'orgClaim' } as const;
+const seedSettings = { ...keySettings, HOST: 'host', PORT: 'port' } as const;
 
 /** Formats the settings that differ from their defaults as shell assignments before a command. */
-function formatSettings(config: Config, names: typeof token | typeof seed): string {
+function formatSettings(config: Config, names: typeof tokenSettings | typeof seedSettings): string {
   const defaults = readConfig({});
   return Object.entries(names)
     .filter(([, name]) => config[name] !== defaults[name])

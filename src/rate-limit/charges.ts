@@ -7,7 +7,7 @@ export type Quota = { limit: number; remaining: number; resetSeconds: number };
 export type Charges = {
   /** The charged bucket with the fewest remaining points; absent if no limited bucket was charged. */
   quota?: Quota;
-  /** Whether the request was charged. A rejected request is not charged twice. */
+  /** Whether the limiter has charged or rejected the request. Then `chargeRejected` charges nothing. */
   wasCharged: boolean;
   /** Points charged before the operation ran, for root fields that have not run yet. */
   readonly prepaid: Record<Bucket, number>;

@@ -53,7 +53,7 @@ export type RateLimiter = {
   /**
    * Charges one point for each root field before the operation runs. Fields for which no point is left fail when they
    * are resolved.
-   * @throws {RateLimitedError} if there are fields, and no point is left even for one of them
+   * @throws {RateLimitedError} if there are fields, but no point is left for any of them
    */
   prepay(caller: Caller, fields: readonly Access[]): Promise<void>;
   /** Charges the points that the records of a list cost in addition to the prepaid point. */

@@ -33,8 +33,8 @@ export type Gateway = {
   /** The URL of the admin server, if configured. */
   adminAddress: string | undefined;
   /**
-   * Fails readiness checks, waits for `SHUTDOWN_DELAY_MS`, closes the port, and waits up to `graceMs` for running
-   * requests.
+   * Fails readiness checks, waits for `SHUTDOWN_DELAY_MS`, ends the live streams, closes the port, and waits up to
+   * `graceMs` for running requests and deliveries.
    */
   close(graceMs: number): Promise<void>;
 };
@@ -107,7 +107,10 @@ export async function startGateway(
   };
 }
 
-/** Starts what runs independently of requests: fetching the key set, ending streams, deleting settled notifications. */
+/**
+ * Starts what runs independently of requests: fetching the key set, ending the streams of tokens that are no longer
+ * valid, and deleting settled notifications.
+ */
 function startPeriodicWork(
   config: Config,
   database: Database,

@@ -78,6 +78,7 @@ function createMeter(context: ValidationContext): (operation: OperationDefinitio
     return {
       ...inside,
       depth: inside.depth + 1,
+      // Replaces the number of subfields, so that an operation counts only its own fields.
       rootFields: 1,
       aliases: inside.aliases + (node.alias ? 1 : 0),
       cost: 1 + inside.cost * countItems(node, field),

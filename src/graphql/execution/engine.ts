@@ -7,13 +7,8 @@ import {
 } from 'graphql';
 import { z } from 'zod';
 import type { Context } from '../../context.ts';
-import {
-  BadRequestError,
-  InternalError,
-  MAX_ERROR_ITEMS,
-  ValidationError,
-} from '../../errors/gateway-errors.ts';
-import { logInternalError } from '../../log.ts';
+import { BadRequestError, MAX_ERROR_ITEMS, ValidationError } from '../../errors/gateway-errors.ts';
+import { logHiddenCause } from '../../log.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { type GraphQLReply, maskResult, type OperationResult } from '../mask-errors.ts';
 import { createDocumentCache, openTrustedDocument } from './documents.ts';
@@ -45,7 +40,7 @@ export type RunningSubscription = {
 
 /** Runs operations on a schema. */
 export type Engine = {
-  /** Runs the operation of a request. Errors are masked, recorded for the metrics, and logged if they are internal. */
+  /** Runs the operation of a request. Errors are masked, logged and recorded for the metrics. */
   run(
     parameters: Parameters,
     context: Context,
@@ -122,11 +117,11 @@ function createRequestError(
   return new GraphQLError(message, { originalError: new BadRequestError(message), extensions: { http } });
 }
 
-/** Masks the errors of a result, logs internal ones, and records the first for the metrics. */
+/** Masks the errors of a result, logs what the caller does not see of them, and records the first for the metrics. */
 function maskAndRecord(result: OperationResult, { log, failures }: Context): GraphQLReply {
   const reply = maskResult(result);
   for (const { shown } of reply.errors ?? []) {
-    if (shown instanceof InternalError) logInternalError(log, shown);
+    logHiddenCause(log, shown);
     if (failures.length === 0) failures.push({ code: shown.code });
   }
   return reply;

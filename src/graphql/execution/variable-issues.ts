@@ -123,6 +123,7 @@ function describeLeafRule(type: Exclude<GraphQLInputType, { ofType: unknown }>):
 
 const LEAF_RULES: Readonly<Record<string, string>> = {
   Int: 'must be a 32-bit whole number',
+  Float: 'must be a number',
   Boolean: 'must be a boolean',
   DateTime: TIME_MESSAGE,
 };

@@ -10,6 +10,7 @@ import {
   isInputType,
   Kind,
   type OperationDefinitionNode,
+  separateOperations,
   TypeInfo,
   typeFromAST,
   type ValueNode,
@@ -35,14 +36,16 @@ export type VariableValues = Readonly<Record<string, unknown>>;
 /** The maximum length of a list within JSON, which declares none: only the size of the request limits it. */
 export const UNLIMITED = Number.POSITIVE_INFINITY;
 
-/** Finds the variables that an operation declares, and where they are used. */
+/** Finds the variables that an operation declares, and where the operation uses them. */
 export function findVariables(
   schema: GraphQLSchema,
   document: DocumentNode,
-  { variableDefinitions = [] }: OperationDefinitionNode,
+  { name: operationName, variableDefinitions = [] }: OperationDefinitionNode,
 ): Variable[] {
   if (variableDefinitions.length === 0) return [];
-  const uses = findUses(schema, document);
+  // Another operation of the document may use variables of the same names elsewhere.
+  const own = separateOperations(document)[operationName?.value ?? ''];
+  const uses = findUses(schema, own ?? document);
   return variableDefinitions.flatMap(({ variable, type: typeNode, defaultValue }) => {
     const name = variable.name.value;
     const type = typeFromAST(schema, typeNode);

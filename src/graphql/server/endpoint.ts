@@ -21,7 +21,7 @@ export type GraphQLOptions = {
   engine: Engine;
   rateLimiter: Pick<RateLimiter, 'throwIfExhausted'>;
   handle: HandleRequest;
-  /** Creates, on first use, the responder for everything that Yoga sends: errors, and results with errors. */
+  /** Creates, on first use, the responder that sends replies with Yoga. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
   /** Whether introspection is allowed without a token. */
   openIntrospection: boolean;
@@ -30,7 +30,7 @@ export type GraphQLOptions = {
 /**
  * Creates the GraphQL endpoint. It checks the token, reads the parameters, and runs the operation. It sends results
  * without errors itself because that is faster, and event streams because Yoga needs twice the memory for them. Yoga
- * sends errors and results with errors.
+ * sends the rest: errors, results with errors, and results for clients that accept only event streams.
  */
 export function createGraphQLEndpoint(options: GraphQLOptions) {
   const { engine, rateLimiter, handle, openResponder, openIntrospection } = options;

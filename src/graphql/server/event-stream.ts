@@ -44,7 +44,8 @@ function writeHead(response: ServerResponse): void {
     'Cache-Control': 'no-cache',
     'Content-Encoding': 'none',
   });
-  // Node.js keeps the head in memory for the lifetime of the stream. Flushed separately, it is one string instead of many.
+  // Node.js keeps the head in memory for the lifetime of the stream, as a concatenation of many strings. Flushing
+  // replaces it with one string.
   response.flushHeaders();
 }
 
