@@ -17,8 +17,8 @@ import { median } from './statistics.ts';
 import { printTable } from './table.ts';
 
 /*
- * Measures a backlog of deliveries: the cost of publishing while the chat API is unavailable, without and with a backlog,
- * and how the gateway sends the backlog once the API is available again.
+ * Measures a backlog of deliveries: the cost of publishing while the chat API is unavailable, without and with a
+ * backlog, and how the gateway sends the backlog once the API is available again.
  */
 
 const BACKLOG = 100_000;

@@ -15,7 +15,9 @@ export type Callers = Record<
 export const readers = { prefix: 'reader', users: 50, each: 400 } satisfies Population;
 /** 32 users with 256 active notifications each. */
 export const writers = { prefix: 'writer', users: 32, each: 256 } satisfies Population;
-/** 24 users with 10,000 workspaces each. Several, because the gateway makes each user wait after a list of that length. */
+/**
+ * 24 users with 10,000 workspaces each. Several, because the gateway makes each user wait after a list of that length.
+ */
 export const collectors = { prefix: 'collector', users: 24, each: 10_000 } satisfies Population;
 
 /** 32 users who change their preferences and editor credentials. */

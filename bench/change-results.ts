@@ -2,8 +2,8 @@ import type pg from 'pg';
 import type { Caller } from './callers.ts';
 
 /*
- * Reads what changes have stored, to compare contenders, and resets it between runs. Current times and random values are
- * replaced by checks of them.
+ * Reads what changes have stored, to compare contenders, and resets it between runs. Current times and random values
+ * are replaced by checks of them.
  */
 
 const PUBLISHED = "user_id like 'recipient-%'";

@@ -12,8 +12,8 @@ export type RunningContender = { title: string; implementation: Implementation; 
 const COMPARED_CALLERS = 3;
 
 /**
- * Checks that all contenders do the same: that their replies and changes are equal, and that they reject a token with an
- * invalid signature.
+ * Checks that all contenders do the same: that their replies and changes are equal, and that they reject a token with
+ * an invalid signature.
  * @throws {Error} with the difference
  */
 export async function checkEquality(

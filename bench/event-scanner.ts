@@ -5,8 +5,8 @@ const START = '"id":"event-';
 const MAX_PARTIAL = START.length + 16;
 
 /**
- * Creates a function that receives a stream in chunks and passes the number of each notification to `onNumber`. Does not
- * parse events, which would take longer than creating them.
+ * Creates a function that receives a stream in chunks and passes the number of each notification to `onNumber`. Does
+ * not parse events, which would take longer than creating them.
  */
 export function createEventScanner(onNumber: (number: number) => void): (text: string) => void {
   let rest = '';

@@ -14,8 +14,8 @@ import { distribute } from './workload.ts';
 import { requestInbox } from './workloads.ts';
 
 /*
- * Measures whether the cost of a page depends on the number of stored notifications, by the same requests with 10,000 and
- * 1,000,000 of them. Half of them belong to one user, the other half to users with 100 each.
+ * Measures whether the cost of a page depends on the number of stored notifications, by the same requests with 10,000
+ * and 1,000,000 of them. Half of them belong to one user, the other half to users with 100 each.
  */
 
 const SMALL = 10_000;

@@ -24,9 +24,9 @@ import type { ServerProcess } from './server-process.ts';
  * Measures live events: many users subscribe while notifications are published at a rate that doubles until events take
  * too long. Reports the highest rate, the cost of an event, and the memory of a subscriber.
  *
- * A delay starts when the request to publish is sent, or would have been sent if a connection had been free. One process
- * publishes and subscribes. Its share of a core is reported and must be far below one. `--rounds` and `--seconds` set the
- * number and length of the runs of each rate; `--quick` runs briefly.
+ * A delay starts when the request to publish is sent, or would have been sent if a connection had been free. One
+ * process publishes and subscribes. Its share of a core is reported and must be far below one. `--rounds` and
+ * `--seconds` set the number and length of the runs of each rate; `--quick` runs briefly.
  */
 
 const SUBSCRIBERS = 2000;

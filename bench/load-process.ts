@@ -9,8 +9,8 @@ export type LoadRequest = {
 };
 
 /**
- * A command to this process. Opens a connection per lane and sends the lane's requests in order, each `once` or repeatedly
- * for a number of seconds.
+ * A command to this process. Opens a connection per lane and sends the lane's requests in order, each `once` or
+ * repeatedly for a number of seconds.
  */
 export type LoadCommand = { address: string; lanes: readonly LoadRequest[][]; seconds: number | 'once' };
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /*
- * Normalizes replies, which must be equal before anything is measured. Cursors are reduced to whether there is one, enum
- * values to lower case, and current times are removed.
+ * Normalizes replies, which must be equal before anything is measured. Cursors are reduced to whether there is one,
+ * enum values to lower case, and current times are removed.
  */
 
 /** Normalizes a reply. */

@@ -15,8 +15,8 @@ export function median(values: readonly number[]): number {
 export type Interval = { low: number; high: number; confidence: number };
 
 /**
- * Returns the narrowest symmetric confidence interval of the median with a confidence of at least 0.95, by the sign test,
- * for any distribution. Fewer than six values give the interval from minimum to maximum, with a lower confidence.
+ * Returns the narrowest symmetric confidence interval of the median with a confidence of at least 0.95, by the sign
+ * test, for any distribution. Fewer than six values give the interval from minimum to maximum, with a lower confidence.
  */
 export function medianInterval(values: readonly number[]): Interval {
   const sorted = values.toSorted((left, right) => left - right);

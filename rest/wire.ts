@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { credentialSchema } from '../src/values/constraints.ts';
 
 /*
- * Wire shapes are zod schemas with the names of the specification. GraphQL's names are derived from them (`project_id` is
- * `projectId`, `plan_requested` is `PLAN_REQUESTED`). A shape is therefore enough to select and serialize a result, and
- * to check a body and convert it to arguments.
+ * Wire shapes are zod schemas with the names of the specification. GraphQL's names are derived from them (`project_id`
+ * is `projectId`, `plan_requested` is `PLAN_REQUESTED`). A shape is therefore enough to select and serialize a result,
+ * and to check a body and convert it to arguments.
  */
 
 /** The GraphQL object type of a member of a union. */

@@ -9,8 +9,8 @@ import { findRevisions } from '../src/revisions/revisions.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 
 /*
- * Tests of the stream between announcements and a client in situations that a client cannot create: announcements during
- * a read. The source here is a list.
+ * Tests of the stream between announcements and a client in situations that a client cannot create: announcements
+ * during a read. The source here is a list.
  */
 
 let database: TestDatabase;

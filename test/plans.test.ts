@@ -15,7 +15,9 @@ import { member, signToken } from './support/tokens.ts';
  * the gateway's own; PostgreSQL runs them on analyzed tables with custom and generic plans.
  */
 
-/** The number of one user's records, all of one kind, status, project and task. Ten times as many have the same plans. */
+/**
+ * The number of one user's records, all of one kind, status, project and task. Ten times as many have the same plans.
+ */
 const MANY = 20_000;
 
 let gateway: TestGateway;

@@ -10,8 +10,8 @@ import { makeFolder, removeFolder } from './support/folder.ts';
 import { runProcess } from './support/process.ts';
 
 /*
- * Errors that prevent a start are reported with a fix. An invalid configuration, a port in use, a running gateway and an
- * unusable or unmigrated database are tested elsewhere.
+ * Errors that prevent a start are reported with a fix. An invalid configuration, a port in use, a running gateway and
+ * an unusable or unmigrated database are tested elsewhere.
  */
 
 let folder: string;

@@ -7,8 +7,8 @@ import { authenticate, type Caller } from './authenticate.ts';
 import { resolvers, resolveTypeName, serializeTime, typeDefs } from './notifications-graphql.ts';
 
 /*
- * Apollo Server 5 with Express 5, set up as in Apollo's documentation, except cors(), which is not needed and takes time.
- * Caching of documents and no usage reporting are its defaults.
+ * Apollo Server 5 with Express 5, set up as in Apollo's documentation, except cors(), which is not needed and takes
+ * time. Caching of documents and no usage reporting are its defaults.
  */
 
 const server = new ApolloServer<Caller>({

@@ -7,7 +7,9 @@ declare module 'fastify' {
   }
 }
 
-/** Adds the caller to every request by a decorator, as in Fastify's documentation. Replies 401 without a valid token. */
+/**
+ * Adds the caller to every request by a decorator, as in Fastify's documentation. Replies 401 without a valid token.
+ */
 export function authenticateAll(app: FastifyInstance): void {
   app.decorateRequest('caller', undefined);
   app.addHook('onRequest', async (request, reply) => {

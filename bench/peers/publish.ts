@@ -9,7 +9,9 @@ type Input = ReturnType<typeof createNotification>;
 
 const channelNames = { emailEnabled: 'EMAIL', pushEnabled: 'PUSH', chatDmEnabled: 'CHAT_DM' } as const;
 
-/** Publishes notifications with the gateway's own statements and returns the fields that the bench selects in GraphQL. */
+/**
+ * Publishes notifications with the gateway's own statements and returns the fields that the bench selects in GraphQL.
+ */
 export async function publish(inputs: readonly Input[]) {
   const now = toTime(new Date());
   const users = inputs.map(({ userId }) => userId);

@@ -80,7 +80,9 @@ export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
   };
 }
 
-/** Returns an error handler that turns a missing token into the anonymous viewer if allowed, and rethrows other errors. */
+/**
+ * Returns an error handler that turns a missing token into the anonymous viewer if allowed, and rethrows other errors.
+ */
 function allowMissingToken(isAllowed: () => Promise<boolean> = async () => false) {
   return async (error: unknown): Promise<Viewer> => {
     const isMissing = error instanceof UnauthenticatedError && !error.tokenSent;

@@ -6,7 +6,9 @@ import { createFetchedKeys } from './fetched-keys.ts';
 
 /** Finds the public key for a token's header. Rejects with a jose error if none matches. */
 export type KeySet = JWTVerifyGetKey<CryptoKey> & {
-  /** Returns the seconds since the last successful fetch, undefined if there was none. Only remote key sets define it. */
+  /**
+   * Returns the seconds since the last successful fetch, undefined if there was none. Only remote key sets define it.
+   */
   age?(): number | undefined;
   /** Fetches the keys, at most once per `COOLDOWN_MS`. Returns the last failure; never rejects. */
   fetch?(): Promise<unknown>;

@@ -7,7 +7,9 @@ import { OperatorError } from '../errors/operator-error.ts';
 import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { printLine, runCommand } from './run-command.ts';
 
-/** Runs the gateway and restarts it when a source file changes. PostgreSQL belongs to this process and keeps running. */
+/**
+ * Runs the gateway and restarts it when a source file changes. PostgreSQL belongs to this process and keeps running.
+ */
 runCommand('npm run dev', async () => {
   const { production, dataDir, ...config } = readConfig();
   if (production)

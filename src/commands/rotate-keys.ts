@@ -5,7 +5,9 @@ import { rotateKeys } from '../encryption/rotate-keys.ts';
 import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { printLine, runCommand } from './run-command.ts';
 
-/** Re-encrypts credentials and push subscriptions with the first of ENCRYPTION_KEYS. Gateways can run at the same time. */
+/**
+ * Re-encrypts credentials and push subscriptions with the first of ENCRYPTION_KEYS. Gateways can run at the same time.
+ */
 runCommand('npm run -s keys:rotate', async () => {
   const config = readConfig();
   const keys = await readEncryptionKeys(config);

@@ -1,6 +1,6 @@
 /*
- * Realistic records of one user: notifications of every kind and status, workspaces of several projects in every status.
- * They are fixed, so that seeding again adds nothing and the documentation can show replies.
+ * Realistic records of one user: notifications of every kind and status, workspaces of several projects in every
+ * status. They are fixed, so that seeding again adds nothing and the documentation can show replies.
  */
 
 const shop = {

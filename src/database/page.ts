@@ -54,7 +54,9 @@ export type Combinations = {
   /** A row per combination: `unnest(...) as wanted (kind, status)`. */
   from: RawBuilder<unknown>;
   table: string;
-  /** The condition that matches a record to a row of `from`, on the leading columns of an index on (…, created_at, id). */
+  /**
+   * The condition that matches a record to a row of `from`, on the leading columns of an index on (…, created_at, id).
+   */
   matches: RawBuilder<unknown>;
 };
 
@@ -87,8 +89,8 @@ export function selectPage<Tables, Table extends keyof Tables, Row>(
 }
 
 /**
- * Selects the IDs of a filtered page as an array. An index is sorted only within one combination, so each combination is
- * read separately, up to the end of the page. `limit` and `offset 0` keep PostgreSQL from joining in the other
+ * Selects the IDs of a filtered page as an array. An index is sorted only within one combination, so each combination
+ * is read separately, up to the end of the page. `limit` and `offset 0` keep PostgreSQL from joining in the other
  * direction, which would read all records of the user.
  */
 function selectPageIds(

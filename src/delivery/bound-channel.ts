@@ -12,7 +12,10 @@ export type BoundChannel = ChannelLimits & {
   close(): Promise<void>;
 };
 
-/** Sends the message, or the update of a delivered message. Never rejects: an unexpected error is logged and becomes a retry. */
+/**
+ * Sends the message, or the update of a delivered message. Never rejects: an unexpected error is logged and becomes a
+ * retry.
+ */
 export type Attempt = (claim: Claim, message: Message, signal: AbortSignal) => Promise<AttemptOutcome>;
 
 /** Binds a channel to the function that finds the target of a delivery. */

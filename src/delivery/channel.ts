@@ -1,7 +1,10 @@
 import type { DeliveryFailureReason } from './delivery.enums.ts';
 import type { Message } from './message.ts';
 
-/** Why an attempt failed, with the provider's code: `550 5.1.1`, `410`, `channel_not_found`. Never its text, which may contain an address. */
+/**
+ * Why an attempt failed, with the provider's code: `550 5.1.1`, `410`, `channel_not_found`. Never its text, which may
+ * contain an address.
+ */
 export type AttemptFailure = { reason: DeliveryFailureReason; providerCode: string | null };
 
 /** The outcome of an attempt. */

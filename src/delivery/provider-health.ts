@@ -18,7 +18,9 @@ export type ProviderHealth = {
   countAllowed(now: number, running: number): number;
   /** Records a success, which resets the failures unless a pause is running. */
   recordSuccess(now: number): void;
-  /** Records a failure, which may pause the provider. A failure during a pause may extend it, but does not double it. */
+  /**
+   * Records a failure, which may pause the provider. A failure during a pause may extend it, but does not double it.
+   */
   recordFailure(failure: ProviderFailure, now: number): void;
   /** The end of the current or last pause; undefined before the first pause and after a recovery. */
   readonly pausedUntil: number | undefined;

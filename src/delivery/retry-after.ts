@@ -5,8 +5,8 @@ const MAX_RETRY_AFTER_SECONDS = 86_400;
 const HTTP_DATE = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /;
 
 /**
- * Parses the header `Retry-After`, a number of seconds or an HTTP date (RFC 9110, section 10.2.3). Returns whole seconds,
- * at most a day; undefined if the header is missing or invalid. `now` is in milliseconds since 1970.
+ * Parses the header `Retry-After`, a number of seconds or an HTTP date (RFC 9110, section 10.2.3). Returns whole
+ * seconds, at most a day; undefined if the header is missing or invalid. `now` is in milliseconds since 1970.
  */
 export function parseRetryAfter(header: string | null | undefined, now: number): number | undefined {
   const text = header?.trim() ?? '';

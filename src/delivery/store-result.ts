@@ -15,7 +15,9 @@ export type DeliveryResult =
   | { kind: 'expired' }
   | { kind: 'cancelled'; reason: CancelReason };
 
-/** Stores the result of a claim. Returns `false` if the lease has expired and another sender has claimed the delivery. */
+/**
+ * Stores the result of a claim. Returns `false` if the lease has expired and another sender has claimed the delivery.
+ */
 export async function storeResult(em: EntityManager, claim: Claim, result: DeliveryResult): Promise<boolean> {
   const stored = await runResult(em, claim, result);
   return stored.length > 0;

@@ -9,8 +9,8 @@ const UNKNOWN = 'The request is not valid GraphQL.';
 const NAME = '[\\w@$!:.[\\]()]+';
 
 /**
- * The messages of graphql-js and Yoga that callers may read, each up to the end of its pattern. Other messages may contain
- * values.
+ * The messages of graphql-js and Yoga that callers may read, each up to the end of its pattern. Other messages may
+ * contain values.
  */
 const PATTERNS = [
   '(Anonymous Subscription|Subscription "$") must (not select an introspection|select only one) top level field',

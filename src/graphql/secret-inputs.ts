@@ -20,8 +20,8 @@ export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<strin
 }
 
 /**
- * Inspects the input at a path below an input type. Every value of an input that may contain a credential is secret: the
- * caller may have misspelled the name of the credential's field, or used the wrong field.
+ * Inspects the input at a path below an input type. Every value of an input that may contain a credential is secret:
+ * the caller may have misspelled the name of the credential's field, or used the wrong field.
  */
 export function inspectInput(type: GraphQLInputType, path: Path): PathInfo {
   return { isSecret: mayContainSecret(type), declaredSteps: countDeclaredSteps(type, path) };

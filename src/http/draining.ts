@@ -8,8 +8,8 @@ export type Draining = {
   /** From now on, every reply announces that its connection will be closed (RFC 9112, section 9.6). */
   start(): void;
   /**
-   * Stops accepting connections and waits up to `graceMs` for running requests. Then closes their connections and returns
-   * how many requests were cut off.
+   * Stops accepting connections and waits up to `graceMs` for running requests. Then closes their connections and
+   * returns how many requests were cut off.
    */
   finish(graceMs: number): Promise<number>;
 };

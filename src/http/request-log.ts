@@ -34,7 +34,9 @@ const TOKEN_PATH = /^(\/unsubscribe\/).*/i;
 /** Opens the record of a request with an ID and a log, and logs one line when the request is complete. */
 export type OpenRecord = (request: IncomingMessage, response: ServerResponse) => RequestRecord;
 
-/** Creates the request log. A valid `X-Request-Id` of the caller becomes the ID. Calls `onComplete` for each request. */
+/**
+ * Creates the request log. A valid `X-Request-Id` of the caller becomes the ID. Calls `onComplete` for each request.
+ */
 export function createRequestLog(log: Log, onComplete: (request: CompletedRequest) => void): OpenRecord {
   return (request, response) => {
     const started = performance.now();

@@ -5,8 +5,8 @@ import manifest from '../../package.json' with { type: 'json' };
 const EVENT_LOOP_RESOLUTION_MS = 20;
 
 /**
- * Registers metrics of the process: CPU, memory, event loop, garbage collection, and the gateway's version. To be called
- * once per process, because its observers are never removed.
+ * Registers metrics of the process: CPU, memory, event loop, garbage collection, and the gateway's version. To be
+ * called once per process, because its observers are never removed.
  */
 export function registerProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_RESOLUTION_MS });

@@ -8,7 +8,9 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** In seconds. Most requests take a few milliseconds. */
 const REQUEST_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** In seconds. A stream ends when its token expires; many short streams indicate clients whose streams keep breaking. */
+/**
+ * In seconds. A stream ends when its token expires; many short streams indicate clients whose streams keep breaking.
+ */
 const STREAM_BUCKETS = [1, 10, 60, 300, 900, 3600, 14_400];
 
 /** The label of requests with several root fields. */

@@ -1,4 +1,7 @@
-/** Kinds in the specification's order. The kind determines a notification's payload; preferences choose channels by kind. */
+/**
+ * Kinds in the specification's order. The kind determines a notification's payload; preferences choose channels by
+ * kind.
+ */
 export const notificationKinds = [
   'plan_requested',
   'question_requested',

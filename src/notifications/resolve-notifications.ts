@@ -8,7 +8,10 @@ import { type NotificationKind, notificationKinds, type ResolveReason } from './
 import type { NotificationWriter } from './publish-notifications.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
-/** A filter of a task's notifications. `kinds` defaults to all; `occurredUpTo` selects those that occurred at or before it. */
+/**
+ * A filter of a task's notifications. `kinds` defaults to all; `occurredUpTo` selects those that occurred at or before
+ * it.
+ */
 export type TaskFilter = {
   taskId: string;
   kinds?: readonly NotificationKind[] | null | undefined;

@@ -14,8 +14,8 @@ type Handler = (request: IncomingMessage, response: ServerResponse, next: () => 
 export const REFERENCE_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
 
 /**
- * Serves the REST reference: Swagger UI with `openapi.json`, without a CDN. The files are read at the first request; they
- * occupy about 2.5 MB.
+ * Serves the REST reference: Swagger UI with `openapi.json`, without a CDN. The files are read at the first request;
+ * they occupy about 2.5 MB.
  */
 export function serveReference(): Handler {
   const open = lazy(prepare);

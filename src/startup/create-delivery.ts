@@ -17,7 +17,9 @@ export type Delivery = {
   readonly outbox: Outbox;
   /** Wakes the sender after a change of notifications. For a hub. */
   readonly onChange: NonNullable<HubObservers['onChange']>;
-  /** Starts to send over the configured channels. Returns `false` if there are none, or if this process does not send. */
+  /**
+   * Starts to send over the configured channels. Returns `false` if there are none, or if this process does not send.
+   */
   start(em: EntityManager): Promise<boolean>;
   /** Stops sending, like {@link Sender.stop}. */
   stop(graceMs: number): Promise<void>;

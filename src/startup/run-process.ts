@@ -21,7 +21,9 @@ export type ServiceProcess = {
 /** Runs a service until the process must stop. */
 export type RunService = (process: ServiceProcess) => Promise<void>;
 
-/** Loads the modules of a service. `database` decides whether the process may use another gateway's embedded database. */
+/**
+ * Loads the modules of a service. `database` decides whether the process may use another gateway's embedded database.
+ */
 type ServiceLoader = { database: DatabaseUse; load(): Promise<RunService> };
 
 /** Time to close database connections and stop the embedded PostgreSQL, after requests have finished. */

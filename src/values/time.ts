@@ -1,9 +1,9 @@
 import { z } from 'zod';
 
 /**
- * A timestamp as sent to clients: RFC 3339 in UTC with milliseconds, `2026-01-31T09:30:00.000Z`, in the years 1 to 9999.
- * Sorts chronologically. A string, because converting the timestamps of a long list to `Date` and back takes longer
- * than executing GraphQL.
+ * A timestamp as sent to clients: RFC 3339 in UTC with milliseconds, `2026-01-31T09:30:00.000Z`, in the years 1 to
+ * 9999. Sorts chronologically. A string, because converting the timestamps of a long list to `Date` and back takes
+ * longer than executing GraphQL.
  */
 export type Time = `${string}Z`;
 

@@ -28,7 +28,9 @@ export function refusal(status: number, text: string): Error {
   return Object.assign(new Error(text), { responseCode: status });
 }
 
-/** Starts `smtp-server`, by default without TLS and without users. It replies with exactly the codes that it is given. */
+/**
+ * Starts `smtp-server`, by default without TLS and without users. It replies with exactly the codes that it is given.
+ */
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({

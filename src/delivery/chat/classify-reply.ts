@@ -35,7 +35,10 @@ const operatorErrors = new Set([
   'unknown_method',
 ]);
 
-/** Errors that an operator can correct, and that may concern only this member or conversation: messages to others are still sent. */
+/**
+ * Errors that an operator can correct, and that may concern only this member or conversation: messages to others are
+ * still sent.
+ */
 const permissionErrors = new Set([
   'access_denied',
   'messages_tab_disabled',

@@ -8,7 +8,9 @@ import { toUnsubscribeUrl, type UnsubscribeTokens } from './unsubscribe-token.ts
 /** What all emails of a gateway have in common. */
 export type MailSettings = {
   from: Mailbox;
-  /** The URL of the gateway without a trailing slash. `null` if not configured; emails then have no unsubscribe link. */
+  /**
+   * The URL of the gateway without a trailing slash. `null` if not configured; emails then have no unsubscribe link.
+   */
   publicUrl: string | null;
   tokens: Pick<UnsubscribeTokens, 'sign'>;
 };

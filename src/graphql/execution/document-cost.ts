@@ -52,8 +52,8 @@ export function limitCost(context: ValidationContext): ASTVisitor {
 
 /**
  * Creates a function that measures operations of a document. A field costs 1, multiplied by the sizes of the lists that
- * contain it. A page size in a variable counts as the maximum. Each fragment is measured once, so that this takes linear
- * time.
+ * contain it. A page size in a variable counts as the maximum. Each fragment is measured once, so that this takes
+ * linear time.
  */
 function createMeter(context: ValidationContext): (operation: OperationDefinitionNode) => Cost {
   const schema = context.getSchema();

@@ -15,8 +15,8 @@ import { inspectInput } from '../secret-inputs.ts';
 import { UNLIMITED, type Variable, type VariableValues } from './variables.ts';
 
 /**
- * Finds up to `max` issues of a request's variables, with the paths of the arguments that use them. graphql-js would read
- * all values and repeat them in its messages.
+ * Finds up to `max` issues of a request's variables, with the paths of the arguments that use them. graphql-js would
+ * read all values and repeat them in its messages.
  */
 export function findVariableIssues(
   variables: readonly Variable[],

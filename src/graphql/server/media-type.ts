@@ -2,8 +2,8 @@
 export const resultTypes = ['application/json', 'application/graphql-response+json'] as const;
 
 /**
- * Returns the first accepted media type of a result, regardless of weights: Yoga negotiates other replies in the same way.
- * Returns `undefined` if the client accepts none.
+ * Returns the first accepted media type of a result, regardless of weights: Yoga negotiates other replies in the same
+ * way. Returns `undefined` if the client accepts none.
  */
 export function negotiateResultType(accept: string | undefined): (typeof resultTypes)[number] | undefined {
   // The most frequent values.
