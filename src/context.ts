@@ -36,7 +36,7 @@ export type Context = {
   readonly viewer: Viewer;
   readonly now: Time;
   readonly log: Log;
-  /** The root fields of the request, collected for the log. */
+  /** The root fields of the request, collected for the log and the metrics. */
   readonly operations: Set<string>;
   /** The errors of the request, collected for the metrics. */
   readonly failures: RequestFailure[];

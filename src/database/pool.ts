@@ -2,11 +2,14 @@ import { Socket } from 'node:net';
 import { Pool, type PoolClient, type PoolConfig, types } from 'pg';
 import { timeFromPostgres } from '../values/time.ts';
 
-/**
- * The database's URL, the maximum number of connections for changes, from which the sizes of the other pools are
- * derived, and the timeout of each wait.
- */
-export type PoolOptions = { url: string; poolSize: number; timeoutMs: number };
+/** The options of a database's pools. */
+export type PoolOptions = {
+  url: string;
+  /** The maximum number of connections for changes. The pool `main` has half as many, each pool for reads has two. */
+  poolSize: number;
+  /** The timeout of each wait. */
+  timeoutMs: number;
+};
 
 /** PostgreSQL's own timeouts apply first; a connection that is silent this much longer is considered dead. */
 const SILENCE_MARGIN_MS = 1000;

@@ -27,10 +27,10 @@ export const cancelUnwantedDeliveries = statement((db, { slot }: Slots<{ users: 
 type Unwanted = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Cancels the pending deliveries of the notifications in the common table expression `unwanted` that have a reason. If
- * the reason is `settled`, a delivered message that can be changed becomes pending again, with the step `update`. A
- * delivery that is being sent is only closed (`isOpen`). Once it has been delivered, `storeDelivered` finds it closed
- * and, if its message can be changed, makes it pending with the step `update`.
+ * Cancels the pending deliveries of the notifications in the common table expression `unwanted` that have a reason. The
+ * reason `settled` also closes (`isOpen`) the other open deliveries: a delivered one, whose message can be changed,
+ * becomes pending again with the step `update`; one that is being sent gets this step from `storeDelivered` once it has
+ * been delivered, if its message can be changed.
  */
 export function cancelDeliveries<With extends Unwanted>(
   db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,

@@ -17,7 +17,7 @@ export function decideWithoutAttempt(
 
 /**
  * Decides the result of an attempt from its outcome. The next attempt is not made before `pausedUntil`, the end of the
- * provider's pause.
+ * provider's pause by `performance.now()`.
  */
 export function decideAfterAttempt(
   { attempts, expiresAt }: Claim,

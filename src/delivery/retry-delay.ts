@@ -13,7 +13,8 @@ export type FailedAttempt = {
 
 /**
  * Returns the milliseconds until the next attempt, undefined if it would begin after the message expires. The delay is
- * 10 seconds after the first attempt, doubles with each further one up to an hour, and half of it is random.
+ * 10 seconds after the first attempt and twice as long after each further one, up to an hour, less a random share of up
+ * to half.
  */
 export function computeRetryDelay(
   { attempts, retryAfterSeconds = 0, now, expiresAt }: FailedAttempt,
@@ -24,7 +25,7 @@ export function computeRetryDelay(
   return now + delay > expiresAt ? undefined : delay;
 }
 
-/** Makes half of a delay random, so that deliveries that failed together are not retried together. */
+/** Subtracts a random share of up to half, so that deliveries that failed together are not retried together. */
 export function addJitter(delay: number, random: () => number): number {
   return Math.round((delay / 2) * (1 + random()));
 }

@@ -57,10 +57,12 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   description: 'The position of a page in its list.',
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
-      description: 'Whether records follow this page. Without `last`, records from `before` on do not count.',
+      description:
+        'Whether records follow this page. Without `last`, the record at the cursor `before` and those after it do not count.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
-      description: 'Whether records precede this page. With `last`, records up to `after` do not count.',
+      description:
+        'Whether records precede this page. With `last`, the record at the cursor `after` and those before it do not count.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

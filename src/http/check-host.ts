@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createMalformedError } from './malformed-error.ts';
 
 /**
- * Requires exactly one Host header, and at most one of HTTP/1.0 (RFC 9112, section 3.2). The check of Node.js would
- * reply without a body.
+ * Requires one Host header, which only HTTP/1.0 may omit (RFC 9112, section 3.2). The check of Node.js would reply
+ * without a body.
  * @throws {BadRequestError}
  */
 export function checkHost(

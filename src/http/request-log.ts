@@ -7,7 +7,7 @@ import { requestPath } from './request-target.ts';
 /** An error in a reply: of one root field, or of the whole request if `field` is undefined. */
 export type RequestFailure = { readonly field?: string; readonly code: ErrorCode };
 
-/** The data of a request's log line, collected while the request is handled. */
+/** What the log line and the metrics need of a request, collected while it is handled. */
 export type RequestRecord = {
   readonly id: string;
   readonly log: Log;

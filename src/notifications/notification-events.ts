@@ -44,8 +44,7 @@ export function createNotificationSource(
         const { revision } = notification;
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
       });
-      // Nothing is found if the notifications of all later revisions have been deleted. Then the events end at
-      // `reached`.
+      // If the notifications of all later revisions have been deleted, nothing is found, and all revisions are seen.
       return { events, seen: changed.at(-1)?.revision ?? reached };
     },
   };

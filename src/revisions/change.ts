@@ -16,8 +16,8 @@ export type Run = <Input, Row extends QueryResultRow>(
 /**
  * Changes records of users in one transaction, sent in one write. It locks the users' revisions first, so changes of
  * one user are serialized, and each statement of `work` sees all earlier changes. `work` must send all its statements
- * before it awaits one. If a statement fails, nothing is committed; an error that `work` throws after that, for example
- * because no row has changed, does not undo the change.
+ * before it awaits one. If a statement fails, nothing is committed. If all succeed, the change is committed, even if
+ * `work` then throws, for example because no row has changed.
  *
  * A change that consists of one statement can instead lock the user's revision in that statement and be sent by
  * `runStatement`, which costs less. The snapshot of the statement can be older than the lock. The statement must
