@@ -49,10 +49,19 @@ describe('the request and the details', () => {
   test.each<[string, NotificationContent, string | null, string, string | null]>([
     ['a plan', plan, 'A preview', 'A plan needs your approval.', 'Add a form.'],
     ['a question', ask('Which?'), 'A preview', 'A question needs your answer.', 'Which?'],
+    ['an empty list of questions', ask(), null, 'A question needs your answer.', null],
     ['several questions', ask('Which?', 'When?'), null, '2 questions need your answers.', 'Which?\nWhen?'],
     ['a failure', result('task_failed', 'It broke.'), null, 'The task failed.', 'It broke.'],
     ['a failure with a preview', result('task_failed', 'It'), 'It broke.', 'The task failed.', 'It broke.'],
     ['a failure without a message', result('task_failed', null), null, 'The task failed.', null],
+    ['a failure with an empty message', result('task_failed', ''), null, 'The task failed.', null],
+    [
+      'a failure with an empty preview',
+      result('task_failed', 'It broke.'),
+      '',
+      'The task failed.',
+      'It broke.',
+    ],
     ['a response', result('task_response_ready', 'Done.'), null, 'The task produced a response.', 'Done.'],
     [
       'a response with a preview',

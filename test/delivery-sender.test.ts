@@ -390,6 +390,31 @@ describe('a message that is refused', () => {
     );
   });
 
+  test('is not sent again if the suspension of the target fails', async () => {
+    await gateway.database.sql(
+      `create function refuse() returns trigger language plpgsql as $$ begin raise 'read-only'; end $$`,
+    );
+    await gateway.database.sql(
+      `create trigger refuse before update on contact for each row
+        when (new.user_id = 'unsuspended' and new.email_suspended_at is not null) execute function refuse()`,
+    );
+    await putContact(gateway, 'unsuspended', { email: 'refused-again@example.com' });
+    const { id } = await publish(gateway, 'unsuspended');
+
+    await eventually(() =>
+      expect(gateway.logLines().join()).toContain(
+        'suspending a refused target failed; its next refusal suspends it',
+      ),
+    );
+    await expectDelivery('unsuspended', id, { state: 'FAILED', attempts: 1 });
+    expect(gateway.logLines().join()).not.toContain('completing a delivery failed');
+    await gateway.database.sql('drop trigger refuse on contact');
+    await publish(gateway, 'unsuspended');
+    await eventually(async () =>
+      expect(await readContact('unsuspended')).toMatchObject({ emailSuspendedAt: expect.any(String) }),
+    );
+  });
+
   test('does not suspend a member that the platform replaced meanwhile', async () => {
     await putMember('replaced');
     const release = chat.hold();

@@ -15,7 +15,7 @@ const ContactType = builder.objectRef<ShownContact>('Contact').implement({
     email: t.string({
       nullable: true,
       description:
-        'The email address, masked except for its first character and domain: `a***@example.com`. `null` if there is none.',
+        'The email address, masked except for its first character and domain: `a***@example.com`. A single character before the `@` is masked too. `null` if there is none.',
       resolve: ({ email }) => email && maskEmail(email),
     }),
     emailSuspendedAt: t.expose('emailSuspendedAt', {
@@ -27,7 +27,7 @@ const ContactType = builder.objectRef<ShownContact>('Contact').implement({
     chatMemberId: t.string({
       nullable: true,
       description:
-        'The member ID in the chat, masked except for its last three characters: `***3CD`. `null` if there is none.',
+        'The member ID in the chat, masked except for its last three characters: `***3CD`. An ID of fewer than 8 characters is masked completely. `null` if there is none.',
       resolve: ({ chatMemberId }) => chatMemberId && maskMemberId(chatMemberId),
     }),
     chatSuspendedAt: t.expose('chatSuspendedAt', {

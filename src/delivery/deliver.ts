@@ -43,9 +43,7 @@ const STORE_MS = 5000;
 /** Pause between tries to store a result. */
 const STORE_RETRY_MS = 1000;
 
-/**
- * Delivers a claimed delivery and stores the result. Rejects if the result cannot be stored before the lease expires.
- */
+/** Delivers a claimed delivery and stores the result. Rejects if no result can be stored before the lease expires. */
 export async function deliver(options: DeliveryOptions, job: DeliveryJob): Promise<void> {
   const result = decideWithoutAttempt(job.claim, job.data);
   if (result !== undefined) return finishWithoutAttempt(options, job, result);
@@ -120,7 +118,11 @@ async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: Attem
     const seconds = (Date.now() - toMilliseconds(claim.createdAt)) / 1000;
     options.metrics.observeDelay(claim.channel, seconds);
   }
-  if (outcome.kind === 'failed' && outcome.suspendTarget) await suspendTarget(options, data);
+  if (outcome.kind === 'failed' && outcome.suspendTarget) {
+    await suspendTarget(options, data).catch((error: unknown) =>
+      options.log.error({ err: error }, 'suspending a refused target failed; its next refusal suspends it'),
+    );
+  }
 }
 
 /**

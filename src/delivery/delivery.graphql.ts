@@ -39,10 +39,11 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
     provider_refused:
       "The provider refused the gateway's credentials, its sender address, or the gateway's access to the recipient.",
     reply_lost: 'The message was sent but the reply was lost, so the user may receive it twice.',
-    lease_expired: 'The sender stopped during an attempt, so the user may receive the message twice.',
+    lease_expired:
+      'The sender stopped, or could not use the database, before it stored a result. The user may receive the message twice.',
     target_unreadable: 'The push subscription cannot be decrypted.',
     expired:
-      'No attempt succeeded, and another would begin more than 24 hours after the publication or, if that is later, after `retryDeliveries`.',
+      'No attempt to send or update the message succeeded, and another would begin more than 24 hours after the publication or, if that is later, after `retryDeliveries`.',
   }),
 });
 

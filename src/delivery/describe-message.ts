@@ -22,7 +22,7 @@ export function describeMessage(
     kind,
     title,
     request,
-    details: details && truncate(details, MAX_DETAILS),
+    details: details ? truncate(details, MAX_DETAILS) : null,
     taskName,
     projectName,
     occurredAt,
@@ -46,18 +46,18 @@ function describeRequest(
     case 'question_requested': {
       const { questions } = requirePayload(content, 'question_requested').input;
       const request =
-        questions.length === 1
-          ? 'A question needs your answer.'
-          : `${questions.length} questions need your answers.`;
+        questions.length > 1
+          ? `${questions.length} questions need your answers.`
+          : 'A question needs your answer.';
       return { request, details: questions.map(({ question }) => question).join('\n') };
     }
     case 'task_failed': {
       const { message } = requirePayload(content, 'task_failed');
-      return { request: 'The task failed.', details: previewText ?? message };
+      return { request: 'The task failed.', details: previewText || message };
     }
     case 'task_response_ready': {
       const { message } = requirePayload(content, 'task_response_ready');
-      return { request: 'The task produced a response.', details: previewText ?? message };
+      return { request: 'The task produced a response.', details: previewText || message };
     }
   }
 }

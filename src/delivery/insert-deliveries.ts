@@ -51,8 +51,9 @@ export const insertDeliveries = statement((db, { slot }: Slots<Input>) =>
 type Slot = Slots<Input>['slot'];
 
 /**
- * Selects the published notifications. n publications to a user add at most 2n revisions, so a notification that this
- * change superseded has a revision above `before`.
+ * Selects the published notifications. `before` is a revision of the user from before this change: each publication
+ * adds at most two revisions, its own and that of the notification it supersedes. Notifications that this change
+ * superseded have a revision above `before`.
  */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(

@@ -11,7 +11,7 @@ export type Message = {
   /** What happened and what the user should do, in one sentence: "A plan needs your approval." */
   readonly request: string;
   /**
-   * The summary of the plan, the questions, the preview or the message; null if there is none. May have several lines.
+   * The summary of the plan, the questions, the preview or the message; null if it is empty. May have several lines.
    */
   readonly details: string | null;
   readonly taskName: string | null;

@@ -34,7 +34,7 @@ export function createProviderHealth(
   minFailures: number,
   random: () => number = Math.random,
 ): ProviderHealth {
-  /** Failures since the last success, and the pauses that they caused. */
+  /** Failures since the last success, and the consecutive pauses of the same kind, each twice as long as the last. */
   let failures = 0;
   let pauses = 0;
   let pausedUntil: number | undefined;
@@ -59,8 +59,10 @@ export function createProviderHealth(
       if (pausedUntil === undefined && !isCertain && failures < minFailures) return;
       const wasPaused = isPaused(now);
       const neededOperator = needsOperator;
-      // A message that was sent before the pause may fail for another reason; the operator must act nevertheless.
+      // During a pause until the operator acts, a message sent earlier may fail for another reason, which changes
+      // nothing.
       needsOperator = failure.needsOperator || (wasPaused && neededOperator);
+      // The other kind of pauses begins with its first one.
       if (needsOperator !== neededOperator) pauses = 0;
       if (pauses === 0 || !wasPaused) pauses += 1;
       const { first, max } = needsOperator ? untilOperatorActs : whileUnavailable;

@@ -57,7 +57,10 @@ export function startSender(options: DeliveryOptions): Sender {
           return jobs.length === 0 ? SWEEP_MS : 0;
         },
         (error: unknown) => {
-          log.warn({ err: error }, 'claiming deliveries failed; retrying');
+          log.warn(
+            { err: error },
+            'claiming deliveries or loading their data failed; those already claimed are sent after their leases expire',
+          );
           return SWEEP_AFTER_ERROR_MS;
         },
       );

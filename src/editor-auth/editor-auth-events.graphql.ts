@@ -2,13 +2,13 @@ import { memberRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
-import { EditorAuthType } from './editor-auth.graphql.ts';
+import { EditorAuthRef } from './editor-auth.graphql.ts';
 import { createEditorAuthSource, type EditorAuthEvent } from './editor-auth-events.ts';
 
 const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent').implement({
   description: 'A change of an editor connection.',
   fields: (t) => ({
-    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The current status.' }),
+    editorAuth: t.expose('editorAuth', { type: EditorAuthRef, description: 'The current status.' }),
   }),
 });
 
@@ -17,7 +17,7 @@ builder.subscriptionField('editorAuthEvents', (t) =>
     access: memberRead,
     type: EditorAuthEventType,
     description:
-      "Delivers the current status of a user's editor connection, then each change. The stream ends when the token expires.",
+      "Delivers the current status of a user's editor connection, then each new status. Intermediate ones may be skipped. The stream ends when the token expires.",
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context) => {
       const { em, cipher, viewer } = context;

@@ -7,7 +7,7 @@ import { type EditorAuth, readEditorAuth } from './editor-auth.ts';
 /** The status of a credential after a change. */
 export type EditorAuthEvent = { editorAuth: EditorAuth };
 
-/** The events of a user's credential: first the current status, then the status after each change. */
+/** The events of a user's credential: first the current status, then each status that differs from the last one. */
 export function createEditorAuthSource(
   em: EntityManager,
   cipher: CredentialCipher,

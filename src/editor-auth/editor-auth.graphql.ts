@@ -43,7 +43,7 @@ const EditorAuthMethod = builder.objectRef<EditorAuth>('EditorAuthMethod').imple
 });
 
 /** The status of an editor connection, without the token pair. */
-export const EditorAuthType = builder.objectRef<EditorAuth>('EditorAuth').implement({
+export const EditorAuthRef = builder.objectRef<EditorAuth>('EditorAuth').implement({
   description: "The status of a user's editor connection. It never includes the token pair.",
   fields: (t) => ({
     userId: t.exposeID('userId', { description: "The user's ID." }),
@@ -69,7 +69,7 @@ export const editorAuthField = 'editorAuth';
 builder.queryField(editorAuthField, (t) =>
   t.field({
     access: memberRead,
-    type: EditorAuthType,
+    type: EditorAuthRef,
     nullable: true,
     description: "Returns the status of a user's editor connection.",
     args: { userId: t.arg.id(userArgument) },
@@ -89,7 +89,7 @@ const StoreEditorSubscriptionInput = builder.inputType('StoreEditorSubscriptionI
 const EditorAuthPayload = builder.objectRef<{ editorAuth: EditorAuth }>('EditorAuthPayload').implement({
   description: 'Result of changing an editor connection.',
   fields: (t) => ({
-    editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The new status.' }),
+    editorAuth: t.expose('editorAuth', { type: EditorAuthRef, description: 'The new status.' }),
   }),
 });
 

@@ -1,7 +1,7 @@
 import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
-import { CredentialFailureReasonEnum, EditorAuthType, ReauthReasonEnum } from './editor-auth.graphql.ts';
+import { CredentialFailureReasonEnum, EditorAuthRef, ReauthReasonEnum } from './editor-auth.graphql.ts';
 import { type Credential, type EditorAuth, readCredential, reportFailure } from './editor-auth.ts';
 
 const EditorCredential = builder.objectRef<Credential>('EditorCredential').implement({
@@ -61,7 +61,7 @@ const ReportEditorAuthFailurePayload = builder
       applied: t.exposeBoolean('applied', {
         description: '`false` if `version` is no longer current. In that case nothing changed.',
       }),
-      editorAuth: t.expose('editorAuth', { type: EditorAuthType, description: 'The current status.' }),
+      editorAuth: t.expose('editorAuth', { type: EditorAuthRef, description: 'The current status.' }),
     }),
   });
 

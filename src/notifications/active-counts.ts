@@ -6,6 +6,7 @@ import { type NotificationKind, notificationKinds } from './notification.enums.t
 /** The number of a user's active notifications, in total and by kind. */
 export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; count: number }[] };
 
+/** Runs on the connections for short reads, because live events contain the counts. */
 const findActive = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('Notification')

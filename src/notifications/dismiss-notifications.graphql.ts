@@ -50,7 +50,7 @@ const DismissFilterInput = builder.inputType('DismissNotificationsFilter', {
   fields: (t) => ({
     kinds: t.field({
       type: [NotificationKindEnum],
-      description: 'Filter by kind. Defaults to all kinds.',
+      description: 'Filter by kind. Defaults to all kinds. An empty list selects none.',
       validate: maxItems(100),
     }),
     projectId: t.id({ description: 'Filter by project. Defaults to all projects.' }),

@@ -22,7 +22,10 @@ export type NotificationFilter = {
   createdBefore?: Time | null | undefined;
 };
 
-/** `kinds[i]` and `statuses[i]` are a matching pair. Both are undefined if there is no filter. */
+/**
+ * A notification matches if, for some `i`, its kind is `kinds[i]` and its status is `statuses[i]`. Both are undefined
+ * if there is no filter.
+ */
 export type FilterInput = {
   userId: string;
   kinds: readonly NotificationKind[] | undefined;

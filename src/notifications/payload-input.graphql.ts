@@ -8,9 +8,7 @@ import type { NotificationContent, TaskResultPayload } from './payload.ts';
 
 const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });
 
-/**
- * Far above real requests. Without a limit, every item of a list is validated before the number of errors is limited.
- */
+/** Far above real requests. A longer list is rejected without checking its items, each of which could have an error. */
 const MAX_QUESTIONS = 50;
 const MAX_OPTIONS = 50;
 

@@ -13,7 +13,7 @@ const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput',
     taskId: t.id({ required: true, description: 'The ID of the task that the notifications are about.' }),
     kinds: t.field({
       type: [NotificationKindEnum],
-      description: 'Filter by kind. Defaults to all kinds.',
+      description: 'Filter by kind. Defaults to all kinds. An empty list selects none.',
       validate: maxItems(100),
     }),
     reason: t.field({

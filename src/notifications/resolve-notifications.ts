@@ -68,7 +68,7 @@ const resolveActive = statement((db, slots: Slots<ResolveInput>) => {
   );
 });
 
-/** Stores `occurredUpTo` and the reason for each kind, unless a later time is stored. */
+/** Stores `occurredUpTo` and the reason for each kind, unless this time or a later one is stored. */
 const storeResolution = statement((db, { slot }: Slots<ResolveInput>) =>
   db
     .insertInto('TaskResolution')

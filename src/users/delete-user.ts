@@ -28,7 +28,7 @@ const deleteCredential = statement((db, { slot }: UserSlots) =>
   db.deleteFrom('EditorCredential').where('userId', '=', slot('userId')).returning('keyId'),
 );
 
-/** Returns the number of changes: 0 if nothing was ever stored. */
+/** Returns the number of changes of notifications, workspaces and the credential. */
 const deleteRevisions = statement((db, { slot }: UserSlots) =>
   db
     .deleteFrom('UserRevision')

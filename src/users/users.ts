@@ -13,7 +13,7 @@ export type UserPage = {
   limit: number;
 };
 
-/** Lists the users by ID. A user is listed from the first change of their records until `deleteUser`. */
+/** Lists the users who have revisions, by ID. */
 export async function listUsers(
   em: EntityManager,
   { prefix, after, limit }: UserPage,
@@ -21,7 +21,7 @@ export async function listUsers(
   return list(em, { prefix, end: findPrefixEnd(prefix), after, limit });
 }
 
-type ListInput = Omit<UserPage, 'prefix'> & { prefix: string; end: string | undefined };
+type ListInput = UserPage & { end: string | undefined };
 
 // A range, because a prepared statement cannot use the index for a `like` pattern in a parameter.
 const list = defineListRead((db, { slot, has }: Inputs<ListInput>) =>

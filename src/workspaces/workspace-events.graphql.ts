@@ -24,7 +24,7 @@ builder.subscriptionField('workspaceEvents', (t) =>
     access: accountRead,
     type: WorkspaceEventType,
     description:
-      "Delivers all of a user's workspaces in their current state, then each change. The stream ends when the token expires.",
+      "Delivers all of a user's workspaces in their current state, then the new state of each workspace that changes. Intermediate states may be skipped. The stream ends when the token expires.",
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context, info) => {
       const { em, viewer } = context;

@@ -15,7 +15,10 @@ import type { SelectedWorkspace } from './workspaces.ts';
 /** A workspace after a change, with the selected properties; null if it was deleted. */
 export type WorkspaceEvent = { id: string; workspace: SelectedWorkspace | null };
 
-/** The events of a user's workspaces: first the current state of each workspace, then each change. */
+/**
+ * The events of a user's workspaces: first the current state of each workspace, then the new state of each one that
+ * changes. Several changes of a workspace may be combined.
+ */
 export function createWorkspaceSource(
   em: EntityManager,
   userId: string,
