@@ -58,13 +58,14 @@ const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
     }),
     state: t.expose('state', { type: DeliveryStateEnum, description: 'The state.' }),
     attempts: t.exposeInt('attempts', {
-      description: 'The number of attempts, including those to mark a delivered message as settled.',
+      description:
+        'The number of attempts, including those to update a delivered chat message after its notification was dismissed, resolved or superseded.',
     }),
     reason: t.expose('reason', {
       type: DeliveryReasonEnum,
       nullable: true,
       description:
-        'The reason for the cancellation or the last failure, including a failed update of a delivered message. `null` if there is none.',
+        'The reason for the cancellation or the last failure, including a failed update of a delivered chat message. `null` if there is none.',
     }),
     providerCode: t.exposeString('providerCode', {
       nullable: true,

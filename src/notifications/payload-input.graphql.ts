@@ -55,7 +55,7 @@ const QuestionRequestedInput = builder.inputType('QuestionRequestedInput', {
     input: t.field({
       type: 'JSON',
       required: true,
-      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} questions with at most ${MAX_OPTIONS} options each. A question has the fields of \`AskUserQuestion\`, except that \`questionId\` is named \`id\`.\n\nAdditional properties of the object are kept; those of a question or option are rejected. The only size limit is that of the request, 1 MiB.`,
+      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} questions with at most ${MAX_OPTIONS} options each. A question has \`question\`, \`options\` and optionally \`header\`, \`id\` and \`multiSelect\`; an option has \`label\` and optionally \`description\` and \`preview\`. Only \`multiSelect\` can be \`null\`.\n\nAdditional properties of the object are kept; those of a question or option are rejected. The only size limit is that of the request, 1 MiB.`,
       validate: jsonRuleFor(QuestionInput),
     }),
   }),
