@@ -14,7 +14,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { currentCursor, dismissBy, nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { asMember, asPlatform, publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
-import { type DebianPostgres, startDebianPostgres } from './debian-postgres.ts';
+import { type DebianPostgres, hasDebianPostgres, startDebianPostgres } from './debian-postgres.ts';
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const page = await readFile(join(repository, 'docs/backup.md'), 'utf8');
@@ -32,7 +32,7 @@ let folder: string;
 let server: DebianPostgres;
 let url: string;
 /** A client's state from changes that the dump does not contain. */
-let lost: { id: string; tag: string; cursor: string };
+let lost: { tag: string; cursor: string };
 let kept: string;
 
 beforeAll(async () => {
@@ -48,14 +48,14 @@ beforeAll(async () => {
     'mutation ($input: StoreEditorSubscriptionInput!) { storeEditorSubscription(input: $input) { __typename } }';
   await asMember(gateway, 'alice', store, { input: pair });
   for (const command of readCommands('Back up')) await run(command);
-  const { id } = await publish(gateway, 'alice');
+  await publish(gateway, 'alice');
   const tag = (await list(gateway)).headers.get('etag') ?? '';
   expect((await list(gateway, tag)).status).toBe(304);
-  lost = { id, tag, cursor: await currentCursor(gateway, 'alice') };
+  lost = { tag, cursor: await currentCursor(gateway, 'alice') };
   await gateway.close();
 });
 afterAll(async () => {
-  await server.stop();
+  await server?.stop();
   await removeFolder(folder);
 });
 
@@ -90,25 +90,33 @@ async function restore(commands: string[]) {
   return { gateway, later: (await publish(gateway, 'alice')).id };
 }
 
-test('restoring as documented serves the dumped records, and invalidates ETags and cursors of lost changes', async () => {
-  const { gateway, later } = await restore(readCommands('Restore'));
+test.skipIf(!hasDebianPostgres)(
+  'restoring as documented serves the dumped records, and invalidates ETags and cursors of lost changes',
+  async () => {
+    const { gateway, later } = await restore(readCommands('Restore'));
 
-  const { status, body } = await list(gateway, lost.tag);
-  expect(status).toBe(200);
-  expect(body.notifications.map(({ id }: { id: string }) => id).sort()).toEqual([kept, later].sort());
-  const read = '{ editorCredential(userId: "alice") { accessToken refreshToken } }';
-  expect((await asPlatform(gateway, read)).editorCredential).toEqual(pair);
+    const { status, body } = await list(gateway, lost.tag);
+    expect(status).toBe(200);
+    expect(body.notifications.map(({ id }: { id: string }) => id).sort()).toEqual([kept, later].sort());
+    const read = '{ editorCredential(userId: "alice") { accessToken refreshToken } }';
+    expect((await asPlatform(gateway, read)).editorCredential).toEqual(pair);
 
-  expect(await dismissBy(gateway, 'alice', { filter: { upTo: lost.cursor } })).toEqual([]);
-  const stream = await subscribeToNotifications(gateway, 'alice', lost.cursor);
-  const events = [await nextEvent(stream), await nextEvent(stream)];
-  expect(events.map(({ notification }) => notification.id).sort()).toEqual([kept, later].sort());
-  stream.close();
-  await gateway.close();
-});
+    expect(await dismissBy(gateway, 'alice', { filter: { upTo: lost.cursor } })).toEqual([]);
+    const stream = await subscribeToNotifications(gateway, 'alice', lost.cursor);
+    const events = [await nextEvent(stream), await nextEvent(stream)];
+    expect(events.map(({ notification }) => notification.id).sort()).toEqual([kept, later].sort());
+    stream.close();
+    await gateway.close();
+  },
+);
 
-test('without renewing the epoch, an old ETag would match different content', async () => {
-  const { gateway } = await restore(readCommands('Restore').filter((command) => !command.includes('epoch')));
-  expect((await list(gateway, lost.tag)).status).toBe(304);
-  await gateway.close();
-});
+test.skipIf(!hasDebianPostgres)(
+  'without renewing the epoch, an old ETag would match different content',
+  async () => {
+    const { gateway } = await restore(
+      readCommands('Restore').filter((command) => !command.includes('epoch')),
+    );
+    expect((await list(gateway, lost.tag)).status).toBe(304);
+    await gateway.close();
+  },
+);

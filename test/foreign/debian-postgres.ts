@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdir, readdir } from 'node:fs/promises';
+import { existsSync, readdirSync } from 'node:fs';
+import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findUnprivilegedAccount, isRoot } from '../../src/postgres/embedded-account.ts';
 import { freePort } from '../support/redis.ts';
@@ -8,9 +9,20 @@ import { freePort } from '../support/redis.ts';
 /** Debian's PostgreSQL with its client programs, which the embedded PostgreSQL does not include. */
 export type DebianPostgres = { url: string; programs: string; stop(): Promise<void> };
 
+const root = '/usr/lib/postgresql';
+
+/** The folder with the programs of the latest version. */
+const programs = (existsSync(root) ? readdirSync(root) : [])
+  .toSorted((one, other) => Number(other) - Number(one))
+  .map((version) => join(root, version, 'bin'))
+  .find((folder) => existsSync(join(folder, 'initdb')));
+
+/** Whether Debian's PostgreSQL is installed. */
+export const hasDebianPostgres = programs !== undefined;
+
 /** Starts a server with a new cluster in a folder. */
 export async function startDebianPostgres(folder: string): Promise<DebianPostgres> {
-  const programs = await findPrograms();
+  if (programs === undefined) throw new Error('PostgreSQL is not installed: apt-get install postgresql');
   const account = isRoot() ? await findUnprivilegedAccount() : undefined;
   const asAccount = { cwd: '/', ...(account && { uid: account.uid, gid: account.gid }) };
   const directory = join(folder, 'cluster');
@@ -43,13 +55,4 @@ export async function startDebianPostgres(folder: string): Promise<DebianPostgre
       await ended;
     },
   };
-}
-
-/** Returns the folder with the programs of the latest version. */
-async function findPrograms(): Promise<string> {
-  const root = '/usr/lib/postgresql';
-  const versions = await readdir(root).catch(() => []);
-  const latest = Math.max(...versions.map(Number));
-  if (!Number.isFinite(latest)) throw new Error('PostgreSQL is not installed: apt-get install postgresql');
-  return join(root, String(latest), 'bin');
 }

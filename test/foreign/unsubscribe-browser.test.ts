@@ -26,7 +26,7 @@ describe.skipIf(!hasBrowser)(
       await gateway.close();
     });
 
-    const isEmailEnabled = async () => {
+    const readEmailByKind = async () => {
       const query = '{ notificationPreferences { notificationKind emailEnabled } }';
       const { notificationPreferences } = await asMember(gateway, 'alice', query);
       return Object.fromEntries(
@@ -41,12 +41,12 @@ describe.skipIf(!hasBrowser)(
       const link = toUnsubscribeUrl(gateway.address, tokens.sign({ userId: 'alice', kind: 'task_failed' }));
       const { page, issues } = await openPage(browser, link);
       await page.getByRole('heading', { name: 'Stop email about failed tasks?' }).waitFor();
-      expect(await isEmailEnabled()).toMatchObject({ TASK_FAILED: true });
+      expect(await readEmailByKind()).toMatchObject({ TASK_FAILED: true });
 
       await page.getByRole('button', { name: 'Stop this email' }).click();
       await page.getByRole('heading', { name: 'Email about failed tasks is off' }).waitFor();
       expect(page.url()).toBe(link);
-      expect(await isEmailEnabled()).toEqual({
+      expect(await readEmailByKind()).toEqual({
         PLAN_REQUESTED: true,
         QUESTION_REQUESTED: true,
         TASK_FAILED: false,

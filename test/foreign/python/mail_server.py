@@ -1,4 +1,7 @@
-"""A mail server that requires TLS and a password. Refuses recipients by their names, and prints each mail as JSON."""
+"""
+A mail server that requires TLS and a password. Refuses mails by the names of their recipients. Prints each recipient
+with the client's port, and each mail as JSON.
+"""
 
 import asyncio
 import email
@@ -26,6 +29,8 @@ def read_body(mail, subtype):
 
 class Handler:
     async def handle_RCPT(self, server, session, envelope, address, options):
+        _host, port = session.peer
+        print(f"{address} over port {port}")
         if address in REFUSED_RECIPIENTS:
             return REFUSED_RECIPIENTS[address]
         envelope.rcpt_tos.append(address)
