@@ -45,7 +45,7 @@ export async function readPublished(client: pg.Client, { userId }: Caller): Prom
 }
 
 /**
- * Creates a check that each recipient has this many active notifications.
+ * Creates a check that there are this many active notifications per recipient in total.
  * @throws {Error} if the number differs
  */
 export const expectPublished =

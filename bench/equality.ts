@@ -8,7 +8,7 @@ import type { Implementation, Workload } from './workload.ts';
 /** A started contender of a workload. */
 export type RunningContender = { title: string; implementation: Implementation; server: ServerProcess };
 
-/** The number of callers whose replies are compared. They have records of every kind and status. */
+/** The number of callers whose replies are compared. Readers have records of every kind and status. */
 const COMPARED_CALLERS = 3;
 
 /**

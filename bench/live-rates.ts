@@ -24,17 +24,17 @@ export type LiveMemory = {
 
 export type LiveResults = { subscribers: number; rates: readonly Rate[]; memory: LiveMemory };
 
-/** Whether every event arrived exactly once and the median of the runs meets the target. */
+/** Whether all runs are complete and their median meets the target. */
 export function isFastEnough({ runs }: Rate): boolean {
   return runs.every(isComplete) && median(runs.map(({ delays }) => delays.p99)) < P99_TARGET_MS;
 }
 
-/** Whether every event arrived exactly once. */
+/** Whether every event arrived exactly once and nothing failed. */
 export function isComplete({ missing, duplicates, failures }: LiveRun): boolean {
   return missing + duplicates + failures === 0;
 }
 
-/** Finds the highest rate at which it and all lower rates were fast enough. */
+/** Finds the highest rate that was fast enough, as were all lower ones. */
 export function findHighestRate(rates: readonly Rate[]): Rate | undefined {
   const slow = rates.findIndex((rate) => !isFastEnough(rate));
   return slow === -1 ? rates.at(-1) : rates[slow - 1];

@@ -19,10 +19,12 @@ import { workloads } from './workloads.ts';
  * Compares the gateway with peers that do the same work.
  *
  * - The gateway runs with the command of `npm start` and NODE_ENV=production: verified tokens, rate limits, log. The
- *   peers (bench/peers/) use the fastest settings of their documentation and have neither limits nor a log. All have the
- *   same number of connections to PostgreSQL.
- * - Changes are compared with node:http and pg, which run the gateway's own statements in one pipelined transaction, and
- *   publishing also with a gateway that makes no announcements.
+ *   peers (bench/peers/) use the fastest settings of their documentation and have neither limits nor a log.
+ * - All have the same DATABASE_POOL_SIZE. The peers read over that many connections, the gateway over two pipelined ones
+ *   for short reads and two for long reads.
+ * - Changes are compared with node:http and pg, which run the gateway's own statements in one pipelined transaction; a
+ *   dismissal is a copy of the gateway's statement, without a transaction. Publishing is also compared with a gateway
+ *   that makes no announcements.
  * - Measuring starts after the replies of all contenders were found equal (bench/equality.ts, bench/normalize.ts).
  * - The contenders of a workload run one after another, in a different order each round (bench/rounds.ts). Compare
  *   ratios, because load generator, PostgreSQL and other processes share the machine with the servers.

@@ -13,16 +13,15 @@ import { requestInbox } from './workloads.ts';
 
 const CONNECTIONS = 32;
 
-/** Measures two processes on one port and one process. Returns nothing if the port cannot be shared. */
+/** Compares two processes that share a port with a single process. Returns nothing if the second does not start. */
 export async function measureProcesses(bench: Bench): Promise<ComparisonResult[]> {
   const settings = { ...createGatewaySettings(bench), REUSE_PORT: 'true' };
   return withServer(startGateway(settings), async (first) => {
     const sharing = { ...settings, PORT: new URL(first.address).port };
-    const second = await startGateway(sharing).catch(() => undefined);
-    if (second === undefined) {
-      reportProgress('Two processes: skipped, because this system does not support REUSE_PORT=true');
-      return [];
-    }
+    const second = await startGateway(sharing).catch((error: unknown) => {
+      reportProgress(`Two processes: skipped. ${String(error)}`);
+    });
+    if (second === undefined) return [];
     const pair = combine(first, second);
     return withServer(Promise.resolve(second), () =>
       withServer(startGateway(createGatewaySettings(bench)), (alone) => compare(bench, pair, alone)),

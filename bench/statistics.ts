@@ -1,4 +1,7 @@
-/** Returns the smallest value that at least a share (0 to 1) of all values does not exceed; NaN for no values. */
+/**
+ * Returns the smallest of the values that is greater than or equal to at least `share` (0 to 1) of them; NaN for no
+ * values.
+ */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((left, right) => left - right);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;

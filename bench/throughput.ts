@@ -36,7 +36,7 @@ function listNodeOptions(name: Contender, { options: { profile } }: Bench): stri
 }
 
 async function prepareComparison(bench: Bench, workload: Workload, servers: Servers): Promise<Comparison> {
-  reportProgress(`${workload.title}: comparing replies, warming up`);
+  reportProgress(`${workload.title}: comparing replies`);
   const running = listImplementations(workload).flatMap(({ name, implementation }) => {
     const server = servers.get(name);
     return server === undefined ? [] : [{ title: contenderTitles[name], implementation, server }];

@@ -9,7 +9,7 @@ import { requestWorkspaces } from './workloads.ts';
 /** Memory of the gateway in KiB while callers wait for 10,000 workspaces each: before, and at its peak. */
 export type WaitingMemory = { callers: number; before: number; peak: number };
 
-/** As many callers as the pool has connections, and many more. */
+/** A few callers, and many. The gateway reads two lists at once, so most of them wait in both cases. */
 const CALLER_COUNTS = [10, 200] as const;
 const QUICK_CALLER_COUNTS = [10, 50] as const;
 /** Long enough for all callers to wait for a connection. */
@@ -18,8 +18,8 @@ const DATABASE_TIMEOUT_MS = '600000';
 export const MAX_PEAK_RATIO = 1.5;
 
 /**
- * Measures the memory of waiting callers, which must depend on the pool size rather than on their number. All runs read
- * the same number of lists, because V8's heap grows with the amount of work.
+ * Measures the memory of waiting callers, which must hardly grow with their number. All runs read the same number of
+ * lists, because V8's heap grows with the amount of work.
  */
 export async function measureWaitingMemory(bench: Bench): Promise<WaitingMemory[]> {
   const callerCounts = bench.options.isQuick ? QUICK_CALLER_COUNTS : CALLER_COUNTS;

@@ -22,7 +22,7 @@ const INBOX = `query Inbox($first: Int!, $after: String) {
   }
 }`;
 
-/** Fewer than the connections of a pool; bench/waiting-memory.ts measures more. */
+/** More than the gateway's two connections for long reads; bench/waiting-memory.ts measures more. */
 const LARGE_LIST_CONNECTIONS = 4;
 
 const authorized = ({ token }: Caller) => ({ Authorization: `Bearer ${token}`, Accept: 'application/json' });

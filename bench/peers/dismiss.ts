@@ -7,7 +7,10 @@ const COLUMNS =
 
 const qualified = COLUMNS.replaceAll(/\w+/g, 'notification.$&');
 
-/** The gateway's own statement, which locks the user, increments the revision and dismisses the notification. */
+/**
+ * A copy of the gateway's statement (dismiss-notifications.ts), which locks the user, increments the revision and
+ * dismisses the notification.
+ */
 const DISMISS = `
   with
     locked as (select user_id from user_revision where user_id = $1 for update),

@@ -6,7 +6,7 @@ import { formatPageClauses, listPageValues, type Position, toPage } from './page
 import { pool } from './pool.ts';
 import { type KindAndPayload, toWorkspace, WORKSPACE_COLUMNS, type WorkspaceRow } from './records.ts';
 
-/* No framework and no GraphQL: only token verification, one statement and JSON.stringify. */
+/* No framework and no GraphQL: only token verification, SQL statements and JSON.stringify. */
 
 type Reply = { status: number; body: object };
 const ok = (body: object): Reply => ({ status: 200, body });
