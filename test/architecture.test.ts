@@ -44,7 +44,7 @@ test('finds static, type-only and dynamic imports', () => {
 });
 
 describe('rest/', () => {
-  test('imports only packages, modules of the HTTP layer and names of root fields, and otherwise only types of src/', () => {
+  test('imports values only from some packages and modules of src/, and otherwise only types of src/', () => {
     const packages = /^(express|graphql|zod|node:.*)$/;
     const files =
       /^(rest\/.*|src\/(errors|http)\/.*|src\/auth\/access\.ts|src\/values\/constraints\.ts|.*\.(enums|graphql)\.ts)$/;
@@ -164,7 +164,7 @@ test('a channel imports neither another channel nor the outbox or the sender', (
   ).toEqual([]);
 });
 
-test('no feature imports src/delivery; the others add its statements through the outbox', () => {
+test('no other feature imports src/delivery; they add its statements through the outbox', () => {
   const isOther = (path: string) => isFeature(path) && !path.startsWith('src/delivery/');
   expect(forbidden(isOther, ({ to }) => !to.startsWith('src/delivery/'))).toEqual([]);
 });
@@ -212,8 +212,8 @@ test('there are no import cycles, type-only imports included', () => {
 });
 
 test('no file has a generic name such as utils or helpers', () => {
-  const empty = ['utils', 'util', 'helpers', 'helper', 'common', 'services', 'service', 'shared', 'index'];
-  expect(sources.filter((path) => empty.includes(stemOf(path)))).toEqual([]);
+  const generic = ['utils', 'util', 'helpers', 'helper', 'common', 'services', 'service', 'shared', 'index'];
+  expect(sources.filter((path) => generic.includes(stemOf(path)))).toEqual([]);
 });
 
 /** Returns the files that import themselves, directly or through other files. */

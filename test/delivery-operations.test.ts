@@ -71,7 +71,11 @@ describe('the API of deliveries', () => {
       `state = 'delivered', delivered_at = '2026-05-04T10:00:00Z'`,
       { state: 'DELIVERED', nextAttemptAt: null, deliveredAt: '2026-05-04T10:00:00.000Z' },
     ],
-    ['updated next', `state = 'pending', step = 'update'`, { state: 'DELIVERED', nextAttemptAt: null }],
+    [
+      'waiting for its update',
+      `state = 'pending', step = 'update'`,
+      { state: 'DELIVERED', nextAttemptAt: null },
+    ],
     ['being updated', `state = 'sending', step = 'update'`, { state: 'DELIVERED', nextAttemptAt: null }],
     [
       'failed',
@@ -84,7 +88,7 @@ describe('the API of deliveries', () => {
       { state: 'CANCELLED', reason: 'SETTLED', nextAttemptAt: null },
     ],
   ])('shows a delivery that is %s', async (name, columns, shown) => {
-    const userId = `shown-${name.replace(' ', '-')}`;
+    const userId = `shown-${name.replaceAll(' ', '-')}`;
     await putContact(gateway, userId, { chatMemberId: `U-${userId}` });
     const { id } = await publish(gateway, userId);
     await update(userId, 'chat', columns);
@@ -142,7 +146,6 @@ describe('the API of deliveries', () => {
       { channel: 'CHAT_DM', count: 2, dueSince: '2026-05-04T10:00:00.000Z' },
       { channel: 'PUSH', count: 1, dueSince: '2026-05-04T09:00:00.000Z' },
     ]);
-    expect((await asPlatform(gateway, COUNTS)).deliveryStatistics).not.toHaveProperty('backlog');
   });
 
   test('a gateway that does not send reports the backlog', async () => {
@@ -241,7 +244,7 @@ describe('an attempt', () => {
       payload: { planRequested: { toolId: 't', input: { summary: secrets.details, plan: secrets.details } } },
     });
 
-  test('is logged once, with its outcome and without the target or the text', async () => {
+  test('is logged once, with its outcome', async () => {
     await putContact(gateway, 'log', { email: secrets.address, chatMemberId: secrets.member });
     await registerPush(gateway, 'log', `https://${push.host}/${secrets.endpoint}`, browser);
     chat.answer('no reply');

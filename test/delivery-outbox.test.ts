@@ -174,7 +174,7 @@ describe('publishing queues', () => {
 });
 
 describe('a batch', () => {
-  test('queues only the last of several notifications of a task, and cancels the one before', async () => {
+  test('queues only the last of several notifications of a task, and cancels the earlier one', async () => {
     await addTargets(gateway, 'batch');
     await publishAll([
       draft('batch', 'before'),
@@ -197,7 +197,7 @@ describe('a batch', () => {
     expect(await stored('batch', 'other')).toEqual(pending);
   });
 
-  test('cancels the one before if it has nothing but notifications of one task', async () => {
+  test('cancels the earlier notification of a task, even if it has no notifications of other tasks', async () => {
     for (const count of [1, 2, 3]) {
       const userId = `chain-${count}`;
       await addTargets(gateway, userId);
@@ -268,7 +268,7 @@ describe('deliveredByGateway', () => {
       ['chat pending'],
     ],
   ])(
-    'with %s, the others are left to the caller and nothing is queued for them',
+    'with %s, the other channels are left to the caller and nothing is queued for them',
     async (name, settings, channels, rows) => {
       const userId = name.replace(' ', '-');
       await addTargets(gateway, userId);

@@ -258,7 +258,7 @@ describe('connections', () => {
     });
   });
 
-  test('a host without a public address is refused, unless it is allowed', async () => {
+  test('an address that is not public and a port are refused, and a local name is not found, unless allowed', async () => {
     const service = await start();
     const sendTo = (endpoint: string) =>
       openChannel().send(message, targetAt(endpoint), AbortSignal.timeout(TIMEOUT_MS));

@@ -200,7 +200,7 @@ describe('payload', () => {
     expect(details.startsWith(shortened.slice(0, -1))).toBe(true);
   });
 
-  test('then omits the URL, then shortens the title and the request', () => {
+  test('omits the URL if shorter details are not enough, and then shortens the title and the request', () => {
     const long = '💬'.repeat(900);
     const url = `https://app.example.com/${'a'.repeat(3900)}`;
     expect(read({ ...message, url })).toEqual({ ...read(message), details: null, url: null });

@@ -10,7 +10,7 @@ import type { PostResult } from '../src/delivery/push/post.ts';
 import { createPublicLookup, isPublicAddress } from '../src/delivery/push/public-address.ts';
 import { type Answer, type Records, startNameServer } from './support/name-server.ts';
 
-/** The special-purpose networks of IANA's registries, with the first address outside that is public. */
+/** Networks without public addresses: those of IANA's special-purpose registries, and unassigned or obsolete ones. */
 const networks: readonly [name: string, network: string, prefix: number, family: 'ipv4' | 'ipv6'][] = [
   ['this host', '0.0.0.0', 8, 'ipv4'],
   ['private', '10.0.0.0', 8, 'ipv4'],

@@ -151,11 +151,14 @@ describe('the links', () => {
     ['the form of a mail program', { 'Content-Type': 'multipart/form-data; boundary=x' }, '--x--'],
     ['a large body', {}, 'x'.repeat(2_000_000)],
     ['an invalid token of the API', { Authorization: 'Bearer none' }],
-  ])('POST ignores %s', async (_what, headers, body) => {
-    await publish(gateway, 'bob');
-    const link = linkTo({ userId: 'bob', kind: 'task_failed' });
+  ])('POST turns off email whatever the request contains: %s', async (what, headers, body) => {
+    await publish(gateway, what);
+    const link = linkTo({ userId: what, kind: 'task_failed' });
     const response = await fetch(link, { method: 'POST', headers, ...(body !== undefined && { body }) });
     expect(response.status).toBe(200);
+    expect(await listPreferences(what)).toContainEqual(
+      expect.objectContaining({ notificationKind: 'TASK_FAILED', emailEnabled: false }),
+    );
   });
 
   test('concurrent presses of links of one user all succeed', async () => {

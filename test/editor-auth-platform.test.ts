@@ -231,6 +231,8 @@ test('stores exactly one of several concurrent refreshes of a version; the other
 
   const winners = replies.flatMap(({ data }, n) => (data.refreshEditorCredential ? [n] : []));
   expect(winners).toHaveLength(1);
+  const codes = replies.flatMap(({ errors }) => errors.map(({ extensions }) => extensions.code));
+  expect(codes).toEqual(Array(7).fill('CONFLICT'));
   expect(await credential('race')).toEqual({
     version: replies[winners[0] ?? 0]?.data.refreshEditorCredential.version,
     accessToken: `a-${winners[0]}`,
