@@ -400,7 +400,7 @@ describe('the channel', () => {
   });
 
   test.each<[whose: string, check: ChatAnswer, outcome: AttemptOutcome]>([
-    ["is the member's if the token is accepted otherwise", 'ok', rejectedMember('account_inactive')],
+    ["is the member's if another call accepts the token", 'ok', rejectedMember('account_inactive')],
     ["is the token's if it is refused again", { error: 'account_inactive' }, refused('account_inactive')],
     ["is the token's if it is revoked meanwhile", { error: 'token_revoked' }, refused('token_revoked')],
     [
@@ -417,7 +417,7 @@ describe('the channel', () => {
     expect(api.calls.map(({ method }) => method)).toEqual(['chat.postMessage', 'auth.test']);
   });
 
-  test('reports a reply as lost and ends the request when the timeout expires', async () => {
+  test('reports a reply as lost when the timeout expires', async () => {
     const release = api.hold();
     const timeout = new AbortController();
     const called = api.nextCall();

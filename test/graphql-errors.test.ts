@@ -56,7 +56,7 @@ test.each(invalidDocuments)(
 test.each([
   ['application/graphql-response+json', 400],
   ['application/json', 200],
-])('returns the status for the accepted type of an invalid document: %s, %i', async (Accept, status) => {
+])('replies to an invalid document from a client that accepts %s with status %i', async (Accept, status) => {
   const reply = await send('{ unknown }', {}, { Accept });
 
   expect(reply.status).toBe(status);
@@ -219,7 +219,7 @@ test.each<[args: string, location: string, message: string, value: unknown]>([
   ['after: "nonsense"', 'after', 'must be a cursor of this list', 'nonsense'],
   ['before: "WzEsMl0"', 'before', 'must be a cursor of this list', 'WzEsMl0'],
   ['before: "bnVsbA"', 'before', 'must be a cursor of this list', 'bnVsbA'],
-])('rejects the page arguments %s on every list', async (args, location, message, value) => {
+])('rejects the page arguments %s on both lists of a user', async (args, location, message, value) => {
   const { status, data, errors } = await send(
     `{ workspaces(${args}) { totalCount } notifications(${args}) { totalCount } }`,
   );

@@ -196,7 +196,9 @@ test('requests never create labels with their own values', async () => {
     return samples.map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`).sort();
   };
   const first = await listSeries(`m${randomUUID().slice(0, 8)}`);
-  expect(await eventually(() => listSeries('markedFirst'))).toEqual(await listSeries('markedSecond'));
+  await eventually(async () =>
+    expect(await listSeries('markedFirst')).toEqual(await listSeries('markedSecond')),
+  );
   expect((await listSeries('markedThird')).join('\n')).not.toMatch(/marked/);
   // Later rounds, with values never sent before, add no series to those of the first.
   expect(await listSeries('markedFourth')).toHaveLength(first.length);
@@ -295,7 +297,7 @@ describe('the database', () => {
   test.each([
     ['short_reads', '/editor/auth'],
     ['long_reads', '/user/workspaces'],
-  ])('idle connections of the pool %s are kept', async (pool, path) => {
+  ])('the pool %s has an idle connection after a read', async (pool, path) => {
     await rest(gateway, 'GET', path, { token });
     expect(await connections(pool)).toMatchObject({ max: 2, used: 0, pending: 0 });
     expect((await connections(pool)).idle).toBeGreaterThan(0);
