@@ -31,7 +31,7 @@ export type Route = {
     status: 200 | 204;
     /** The property of the body that has the result. Without it the result is the whole body. */
     name?: string;
-    /** The field of the root field's result to reply with. Without it the whole result is used. */
+    /** The field of the result that is sent, such as `nodes`. Without it, the whole result is sent. */
     from?: string;
     shape: z.ZodType;
     description: string;

@@ -34,10 +34,12 @@ export function isStrictObject(shape: z.core.$ZodType): shape is z.ZodObject {
   return shape instanceof z.ZodObject && shape.def.catchall instanceof z.ZodNever;
 }
 
+/** Returns the shape of a nullable or optional shape's values. */
 export function unwrap(shape: z.core.$ZodType): z.core.$ZodType {
   return shape instanceof z.ZodOptional || shape instanceof z.ZodNullable ? unwrap(shape.unwrap()) : shape;
 }
 
+/** Converts a name of the specification to GraphQL's: `project_id` to `projectId`. */
 export function toCamelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }

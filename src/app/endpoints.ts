@@ -40,6 +40,7 @@ export const PATHS = [
   METRICS_PATH,
 ];
 
+/** The dependencies of the endpoints. */
 export type EndpointsOptions = {
   config: Config;
   schema: GraphQLSchema;

@@ -14,6 +14,7 @@ import { toTime } from '../values/time.ts';
 /** What the contexts of all requests share. */
 export type ContextDependencies = Pick<Context, 'em' | 'cipher' | 'hub' | 'announce' | 'outbox' | 'push'>;
 
+/** The dependencies of the request lifecycle. */
 export type LifecycleOptions = {
   openRecord: OpenRecord;
   authenticate: Authenticate;

@@ -5,6 +5,7 @@ import { Secret } from '../values/secret.ts';
 /** A mailbox: display name, empty if there is none, and address. */
 export type Mailbox = { name: string; address: string };
 
+/** The URL of a mail server, which may contain a password. */
 export const smtpUrl = z
   .string()
   .refine((text) => {
@@ -50,6 +51,7 @@ export const vapidKey = z.string().transform((text, context): KeyObject => {
   }
 });
 
+/** The contact of the operator (RFC 8292, section 2.1). */
 export const vapidSubject = z
   .string()
   .refine(
@@ -67,6 +69,7 @@ export const appUrl = z
     'must be an http or https URL with {id} in place of the ID: https://app.example.com/inbox/{id}',
   );
 
+/** Hosts with an optional port, in lower case. */
 export const allowedHosts = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim().toLowerCase()))

@@ -7,6 +7,7 @@ import { Secret } from '../values/secret.ts';
 /** Encryption keys by ID; the first one encrypts. `KeyObject`s do not print their bytes. */
 export type EncryptionKeys = ReadonlyMap<string, KeyObject>;
 
+/** A whole number in a range, as decimal digits. */
 export function wholeNumber(minimum: number, maximum: number) {
   const rule = `must be a whole number from ${minimum} to ${maximum}`;
   return z
@@ -16,6 +17,7 @@ export function wholeNumber(minimum: number, maximum: number) {
     .refine((value) => value >= minimum && value <= maximum, rule);
 }
 
+/** `true` or `false`. */
 export function yesOrNo(defaultValue: 'true' | 'false') {
   return z
     .enum(['true', 'false'], 'must be true or false')
@@ -23,11 +25,13 @@ export function yesOrNo(defaultValue: 'true' | 'false') {
     .transform((word) => word === 'true');
 }
 
+/** A URL with one of these protocols, such as `https:`. */
 export function address(...protocols: string[]) {
   const rule = `must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`;
   return z.string().refine((text) => protocols.includes(URL.parse(text)?.protocol ?? ''), rule);
 }
 
+/** Origins (RFC 6454), separated by commas. */
 export const origins = z
   .string()
   .transform((text) => text.split(',').map((part) => part.trim()))
@@ -42,6 +46,7 @@ function reject(context: z.core.$RefinementCtx, message: string) {
   return z.NEVER;
 }
 
+/** A JSON Web Key Set with public keys (RFC 7517, section 5), or the path of a file with one. */
 export const jwks = z.string().transform((text, context): JSONWebKeySet => {
   let content = text;
   if (!text.trimStart().startsWith('{')) {
@@ -63,6 +68,7 @@ export const jwks = z.string().transform((text, context): JSONWebKeySet => {
 
 const KeySet = z.looseObject({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });
 
+/** Keys of 32 bytes with their IDs, separated by commas. */
 export const encryptionKeys = z.string().transform((text, context): EncryptionKeys => {
   const keys = new Map<string, KeyObject>();
   for (const [index, part] of text.split(',').entries()) {

@@ -84,9 +84,9 @@ const naming = {
 export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
 
 /**
- * Returns a query builder that uses the names of entities and properties. Maintenance begins its transactions with it,
- * because those of MikroORM do not release a connection that breaks before they can begin or be rolled back. The
- * changes of requests are transactions of `change`.
+ * Returns a query builder that uses the names of entities and properties. Retention and key rotation also begin their
+ * transactions with it: a transaction of MikroORM would never release its connection if the connection broke before
+ * `begin` or `rollback`. Requests use `change` for their transactions.
  */
 export function query(em: EntityManager): Kysely<Tables> {
   return em.getKysely<Tables>().withPlugin(getResources(em).columns);

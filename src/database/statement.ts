@@ -48,6 +48,7 @@ export type Template = {
   readonly parameters: readonly unknown[];
 };
 
+/** Names a compiled statement by its text, so that equal statements are prepared once per connection. */
 export function toTemplate({ sql: text, parameters }: CompiledQuery): Template {
   return { name: hash('sha256', text, 'base64url'), text, parameters };
 }

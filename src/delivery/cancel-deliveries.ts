@@ -27,10 +27,10 @@ export const cancelUnwantedDeliveries = statement((db, { slot }: Slots<{ users: 
 type Unwanted = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Cancels the pending deliveries of the notifications in the common table expression `unwanted` that have a reason. The
- * reason `settled` also closes (`isOpen`) the other open deliveries: a delivered one, whose message can be changed,
- * becomes pending again with the step `update`; one that is being sent gets this step from `storeDelivered` once it has
- * been delivered, if its message can be changed.
+ * Cancels the pending deliveries of the notifications in the common table expression `unwanted` that have a reason. If
+ * the reason is `settled`, no delivery stays open (`isOpen`): an open one that was delivered has a message that can be
+ * changed, and is queued again to update it (step `update`). One that is being sent is queued for this by
+ * `storeDelivered`, if its message can be changed.
  */
 export function cancelDeliveries<With extends Unwanted>(
   db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,

@@ -59,8 +59,8 @@ export function createProviderHealth(
       if (pausedUntil === undefined && !isCertain && failures < minFailures) return;
       const wasPaused = isPaused(now);
       const neededOperator = needsOperator;
-      // During a pause until the operator acts, a message sent earlier may fail for another reason, which changes
-      // nothing.
+      // During a pause until the operator acts, a message sent earlier may fail for another reason. The pause keeps its
+      // kind.
       needsOperator = failure.needsOperator || (wasPaused && neededOperator);
       // The other kind of pauses begins with its first one.
       if (needsOperator !== neededOperator) pauses = 0;

@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether records follow this page. Without `last`, the record at the cursor `before` and those after it do not count.',
+        'Whether records follow this page. When paging forwards, records from the cursor `before` on are not counted.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether records precede this page. With `last`, the record at the cursor `after` and those before it do not count.',
+        'Whether records precede this page. When paging backwards (`last`), records up to the cursor `after` are not counted.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

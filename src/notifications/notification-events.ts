@@ -44,7 +44,8 @@ export function createNotificationSource(
         const { revision } = notification;
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
       });
-      // If the notifications of all later revisions have been deleted, nothing is found, and all revisions are seen.
+      // Nothing is found if everything that changed after `after` has been deleted since. The stream then continues
+      // after `reached`.
       return { events, seen: changed.at(-1)?.revision ?? reached };
     },
   };

@@ -8,8 +8,9 @@ const MAX_CONCURRENT_READS = 4;
 const LONG_LIST = 1000;
 
 /**
- * The pause after a long list, as a multiple of its reading time. Serializing happens within the pause and takes about
- * three times as long as reading, so the user occupies about one fifth of the event loop (4 of 21 parts).
+ * The pause after a long list, as a multiple of its reading time. Serializing takes about three times as long as
+ * reading, and happens within the pause: of 21 parts of the time (1 of reading, 20 of pause), the user occupies the
+ * event loop for 4, about one fifth.
  */
 const PAUSE_FACTOR = 20;
 

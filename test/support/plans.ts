@@ -16,7 +16,7 @@ const Plan = z.object({
 type Plan = z.output<typeof Plan>;
 
 /** Returns the nodes of a plan, except those of `database_epoch`, a table of one row. */
-export function listNodes(plan: Plan): Plan[] {
+function listNodes(plan: Plan): Plan[] {
   if (plan['Relation Name'] === 'database_epoch') return [];
   return [plan, ...plan.Plans.flatMap(listNodes)];
 }

@@ -9,6 +9,7 @@ import { composeMail, type MailSettings } from './compose-mail.ts';
 /** The mailbox of a user. */
 export type EmailTarget = { readonly address: string };
 
+/** The settings of the email channel. `timeouts` replaces the defaults. */
 export type EmailOptions = Omit<MailSettings, 'from'> & { timeouts?: EmailTimeouts };
 
 /** In milliseconds. Each is shorter than the time for an attempt. */

@@ -7,6 +7,7 @@ export type PostResult =
   /** `code` is the Node.js error code. `wasSent` is true if the server may have processed the request. */
   | { kind: 'error'; code: string; wasSent: boolean; isAborted: boolean };
 
+/** How to post. */
 export type PostOptions = {
   readonly agent: Agent;
   readonly headers: Readonly<Record<string, string | number>>;

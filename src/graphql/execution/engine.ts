@@ -52,7 +52,7 @@ export type Engine = {
 
 /**
  * Creates an engine. It checks, in this order: the document, the method, permissions (a missing one fails only its
- * field), the rate limit, and the variables. `guardSchema` checks the arguments of each field.
+ * field), the rate limit, and the variables. The plugins of `builder.ts` check the arguments of each field.
  */
 export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): Engine {
   const openDocument = createDocumentCache(schema);

@@ -25,7 +25,7 @@ export function createResponder(schema: GraphQLSchema) {
     },
     onParams({ context: { outcome }, setResult }) {
       if (outcome.kind === 'executed') setResult(withSerializer(outcome.reply));
-      // Yoga finds no accepted media type for this result either.
+      // Any result will do: Yoga replies 406, because the client accepts none of its media types.
       else if (outcome.kind === 'notAcceptable') setResult({});
     },
     onResponse({ response, setResponse, fetchAPI }) {
