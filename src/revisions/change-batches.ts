@@ -51,9 +51,13 @@ export function findBatches(
   const size =
     columns.length === 0
       ? sql`0`
-      : sql`octet_length(row(${sql.join(columns.map(([, column]) => sql.id(column)))})::text)`;
+      : sql.join(
+          columns.map(([, column]) => sql`coalesce(octet_length(${sql.id(column)}::text), 0)`),
+          sql` + `,
+        );
   // `changed` limits the records of a batch before their sizes are computed. For each record, `sized` has the total
   // size of the records before it, so that a batch includes the record that exceeds the limit and is never empty.
+  // PostgreSQL knows the length of a text without reading it, but not that of a row.
   // `offset 0` keeps PostgreSQL from computing `last` once for every record that is joined.
   return sql`(
     select stream, owner, after, (
