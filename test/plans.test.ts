@@ -152,7 +152,7 @@ const searches = [
 ];
 
 test.each(searches)(
-  'GET /user/notifications?%s scans a limited number of records, or only those that it returns',
+  'GET /user/notifications?%s scans a limited number of records; without a limit, only those that it returns',
   async (search) => {
     for (const user of ['user-3', 'heavy-user']) {
       const token = await member(user);

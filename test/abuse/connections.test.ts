@@ -54,7 +54,7 @@ const pages = [
 ] as const;
 
 test.each(pages)(
-  'closes a connection with 61 KB of pipelined, unread requests for the script of %s, using less than 64 MiB',
+  'closes a connection with 61 KB of pipelined requests for the script of %s, using less than 64 MiB',
   async (page, stem) => {
     const request = get(await findScript(measured, page, stem));
     resetPeakMemory(measured.pid);

@@ -93,7 +93,7 @@ const aliases = Array.from(
 const query = JSON.stringify({ query: `{ ${aliases.join(' ')} }` });
 
 test.each([
-  ['filters that match none of 40,000 notifications', 'POST', '/graphql', query],
+  ['notifications with filters that match none of 40,000', 'POST', '/graphql', query],
   ['4,000 workspaces again and again', 'GET', '/user/workspaces', undefined],
 ])(
   "listing %s does not slow down another user's reads",

@@ -78,7 +78,7 @@ const list = <Item>(length: number, item: Item): Item[] => Array<Item>(length).f
 const dismissals = (count: number) =>
   `mutation ($ids: [ID!]) { ${repeat(count, (i) => `a${i}: dismissNotifications(input: { ids: $ids }) { __typename }`)} }`;
 
-type Attack = { what: string; caller?: Caller; query: string; variables?: () => unknown; status?: number };
+type Attack = { what: string; caller?: Caller; query: string; variables?: () => unknown };
 
 const documents: Attack[] = [
   {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
 
-/** A migrated, empty database for one test file. */
+/** A database of the tests. */
 export type TestDatabase = {
   url: string;
   /** Runs SQL on a connection of the test. */

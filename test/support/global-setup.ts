@@ -21,7 +21,10 @@ declare module 'vitest' {
 /** The data need not survive a crash, and tests that need statistics analyze their tables. */
 const settings = ['fsync = off', 'full_page_writes = off', "max_wal_size = '4GB'", 'autovacuum = off'];
 
-/** The tests open about 2,000 connections; verifying a password takes 2 ms. Some tests use a wrong one. */
+/**
+ * Passwords are verified only for the database `gateway`, because some tests use a wrong one. Verifying takes 2 ms, and
+ * the tests open about 2,000 connections.
+ */
 const ACCESS = 'host gateway all all scram-sha-256\nhost all all all trust\n';
 
 /**

@@ -107,7 +107,7 @@ export function createInbox(user: string, start?: string): Inbox {
   };
 }
 
-/** Publishes, resolves or dismisses notifications, depending on the number. */
+/** Publishes a notification; depending on the number, then resolves its task or dismisses it. */
 export async function changeNotifications(gateway: Gateway, user: string, number: number): Promise<void> {
   const kinds = Object.keys(payloads) as Kind[];
   const task = { id: `task-${number % 3}`, projectId: 'project' };

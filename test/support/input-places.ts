@@ -16,7 +16,7 @@ function findPlaces(type: GraphQLInputType, path: Step[]): { path: Step[]; type:
   return [{ path, type: inner.name }];
 }
 
-/** Every such position of the schema. */
+/** Every {@link InputPlace} of the schema. */
 export const inputPlaces = Object.entries(rootFields).flatMap(([field, { args }]) =>
   args.flatMap(({ name, type }) =>
     findPlaces(type, [name]).map((place): InputPlace => ({ field, ...place })),

@@ -28,7 +28,7 @@ export type KillingProvider = {
   updates: ReadonlySet<string>;
   /** Decides the fate of the next posts. Later ones are accepted. */
   decide(...fates: readonly Fate[]): void;
-  /** The URL of the API for a sender, which `kill` stops at once. */
+  /** The URL of the API for a sender of this name. */
   addressFor(sender: string): string;
   close(): Promise<void>;
 };

@@ -13,7 +13,7 @@ export type ReceivedMail = {
   isSecure: boolean;
 };
 
-/** A mail server on all addresses of this machine. */
+/** A mail server on all IPv4 addresses of this machine. */
 export type MailServer = {
   port: number;
   mails: readonly ReceivedMail[];
@@ -72,8 +72,8 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
 export type BrokenServer = { port: number; close(): Promise<void> };
 
 /**
- * Starts a server that sends `greeting` and then passes each line of the client to `respond`. Before the end of the
- * message, `respond` receives the lines of the message too.
+ * Starts a server that sends `greeting` and then passes each line of the client to `respond`, including the lines of
+ * the message and the final dot.
  */
 export async function startBrokenServer(
   greeting: string | null,

@@ -16,6 +16,8 @@ export type NameServer = {
 
 /** The formats are those of RFC 1035, section 4. */
 const HEADER_LENGTH = 12;
+/** Of a record with a pointer as its name, without the data. */
+const RECORD_LENGTH = 12;
 const RECURSIVE_REPLY = 0x8180;
 const CODES = { SERVFAIL: 2, NXDOMAIN: 3 };
 const TYPE_AAAA = 28;
@@ -66,7 +68,7 @@ function formatReply(question: Buffer, type: number, answer: Answer): Buffer {
 
 function formatRecord(type: number, address: string): Buffer {
   const data = Buffer.from(ipaddr.parse(address).toByteArray());
-  const record = Buffer.alloc(HEADER_LENGTH);
+  const record = Buffer.alloc(RECORD_LENGTH);
   record.writeUInt16BE(NAME_POINTER, 0);
   record.writeUInt16BE(type, 2);
   record.writeUInt16BE(1, 4); // The class IN; the time to live is 0.

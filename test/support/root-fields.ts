@@ -26,7 +26,10 @@ const browserKeys = {
   auth: 'BTBZMqHH6r4Tts7J_aSIgg',
 };
 
-/** Valid arguments of every root field. `userId` is used where an argument names a user. */
+/**
+ * Valid arguments of every root field. `userId` is used where an argument names a user, except by `deleteUser`, so that
+ * nothing is deleted.
+ */
 export const goodArguments: Readonly<Record<string, (userId: string) => Arguments>> = {
   claimEditorCredentialRefresh: (userId) => ({ input: { userId, version: '1', claimId: randomUUID() } }),
   contact: () => ({}),

@@ -41,7 +41,7 @@ const PUBLISH_ONE = `mutation ($input: PublishNotificationInput!) {
   publishNotification(input: $input) { created notification { ... on UserNotification { id } } }
 }`;
 
-/** A batch also contains a notification of another user, in either order. */
+/** A batch also contains a notification of another user, whose ID sorts before or after. */
 async function publish(
   workload: Workload,
   operation: OperationOf<'publish'>,
