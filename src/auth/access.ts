@@ -63,7 +63,9 @@ export function requireAccess(name: string, extensions: { access?: Access } | nu
 export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): GatewayError | undefined {
   if (viewer === anonymous)
     return UnauthenticatedError.missingToken('no token; only introspection is allowed without one');
-  const scope = isForAnother(access, viewer, args) ? (access.otherUserScope ?? access.scope) : access.scope;
+  const scope = usesOtherUserScope(access, viewer, args)
+    ? (access.otherUserScope ?? access.scope)
+    : access.scope;
   if (!viewer.scopes.has(scope)) return new ForbiddenError(scope);
   return access.membership && !viewer.isMember ? new MembershipRequiredError() : undefined;
 }
@@ -71,10 +73,10 @@ export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): G
 type Arguments = { readonly userId?: unknown };
 
 /**
- * Whether a field reads another user's account. While the arguments are unknown: whether the viewer has the scope to do
- * so.
+ * Whether `otherUserScope` applies instead of `scope`: if the arguments name another user. While they are unknown, it
+ * applies if the viewer has it, so that the viewer is refused only if no arguments would be permitted.
  */
-function isForAnother(access: Access, viewer: Viewer, args?: Arguments): boolean {
+function usesOtherUserScope(access: Access, viewer: Viewer, args?: Arguments): boolean {
   if (args === undefined)
     return access.otherUserScope !== undefined && viewer.scopes.has(access.otherUserScope);
   return typeof args.userId === 'string' && args.userId !== viewer.userId;

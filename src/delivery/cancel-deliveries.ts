@@ -28,9 +28,9 @@ type Unwanted = { userId: string; notificationId: string; reason: CancelReason |
 
 /**
  * Cancels the pending deliveries of the notifications in the common table expression `unwanted` that have a reason. If
- * the reason is `settled`, no delivery stays open (`isOpen`): an open one that was delivered has a message that can be
- * changed, and is queued again to update it (step `update`). One that is being sent is queued for this by
- * `storeDelivered`, if its message can be changed.
+ * the reason is `settled`, it also closes (`isOpen`) the others: a delivered one, which is open only if its message can
+ * be changed, is queued again to update the message (step `update`); for one that is being sent, `storeDelivered` does
+ * so later.
  */
 export function cancelDeliveries<With extends Unwanted>(
   db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,

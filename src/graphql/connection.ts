@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether records follow this page. When paging forwards, records from the cursor `before` on are not counted.',
+        'Whether records follow this page. When paging forwards with `before`, only records that precede that cursor count.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether records precede this page. When paging backwards (`last`), records up to the cursor `after` are not counted.',
+        'Whether records precede this page. When paging backwards with `after`, only records that follow that cursor count.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

@@ -27,8 +27,8 @@ export type NotificationWriter = Writer & { readonly outbox: Outbox };
 /**
  * Stores notifications in order, all or none, and returns their final states. Each notification supersedes the active
  * notification of its task and kind. It is stored as resolved instead if a notification of that task and kind with
- * a later `occurredAt` is stored, or if `resolveNotifications` resolved that task and kind up to its `occurredAt` or
- * later.
+ * a later `occurredAt` is stored, or if it occurred at or before the time up to which `resolveNotifications` resolved
+ * that task and kind.
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(

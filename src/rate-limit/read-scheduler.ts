@@ -9,8 +9,8 @@ const LONG_LIST = 1000;
 
 /**
  * The pause after a long list, as a multiple of its reading time. Serializing takes about three times as long as
- * reading, and happens within the pause: of 21 parts of the time (1 of reading, 20 of pause), the user occupies the
- * event loop for 4, about one fifth.
+ * reading, and happens within the pause. Per 1 part of reading and 20 of pause, the user thus occupies the event loop
+ * for 1 + 3 parts, about one fifth of the time.
  */
 const PAUSE_FACTOR = 20;
 
