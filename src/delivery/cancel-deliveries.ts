@@ -27,10 +27,12 @@ export const cancelUnwantedDeliveries = statement((db, { slot }: Slots<{ users: 
 type Unwanted = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Cancels the pending deliveries of the notifications in the common table expression `unwanted` that have a reason. If
- * the reason is `settled`, it also closes (`isOpen`) the others: a delivered one, which is open only if its message can
- * be changed, is queued again to update the message (step `update`); for one that is being sent, `storeDelivered` does
- * so later.
+ * Cancels deliveries of the notifications in the common table expression `unwanted` that have a reason. They are no
+ * longer open (`isOpen`).
+ *
+ * - A pending delivery is cancelled, for any reason.
+ * - A delivered message that can be changed is queued again to be updated (step `update`), if the reason is `settled`.
+ * - A delivery that is being sent is only closed, if the reason is `settled`. `storeDelivered` then queues its update.
  */
 export function cancelDeliveries<With extends Unwanted>(
   db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,

@@ -24,7 +24,7 @@ type InsertionSlots = Slots<Insertion>;
  * - `known` reads what the result depends on. It is empty if the same notification is stored.
  * - `timed` adds the default of `occurredAt`: now, but not before the newest notification of its task and kind.
  * - `decided` resolves a draft that occurred before the newest notification of its task and kind, or at or before the
- *   `resolvedBefore` that is stored for them.
+ *   `resolvedUpTo` that is stored for them.
  * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
  * - `inserted` stores the draft, whose revision follows that of the superseded notification, if there is one.
  */
@@ -59,7 +59,7 @@ function decide(db: Kysely<Tables>, slots: InsertionSlots) {
         .select(
           sql<
             string | null
-          >`case when occurred < newest then 'superseded' when occurred <= before then reason end`.as(
+          >`case when occurred < newest then 'superseded' when occurred <= "upTo" then reason end`.as(
             'resolution',
           ),
         ),
@@ -87,7 +87,7 @@ function readKnown(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots
     .where(({ not, exists }) => not(exists(selectSame(db, slots))))
     .select([
       'UserRevision.notifications as revision',
-      'TaskResolution.resolvedBefore as before',
+      'TaskResolution.resolvedUpTo as upTo',
       'TaskResolution.resolvedBy as reason',
       related.select((eb) => eb.fn.max('occurredAt').as('newest')).as('newest'),
       arrived.as('arrived'),

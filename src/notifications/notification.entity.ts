@@ -70,7 +70,8 @@ export const TaskResolutionSchema = defineEntity({
     taskId: idColumn().primary(),
     kind: enumColumn(notificationKinds).primary(),
     /** Notifications of the task and kind that occurred up to this time are resolved, even if they arrive later. */
-    resolvedBefore: timeColumn(),
+    // The column keeps its first name, because gateways of the previous version read it.
+    resolvedUpTo: timeColumn().fieldName('resolved_before'),
     resolvedBy: enumColumn(resolutions),
     updatedAt: timeColumn(),
   },

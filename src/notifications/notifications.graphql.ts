@@ -48,12 +48,12 @@ builder.queryField(notificationsField, (t) =>
       userId: t.arg.id(userArgument),
       status: t.arg({
         type: [NotificationStatusEnum],
-        description: 'Filter by status. Defaults to all statuses, even if the list is empty.',
+        description: 'Filter by status. Defaults to all statuses. An empty list also selects all.',
         validate: maxItems(100),
       }),
       kind: t.arg({
         type: [NotificationKindEnum],
-        description: 'Filter by kind. Defaults to all kinds, even if the list is empty.',
+        description: 'Filter by kind. Defaults to all kinds. An empty list also selects all.',
         validate: maxItems(100),
       }),
       projectId: t.arg.id({ description: 'Filter by project. Defaults to all projects.' }),

@@ -72,7 +72,7 @@ const resolveActive = statement((db, slots: Slots<ResolveInput>) => {
 const storeResolution = statement((db, { slot }: Slots<ResolveInput>) =>
   db
     .insertInto('TaskResolution')
-    .columns(['userId', 'taskId', 'kind', 'resolvedBefore', 'resolvedBy', 'updatedAt'])
+    .columns(['userId', 'taskId', 'kind', 'resolvedUpTo', 'resolvedBy', 'updatedAt'])
     .expression(
       sql`select ${slot('userId', 'text')}, ${slot('taskId', 'text')}, kind, ${slot('occurredUpTo', 'timestamptz')}, ${slot('reason', 'text')},
           ${slot('now', 'timestamptz')}
@@ -82,11 +82,11 @@ const storeResolution = statement((db, { slot }: Slots<ResolveInput>) =>
       conflict
         .columns(['userId', 'taskId', 'kind'])
         .doUpdateSet((eb) => ({
-          resolvedBefore: eb.ref('excluded.resolvedBefore'),
+          resolvedUpTo: eb.ref('excluded.resolvedUpTo'),
           resolvedBy: eb.ref('excluded.resolvedBy'),
           updatedAt: eb.ref('excluded.updatedAt'),
         }))
-        .whereRef('excluded.resolvedBefore', '>', 'TaskResolution.resolvedBefore'),
+        .whereRef('excluded.resolvedUpTo', '>', 'TaskResolution.resolvedUpTo'),
     )
     .returning('kind'),
 );

@@ -123,7 +123,7 @@ builder.queryField(workspacesField, (t) =>
       projectId: t.arg.id({ description: 'Filter by project. Defaults to all projects.' }),
       status: t.arg({
         type: [WorkspaceStatusEnum],
-        description: 'Filter by status. Defaults to all statuses, even if the list is empty.',
+        description: 'Filter by status. Defaults to all statuses. An empty list also selects all.',
         validate: maxItems(100),
       }),
     },

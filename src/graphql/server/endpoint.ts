@@ -30,7 +30,8 @@ export type GraphQLOptions = {
 /**
  * Creates the GraphQL endpoint. It checks the token, reads the parameters, and runs the operation. It sends results
  * without errors itself because that is faster, and event streams because Yoga needs twice the memory for them. Yoga
- * sends the rest: errors, results with errors, and results for clients that accept only event streams.
+ * sends the rest: errors, results with errors, and the result of a query or mutation if the client accepts only
+ * `text/event-stream`.
  */
 export function createGraphQLEndpoint(options: GraphQLOptions) {
   const { engine, rateLimiter, handle, openResponder, openIntrospection } = options;
