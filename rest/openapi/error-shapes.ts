@@ -33,7 +33,7 @@ const item = z
     value: z
       .unknown()
       .describe(
-        'The value that was sent. `null` if nothing was sent or the body cannot be read as JSON, `[redacted]` if the value may contain a credential.',
+        'The value that was sent. `null` if nothing was sent or the whole body is rejected with 400, `[redacted]` if the value may contain a credential.',
       ),
   })
   .meta({ id: 'ErrorItem', description: 'A validation error.' });

@@ -59,10 +59,9 @@ export function createProviderHealth(
       if (pausedUntil === undefined && !isCertain && failures < minFailures) return;
       const wasPaused = isPaused(now);
       const neededOperator = needsOperator;
-      // During a pause until the operator acts, a message sent earlier may fail for another reason. The pause keeps its
-      // kind.
+      // A message sent before an operator pause may fail for another reason during it; it stays an operator pause.
       needsOperator = failure.needsOperator || (wasPaused && neededOperator);
-      // The other kind of pauses begins with its first one.
+      // When the kind changes, the pauses start again with the shortest.
       if (needsOperator !== neededOperator) pauses = 0;
       if (pauses === 0 || !wasPaused) pauses += 1;
       const { first, max } = needsOperator ? untilOperatorActs : whileUnavailable;

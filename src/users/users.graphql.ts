@@ -13,7 +13,7 @@ import { countWorkspacesOfUser } from '../workspaces/workspaces.ts';
 import { type ListedUser, listUsers } from './users.ts';
 
 const User = builder.objectRef<ListedUser>('User').implement({
-  description: 'A user, listed from the first mutation of their records until `deleteUser`.',
+  description: 'A user, listed from the first change of their records until `deleteUser`.',
   fields: (t) => ({
     id: t.exposeID('id', { description: "The user's ID." }),
     notificationCounts: t.field({
@@ -66,7 +66,7 @@ builder.queryField('users', (t) =>
     type: UserConnection,
     nullable: true,
     description:
-      'Returns the users, sorted by ID in code point order. A user is listed from the first mutation of their records, even if it changes nothing, until `deleteUser`.',
+      'Returns the users, sorted by ID in code point order. A user is listed from the first change of their records until `deleteUser`. A mutation that changes nothing may list them too.',
     args: {
       prefix: t.arg.string(
         boundedText(

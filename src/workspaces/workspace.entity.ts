@@ -49,7 +49,10 @@ export const WorkspaceDeletionSchema = defineEntity({
     id: p.uuid().primary(),
     /** States of the workspace up to this time are ignored. */
     deletedAt: timeColumn(),
-    /** The user's revision of the deletion, or 0 if nothing was deleted: no state was stored, or a newer one. */
+    /**
+     * The user's revision of the deletion, or 0 if nothing was deleted, because no state was stored or the stored state
+     * was newer.
+     */
     revision: p.bigint('number').default(0),
   },
   indexes: [{ name: 'workspace_deletion_changes', properties: ['userId', 'revision'] }],

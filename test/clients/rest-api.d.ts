@@ -589,7 +589,7 @@ export interface components {
             location: string;
             /** @description The rule that the value breaks, such as `must be a boolean`. */
             message: string;
-            /** @description The value that was sent. `null` if nothing was sent or the body cannot be read as JSON, `[redacted]` if the value may contain a credential. */
+            /** @description The value that was sent. `null` if nothing was sent or the whole body is rejected with 400, `[redacted]` if the value may contain a credential. */
             value: unknown;
         };
         /** @description The token is missing or invalid. The body does not say which check failed. */

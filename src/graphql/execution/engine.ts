@@ -40,7 +40,10 @@ export type RunningSubscription = {
 
 /** Runs operations on a schema. */
 export type Engine = {
-  /** Runs the operation of a request. Errors are masked, logged and recorded for the metrics. */
+  /**
+   * Runs the operation of a request. Errors are masked and recorded for the metrics; what the caller does not see of
+   * them is logged.
+   */
   run(
     parameters: Parameters,
     context: Context,
