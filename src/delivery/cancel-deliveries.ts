@@ -27,8 +27,8 @@ export const cancelUnwantedDeliveries = statement((db, { slot }: Slots<{ users: 
 type Unwanted = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Cancels deliveries of the notifications in the common table expression `unwanted` that have a reason. They are no
- * longer open (`isOpen`).
+ * Applies the reasons in the common table expression `unwanted` to the open deliveries of its notifications. Each
+ * delivery that this changes is no longer open (`isOpen`); the others stay as they are.
  *
  * - A pending delivery is cancelled, for any reason.
  * - A delivered message that can be changed is queued again to be updated (step `update`), if the reason is `settled`.

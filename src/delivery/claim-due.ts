@@ -116,8 +116,8 @@ function selectDue({ slot }: Slots<Input>): RawBuilder<Due> {
 }
 
 /**
- * Selects the providers that have deliveries, as the recursive table expression `providers`. Finds each provider by one
- * step in the index, so that the deliveries of a paused provider are not read.
+ * Selects the providers that have unfinished deliveries, as the recursive table expression `providers`. Finds each
+ * provider by one step in the index, so that the deliveries of a paused provider are not read.
  */
 function selectProviders(): RawBuilder<unknown> {
   return sql`

@@ -25,7 +25,7 @@ export const DeliverySchema = defineEntity({
     /** The fencing token, incremented by each claim: only the sender of the latest claim may store a result. */
     claims: p.integer().default(0),
     attempts: p.integer().default(0),
-    /** The reason for the cancellation or for the last failed attempt. */
+    /** The reason for the cancellation or for the last failure. */
     reason: enumColumn(deliveryReasons).strictNullable(),
     /** The provider's code for `reason`, such as `550 5.1.1`, `410` or `channel_not_found`. */
     providerCode: textColumn().strictNullable(),

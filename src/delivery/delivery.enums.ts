@@ -10,7 +10,7 @@ export type DeliveryStep = (typeof deliverySteps)[number];
 export const cancelReasons = ['settled', 'channel_disabled', 'target_removed'] as const;
 export type CancelReason = (typeof cancelReasons)[number];
 
-/** Why an attempt did not deliver. */
+/** Why a delivery failed or was postponed. */
 export const deliveryFailureReasons = [
   'recipient_rejected',
   'message_rejected',

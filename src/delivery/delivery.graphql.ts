@@ -43,7 +43,7 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
       'The sender stopped, or could not use the database, before it stored a result. The user may receive the message twice.',
     target_unreadable: 'The push subscription cannot be decrypted.',
     expired:
-      'The message could not be sent or, if it was delivered, not be updated, and another attempt would begin more than 24 hours after the publication or, if that is later, after `retryDeliveries`.',
+      'The next attempt, to send or to update the message, would begin more than 24 hours after the publication or the latest `retryDeliveries`.',
   }),
 });
 

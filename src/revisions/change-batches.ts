@@ -39,7 +39,7 @@ export type TextColumns = Readonly<Record<string, string>>;
 /**
  * Finds the next batch of each stream in a table: the number of the stream, which counts from 1, its owner, `after`
  * (the revision before the batch) and `last` (the last revision in it). A stream keeps a batch in memory until its
- * client has read it, so the size of a batch is limited by the bytes of `texts` among the `selected` properties.
+ * client has read it, so a batch is limited in size. Only the columns in `texts` whose properties are `selected` count.
  */
 export function findBatches(
   table: string,
