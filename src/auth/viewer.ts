@@ -1,4 +1,4 @@
-/** The scopes of the `scope` claim (RFC 9068, section 2.2.3.1). */
+/** The scopes of the `scope` claim (RFC 9068, section 2.2.3). */
 export const scopes = [
   'account:read',
   'account:write',

@@ -15,9 +15,9 @@ export type PoolOptions = {
 const SILENCE_MARGIN_MS = 1000;
 
 /**
- * Rows are found by indexes. Without these settings PostgreSQL scans the whole table in two cases: one user has most of
- * its records, even if the filter matches none of them; or the table was small when the statement was prepared. No
- * statement is long enough for JIT compilation to pay.
+ * Rows are found by indexes. Without these settings PostgreSQL scans the whole table in two cases: most of its records
+ * belong to one user, even if the filter matches none of them; or the table was small when the statement was prepared.
+ * No statement is long enough for JIT compilation to pay.
  */
 const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];
 

@@ -30,9 +30,10 @@ type Unwanted = { userId: string; notificationId: string; reason: CancelReason |
  * Applies the reasons in the common table expression `unwanted` to the open deliveries of its notifications. Each
  * delivery that this changes is no longer open (`isOpen`); the others stay as they are.
  *
- * - A pending delivery is cancelled, for any reason.
- * - A delivered message that can be changed is queued again to be updated (step `update`), if the reason is `settled`.
- * - A delivery that is being sent is only closed, if the reason is `settled`. `storeDelivered` then queues its update.
+ * - For any reason, a pending delivery is cancelled.
+ * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).
+ * - If the reason is `settled`, a delivery that is being sent is closed but keeps its state. `storeDelivered` then queues
+ *   its update.
  */
 export function cancelDeliveries<With extends Unwanted>(
   db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,

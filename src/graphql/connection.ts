@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether records follow this page. When paging forwards with `before`, only records that precede that cursor count.',
+        'Whether records follow this page. When paging forwards, the list ends at the cursor `before`.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether records precede this page. When paging backwards with `after`, only records that follow that cursor count.',
+        'Whether records precede this page. When paging backwards, the list begins at the cursor `after`.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

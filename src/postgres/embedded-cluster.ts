@@ -36,7 +36,7 @@ export const DATABASE = 'gateway';
 /**
  * Opens the cluster `postgresql` in a data directory, and creates it on first use. Creation is atomic, so an
  * interrupted first start does not affect the next one. If PostgreSQL's account cannot enter the data directory,
- * `postgresql` is a symbolic link to a shared directory.
+ * `postgresql` is a symbolic link to a directory in the shared folder.
  * @throws {EmbeddedPostgresError} if the cluster cannot be read or created
  */
 export async function openCluster(dataDir: string): Promise<Cluster> {
