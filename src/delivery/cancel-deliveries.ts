@@ -4,7 +4,10 @@ import { type Slots, statement } from '../database/statement.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 import { deliveryKey, matchesNotificationIn, selectWithTargets, unwantedReason } from './delivery-queries.ts';
 
-/** Cancels the unwanted deliveries of these users. Reads only open deliveries, of which a user has few. */
+/**
+ * Cancels the unwanted deliveries of these users. Reads only open deliveries, which can still be cancelled or whose
+ * delivered message can be updated. A user has few.
+ */
 export const cancelUnwantedDeliveries = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db
     .with('unwanted', (db) =>

@@ -51,9 +51,9 @@ export const insertDeliveries = statement((db, { slot }: Slots<Input>) =>
 type Slot = Slots<Input>['slot'];
 
 /**
- * Selects the published notifications. `before` is a revision of the user from before this change: each publication
- * adds at most two revisions, its own and that of the notification it supersedes. Notifications that this change
- * superseded have a revision above `before`.
+ * Selects the published notifications. `before` is a lower bound: the user's revision before this change is not lower,
+ * because each publication adds at most two revisions, its own and that of the notification it supersedes.
+ * Notifications that this change superseded have a revision above `before`.
  */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(

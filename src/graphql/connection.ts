@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether records follow this page. When paging forwards, the list ends at the cursor `before`.',
+        'Whether the list has more records after this page. When paging forwards, `before` is the end of the list.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether records precede this page. When paging backwards, the list begins at the cursor `after`.',
+        'Whether the list has more records before this page. When paging backwards, `after` is the beginning of the list.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

@@ -95,7 +95,8 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   wake(change: Change): void {
-    // Reads recognize a deletion by a changed epoch. A stream that has not seen an epoch cannot, so it ends here.
+    // Reads recognize a deletion by a changed epoch. A stream whose user had no epoch at the last read has nothing to
+    // compare with, so it ends here.
     if (change.topic === 'user' && !this.#reader.hasEpoch) this.end();
     else if (this.#reader.isUnread(change)) {
       this.#announcedAt ??= performance.now();

@@ -12,7 +12,7 @@ export type Outbox = {
   queuePublished(run: Run, published: PublishedKeys): Promise<void>;
   /**
    * Cancels these users' deliveries that the change made unwanted: their notification is settled, their channel is
-   * disabled or their target was removed.
+   * disabled or their target was removed. Queues the update of delivered messages whose notification is settled.
    */
   cancelUnwanted(run: Run, users: readonly string[]): Promise<void>;
 };

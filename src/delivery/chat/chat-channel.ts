@@ -18,8 +18,9 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     classifyReply(await callApi(config, method, parameters, signal), Date.now());
 
   /**
-   * Slack returns the same error whether the token's account or the member's account was deleted. `auth.test` fails
-   * only if the token's account was. If `auth.test` is unavailable, its outcome counts.
+   * Slack returns `account_inactive` whether the token's account or the member's was deleted. `auth.test` tells them
+   * apart: if it succeeds, the member's account was deleted. If its outcome is `unavailable`, as for a deleted account
+   * of the token, that outcome counts. If it is `failed`, the first outcome counts.
    */
   const callForMember = async (
     method: string,

@@ -39,7 +39,7 @@ function insertPreferences(db: Kysely<Tables>, { slot }: Slots<PreferenceColumns
     .returning('notificationKind');
 }
 
-/** Stores preferences whose channels differ from the stored channels. */
+/** Stores preferences that are not stored yet, or whose channels differ from the stored ones. */
 export const storeChanged = statement((db, slots: Slots<PreferenceColumns>) =>
   insertPreferences(db, slots).onConflict((conflict) =>
     conflict
