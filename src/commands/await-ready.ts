@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
-import { errorCode } from '../errors/error-code.ts';
 import { OperatorError } from '../errors/operator-error.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import { formatGatewayAddress } from './gateway-address.ts';
 import { runCommand, UsageError } from './run-command.ts';
 
@@ -53,6 +53,6 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return errorCode(error) === 'EPERM';
+    return readSystemErrorCode(error) === 'EPERM';
   }
 }

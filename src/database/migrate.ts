@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import pg from 'pg';
-import { errorCode } from '../errors/error-code.ts';
 import { OperatorError } from '../errors/operator-error.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import { advisoryLocks } from './advisory-locks.ts';
 import { type Database, migrationsFolder, openDatabase } from './database.ts';
 
@@ -51,7 +51,7 @@ async function findAppliedMigrations(database: Database): Promise<string[]> {
       .execute<{ name: string }[]>('select name from mikro_orm_migrations');
     return rows.map(({ name }) => name);
   } catch (error) {
-    if (errorCode(error) === UNDEFINED_TABLE) return [];
+    if (readSystemErrorCode(error) === UNDEFINED_TABLE) return [];
     throw error;
   }
 }

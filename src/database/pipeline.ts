@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { Pool, type PoolClient, type PoolConfig, type QueryConfig, type QueryResultRow } from 'pg';
-import { errorCode } from '../errors/error-code.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 
 /** One connection is enough for a process; the second takes over while a slow statement runs on the first. */
 const MAX_CONNECTIONS = 2;
@@ -49,7 +49,7 @@ export class Pipeline {
       this.#leave(lease);
       // Not awaited here, so that the lease ends first.
       if (lease.hasTimedOut) return this.#retryAlone(statement);
-      if (TIMED_OUT.has(errorCode(error))) await abandon(lease);
+      if (TIMED_OUT.has(readSystemErrorCode(error))) await abandon(lease);
       throw error;
     } finally {
       lease.progressAt = performance.now();

@@ -1,4 +1,4 @@
-import { errorCode } from '../errors/error-code.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import type { Log } from '../log.ts';
 import type { AttemptOutcome, Channel, ChannelLimits } from './channel.ts';
 import type { Claim } from './claim-due.ts';
@@ -37,7 +37,11 @@ export function bindChannel<Target>(
           return await runStep(channel, target, claim, message, signal);
         } catch (error) {
           log.error({ err: error, channel: claim.channel }, 'an attempt to deliver failed unexpectedly');
-          return { kind: 'retry', reason: 'provider_unavailable', providerCode: errorCode(error) ?? null };
+          return {
+            kind: 'retry',
+            reason: 'provider_unavailable',
+            providerCode: readSystemErrorCode(error) ?? null,
+          };
         }
       };
     },

@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether the list has more records after this page. When paging forwards, `before` is the end of the list.',
+        'Whether records follow this page. When paging forwards, records from the `before` cursor on are not counted.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether the list has more records before this page. When paging backwards, `after` is the beginning of the list.',
+        'Whether records precede this page. When paging backwards, records up to the `after` cursor are not counted.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

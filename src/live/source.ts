@@ -60,7 +60,7 @@ export class SourceReader<Event> {
     const revisions = await this.#findRevisions();
     const epoch = this.#epoch;
     this.#epoch = revisions?.epoch;
-    // The announcement of a deletion can arrive after the announcements of later changes.
+    // The epoch shows a deletion even if its announcement arrives after those of later changes.
     if (epoch !== undefined && epoch !== this.#epoch) return undefined;
     const reached = this.#getReached(revisions);
     if (reached <= this.#seen) return { events: [], hasMore: false };

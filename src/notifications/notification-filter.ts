@@ -23,8 +23,8 @@ export type NotificationFilter = {
 };
 
 /**
- * A notification matches if, for some `i`, its kind is `kinds[i]` and its status is `statuses[i]`. Both are undefined
- * if there is no filter.
+ * A notification matches if it belongs to the given project and task and, for some `i`, has the kind `kinds[i]` and the
+ * status `statuses[i]`. Both are undefined without a filter other than the times.
  */
 export type FilterInput = {
   userId: string;

@@ -1,7 +1,7 @@
 import { chmod, lstat, mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { errorCode } from '../errors/error-code.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 
 /** An account of this machine. */
@@ -76,7 +76,7 @@ async function makeFolder(folder: string): Promise<boolean> {
     await mkdir(folder);
     await chmod(folder, 0o755);
   } catch (error) {
-    if (errorCode(error) !== 'EEXIST') return false;
+    if (readSystemErrorCode(error) !== 'EEXIST') return false;
   }
   // Another user may have created it in the directory for temporary files.
   const entry = await lstat(folder);

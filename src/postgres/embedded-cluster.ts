@@ -13,7 +13,7 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { errorCode } from '../errors/error-code.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import {
   type Account,
   ENTER,
@@ -96,7 +96,7 @@ async function readCluster(dataDir: string): Promise<Cluster | undefined> {
     const password = await readFile(join(home, 'password'), 'utf8');
     return { dataDir, directory, password };
   } catch (error) {
-    const code = errorCode(error);
+    const code = readSystemErrorCode(error);
     if (code === 'ENOENT' && !(await lstat(home).catch(() => undefined))) return undefined;
     if (code === 'EACCES') {
       throw new EmbeddedPostgresError(

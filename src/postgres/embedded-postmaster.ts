@@ -1,7 +1,7 @@
 import { readFile, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { errorCode } from '../errors/error-code.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import type { Cluster } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 
@@ -53,7 +53,7 @@ function sendSignal(signal: NodeJS.Signals, pid: number): void {
     process.kill(pid, signal);
   } catch (error) {
     // The process may have exited since its ID was read.
-    if (errorCode(error) !== 'ESRCH') throw error;
+    if (readSystemErrorCode(error) !== 'ESRCH') throw error;
   }
 }
 
@@ -76,7 +76,7 @@ async function isPostmaster({ directory }: Cluster, pid: number): Promise<boolea
   try {
     process.kill(pid, 0);
   } catch (error) {
-    return errorCode(error) === 'EPERM';
+    return readSystemErrorCode(error) === 'EPERM';
   }
   if (process.platform !== 'linux') return true;
   try {
@@ -84,6 +84,6 @@ async function isPostmaster({ directory }: Cluster, pid: number): Promise<boolea
     return workingDirectory === directory || workingDirectory === `${directory} (deleted)`;
   } catch (error) {
     // EACCES: the process belongs to another user. Any other error: it is a zombie, which has no working directory.
-    return errorCode(error) === 'EACCES';
+    return readSystemErrorCode(error) === 'EACCES';
   }
 }

@@ -4,7 +4,7 @@ import { chmod, cp, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { errorCode } from '../errors/error-code.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import { type Account, hasPermissions, openSharedFolder, READ_AND_ENTER } from './embedded-account.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 
@@ -47,7 +47,7 @@ async function restoreLinks(root: string): Promise<void> {
   for (const { source, target } of Links.parse(JSON.parse(links))) {
     if (await exists(join(root, target))) continue;
     await symlink(basename(source), join(root, target)).catch((error: unknown) => {
-      if (errorCode(error) !== 'EEXIST') throw error;
+      if (readSystemErrorCode(error) !== 'EEXIST') throw error;
     });
   }
 }

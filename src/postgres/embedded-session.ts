@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { advisoryLocks } from '../database/advisory-locks.ts';
-import { errorCode } from '../errors/error-code.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import { type Cluster, DATABASE, USER } from './embedded-cluster.ts';
 import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
 import { type Postmaster, readPostmaster } from './embedded-postmaster.ts';
@@ -60,7 +60,7 @@ async function connect(cluster: Cluster, lockTimeoutMs: number): Promise<Session
     }
   } catch (error) {
     // 57P01 to 57P03: the server is starting, stopping or recovering from a crash.
-    if (errorCode(error)?.startsWith('57P')) return 'busy';
+    if (readSystemErrorCode(error)?.startsWith('57P')) return 'busy';
   }
   await client.end().catch(() => undefined);
   return undefined;

@@ -1,5 +1,5 @@
 import type { ChatConfig } from '../../config.ts';
-import { errorCode } from '../../errors/error-code.ts';
+import { readSystemErrorCode } from '../../errors/system-error-code.ts';
 import { readResponseText } from '../../values/response-text.ts';
 
 /** The reply of the chat API, or the failure to receive it. */
@@ -41,7 +41,7 @@ export async function callApi(
     // `fetch` wraps the error of the connection.
     const cause = error instanceof Error ? error.cause : undefined;
     return isConnectionFailure(cause)
-      ? { kind: 'unreachable', code: errorCode(cause) ?? null }
+      ? { kind: 'unreachable', code: readSystemErrorCode(cause) ?? null }
       : { kind: 'lost' };
   }
 }
@@ -53,5 +53,5 @@ const CONNECTION_FAILURE =
 /** Whether an error occurred before the request was sent. */
 function isConnectionFailure(cause: unknown): boolean {
   // Node.js reports failed connections to a host with several addresses as an `AggregateError`.
-  return cause instanceof AggregateError || CONNECTION_FAILURE.test(errorCode(cause) ?? '');
+  return cause instanceof AggregateError || CONNECTION_FAILURE.test(readSystemErrorCode(cause) ?? '');
 }

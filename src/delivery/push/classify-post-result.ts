@@ -11,8 +11,9 @@ export const refusedEndpoint: AttemptOutcome = {
 };
 
 /**
- * Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. A host
- * name without a public address is treated as an outage, so that a DNS error does not remove subscriptions.
+ * Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. If the
+ * lookup finds no public address (`createPublicLookup`), the request fails unsent and counts as an outage. A DNS error
+ * thus does not suspend the target, which would delete the subscription.
  */
 export function classifyPostResult(result: PostResult, now: number): AttemptOutcome {
   return result.kind === 'reply' ? classifyReply(result, now) : classifyError(result);
