@@ -111,7 +111,7 @@ test('a claim scans what it claims, by the index of due deliveries', async () =>
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() where state = 'sending'`);
   const settings = ['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `set ${name} = off`);
   await client.query(settings.join('; '));
-  const plans = await explainAll(client, statement === undefined ? [] : [statement], ', analyze');
+  const plans = await explainAll(client, statement === undefined ? [] : [statement]);
 
   expect(plans).toHaveLength(2);
   for (const plan of plans) expect(countScanned(plan, 'delivery')).toBeLessThan(150);

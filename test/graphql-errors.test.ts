@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { graphql } from './support/client.ts';
+import { graphql, sendParameters } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { payloads } from './support/records.ts';
 import { member, platform } from './support/tokens.ts';
@@ -141,27 +141,17 @@ test.each(invalidVariables)(
   },
 );
 
-/** Sends parameters as they are, and returns the only error. */
-async function sendInvalid(parameters: Record<string, unknown>) {
-  const response = await fetch(`${gateway.address}/graphql`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-    body: JSON.stringify(parameters),
-  });
-  const { errors } = await response.json();
-  expect(errors).toHaveLength(1);
-  return errors[0];
-}
-
 test('locates an invalid variable where its own operation uses it', async () => {
   const query = `
     query A($value: [NotificationStatus!]) { notifications(status: $value) { totalCount } }
     query B($value: Int) { ...F }
     fragment F on Query { workspaces(first: $value) { totalCount } }`;
 
-  const { extensions } = await sendInvalid({ query, operationName: 'B', variables: { value: 'ten' } });
+  const parameters = { query, operationName: 'B', variables: { value: 'ten' } };
+  const { errors } = await sendParameters(gateway, parameters, { token });
 
-  expect(extensions.errors).toEqual([
+  expect(errors).toHaveLength(1);
+  expect(errors[0].extensions.errors).toEqual([
     { location: 'first', message: 'must be a 32-bit whole number', value: 'ten' },
   ]);
 });
@@ -173,7 +163,9 @@ test.each<[message: string, parameters: Record<string, unknown>]>([
   ['parameters.variables must be an object', { query: '{ __typename }', variables: [] }],
   ['parameters.extensions must be an object', { query: '{ __typename }', extensions: 'none' }],
 ])('reports that %s', async (message, parameters) => {
-  expect((await sendInvalid(parameters)).message).toBe(`Invalid request: ${message}.`);
+  const { errors } = await sendParameters(gateway, parameters, { token });
+
+  expect(errors.map((error) => error.message)).toEqual([`Invalid request: ${message}.`]);
 });
 
 const publish =

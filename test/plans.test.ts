@@ -62,7 +62,7 @@ afterAll(async () => {
 async function measureCost(table: string, work: () => Promise<unknown>): Promise<number> {
   const statements = (await recordStatements(work)).filter(({ text }) => text.includes(`"${table}"`));
   expect(statements.length).toBeGreaterThan(0);
-  const plans = await explainAll(client, statements, ', analyze');
+  const plans = await explainAll(client, statements);
   return Math.max(...plans.map((plan) => countScanned(plan, table)));
 }
 

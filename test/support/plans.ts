@@ -21,12 +21,8 @@ function listNodes(plan: Plan): Plan[] {
   return [plan, ...plan.Plans.flatMap(listNodes)];
 }
 
-/** Returns the custom plan and the generic plan of a statement. */
-async function explainStatement(
-  client: pg.Client,
-  { text, values }: Statement,
-  explain: string,
-): Promise<Plan[]> {
+/** Returns the custom plan and the generic plan of a statement, after executing it and rolling it back. */
+async function explainStatement(client: pg.Client, { text, values }: Statement): Promise<Plan[]> {
   const plans: Plan[] = [];
   const inputs = values
     .map((value) => (value === null ? 'null' : client.escapeLiteral(formatLiteral(value))))
@@ -36,7 +32,7 @@ async function explainStatement(
     // Only prepared statements have generic plans, and `explain` takes no parameters.
     await client.query(`prepare statement as ${text}`);
     const { rows } = await client.query(
-      `explain (format json${explain}) execute statement${inputs && `(${inputs})`}`,
+      `explain (format json, analyze) execute statement${inputs && `(${inputs})`}`,
     );
     plans.push(Plan.parse(rows[0]['QUERY PLAN'][0].Plan));
     await client.query('rollback; deallocate statement');
@@ -63,13 +59,9 @@ export async function explainAfter(
 }
 
 /** Sequentially, because the statements share a connection. */
-export async function explainAll(
-  client: pg.Client,
-  statements: readonly Statement[],
-  explain: string,
-): Promise<Plan[]> {
+export async function explainAll(client: pg.Client, statements: readonly Statement[]): Promise<Plan[]> {
   const plans: Plan[] = [];
-  for (const statement of statements) plans.push(...(await explainStatement(client, statement, explain)));
+  for (const statement of statements) plans.push(...(await explainStatement(client, statement)));
   return plans;
 }
 

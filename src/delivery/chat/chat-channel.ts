@@ -18,8 +18,8 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     classifyReply(await callApi(config, method, parameters, signal), Date.now());
 
   /**
-   * Slack returns `account_inactive` whether the token's account or the member's was deleted. `auth.test` tells them
-   * apart: if it succeeds, the member's account was deleted. If its outcome is `unavailable`, as for a deleted account
+   * Slack returns `account_inactive` whether the token's account or the member's was deleted. `auth.test` distinguishes
+   * them: if it succeeds, the member's account was deleted. If its outcome is `unavailable`, as for a deleted account
    * of the token, that outcome counts. If it is `failed`, the first outcome counts.
    */
   const callForMember = async (
