@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Path } from '../src/errors/issue.ts';
 import { valueAt } from '../src/errors/json-path.ts';
-import { toArguments, toBodyPath } from './wire-arguments.ts';
+import { toArguments, toBodyPath } from './body-arguments.ts';
 
 /** The parts of a request that supply arguments, decoded. */
 export type Parts = {

@@ -94,7 +94,7 @@ function checkShape({ body: shape }: Route, { body }: Parts): void {
   if (!checked.success)
     throw new ValidationError(
       toIssues(checked, body, ['body'], (path) => ({
-        // In a body with a credential, any value may be the credential, under a wrong name.
+        // The caller may have sent the credential under a wrong name.
         isSecret: containsSecret(shape),
         declaredSteps: path.length,
       })),

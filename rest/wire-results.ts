@@ -75,7 +75,8 @@ function createObjectSerializer({ shape }: z.ZodObject, others: readonly string[
 }
 
 function createUnionSerializer({ def: { discriminator }, options }: Union): Serialize {
-  // Variants that are GraphQL types each have their own selection; the others share a selection.
+  // Variants that are not GraphQL types of their own, such as those of a workspace, are selected as one type. Each result
+  // then has the fields of all of them, of which the fields of other variants are removed (`error_message`).
   const common = options
     .filter((option) => !typeNames.has(option))
     .flatMap(({ shape }) => Object.keys(shape));

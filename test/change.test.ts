@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, getResources, openDatabase } from '../src/database/database.ts';
-import { type Slots, statement } from '../src/database/statement.ts';
+import { defineStatement, type Slots } from '../src/database/statement.ts';
 import { change } from '../src/revisions/change.ts';
 import { graphql } from './support/client.ts';
 import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
@@ -28,14 +28,14 @@ afterAll(async () => {
 });
 
 type ByUser = { userId: string };
-const count = statement((db, { slot }: Slots<ByUser>) =>
+const count = defineStatement((db, { slot }: Slots<ByUser>) =>
   db
     .updateTable('UserRevision')
     .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
     .where('userId', '=', slot('userId'))
     .returning('workspaces'),
 );
-const fail = statement((db, { slot }: Slots<{ divisor: number }>) =>
+const fail = defineStatement((db, { slot }: Slots<{ divisor: number }>) =>
   db.selectNoFrom(sql<number>`1 / ${slot('divisor', 'int')}`.as('quotient')),
 );
 

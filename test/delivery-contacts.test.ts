@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
-import { statement } from '../src/database/statement.ts';
+import { defineStatement } from '../src/database/statement.ts';
 import { putContact } from '../src/delivery/contacts.ts';
 import { maskEmail, maskMemberId } from '../src/delivery/mask-contact.ts';
 import type { Outbox } from '../src/revisions/outbox.ts';
@@ -92,7 +92,7 @@ describe('the outbox', () => {
   };
 
   test('a failure to cancel deliveries leaves the contact as it was', async () => {
-    const fail = statement((db) => db.deleteFrom('Contact').where(sql<boolean>`1 / 0 = 1`));
+    const fail = defineStatement((db) => db.deleteFrom('Contact').where(sql<boolean>`1 / 0 = 1`));
 
     await expect(putWith(async (run) => void (await run(fail, {})))).rejects.toThrow('division by zero');
 
@@ -100,7 +100,7 @@ describe('the outbox', () => {
   });
 
   test('deliveries are cancelled by a statement that sees the new contact', async () => {
-    const read = statement((db) => db.selectFrom('Contact').select(['userId', 'email']));
+    const read = defineStatement((db) => db.selectFrom('Contact').select(['userId', 'email']));
     const seen: unknown[] = [];
 
     await putWith(async (run, users) => void seen.push(users, ...(await run(read, {}))));

@@ -158,20 +158,17 @@ test('retries a failed read without losing events', async () => {
 });
 
 test('a sweep reads unannounced changes, and nothing that was already read', async () => {
-  const list = await startList('compared', [1]);
+  const list = await startList('swept', [1]);
   const stream = await list.open();
   await stream.next();
   const waiting = stream.next();
-  const compare = async () => {
-    const state = await findRevisions(opened.em, 'compared');
-    hub.compare('compared', state);
-  };
-  await compare();
+  const sweep = async () => hub.catchUp('swept', await findRevisions(opened.em, 'swept'));
+  await sweep();
   await new Promise(setImmediate);
   expect(list.reads()).toBe(1);
 
   await list.store(2);
-  await compare();
+  await sweep();
   expect((await waiting).value).toBe(2);
   await stream.return?.();
 });

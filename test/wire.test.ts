@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { toArguments, toBodyPath } from '../rest/body-arguments.ts';
 import { containsSecret, secret, variant } from '../rest/wire.ts';
-import { toArguments, toBodyPath } from '../rest/wire-arguments.ts';
 import { createSerializer, toSelection } from '../rest/wire-results.ts';
 
 /** Writes a result and parses it. */

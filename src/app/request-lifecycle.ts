@@ -18,7 +18,7 @@ export type ContextDependencies = Pick<Context, 'em' | 'cipher' | 'hub' | 'annou
 export type LifecycleOptions = {
   openRecord: OpenRecord;
   authenticate: Authenticate;
-  rateLimiter: Pick<RateLimiter, 'chargeRejected'>;
+  rateLimiter: Pick<RateLimiter, 'chargeMinimum'>;
   dependencies: ContextDependencies;
 };
 
@@ -73,7 +73,7 @@ export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
         return refuse(fail(error, response));
       } finally {
         if (context !== undefined) {
-          await rateLimiter.chargeRejected(context);
+          await rateLimiter.chargeMinimum(context);
           for (const [name, value] of quotaHeaders(context.charges)) response.setHeader(name, value);
         }
       }

@@ -12,11 +12,11 @@ export type Slots<Input> = {
 /** A statement with its values and the conversion of its rows. */
 export type Bound<Row> = { config: QueryConfig; convertRows(rows: Row[]): Row[] };
 
-/** A statement of a change, which is bound to its inputs at each call. */
+/** A statement of a change. A call returns the statement with the values of its inputs. */
 export type Statement<Input, Row> = (em: EntityManager, input: Input) => Bound<Row>;
 
 /** Defines a statement, which is built on first use. */
-export function statement<Input extends object, Row extends QueryResultRow>(
+export function defineStatement<Input extends object, Row extends QueryResultRow>(
   build: (db: Kysely<Tables>, slots: Slots<Input>) => Compilable<Row>,
 ): Statement<Input, Row> {
   let template: Template | undefined;

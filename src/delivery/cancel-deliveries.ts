@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 import { deliveryKey, matchesNotificationIn, selectWithTargets, unwantedReason } from './delivery-queries.ts';
 
@@ -8,7 +8,7 @@ import { deliveryKey, matchesNotificationIn, selectWithTargets, unwantedReason }
  * Cancels the unwanted deliveries of these users. Reads only open deliveries, which can still be cancelled or whose
  * delivered message can be updated. A user has few.
  */
-export const cancelUnwantedDeliveries = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
+export const cancelUnwantedDeliveries = defineStatement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db
     .with('unwanted', (db) =>
       selectWithTargets(db)
@@ -33,7 +33,7 @@ type Unwanted = { userId: string; notificationId: string; reason: CancelReason |
  * Applies the reasons in the common table expression `unwanted` to the open deliveries of its notifications. Each
  * delivery that this changes is no longer open (`isOpen`); the others stay as they are.
  *
- * - For any reason, a pending delivery is cancelled.
+ * - A pending delivery is cancelled if there is a reason.
  * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).
  * - If the reason is `settled`, a delivery that is being sent is closed but keeps its state. `storeDelivered` then queues
  *   its update.

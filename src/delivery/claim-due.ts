@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
-import { runStatement, type Slots, statement } from '../database/statement.ts';
+import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
 import { deliveryKey, matchesKeyIn } from './delivery-queries.ts';
@@ -60,7 +60,7 @@ type Input = {
 
 type Due = Pick<Delivery, 'userId' | 'notificationId' | 'channel' | 'target' | 'state'>;
 
-const claim = statement((db, slots: Slots<Input>) =>
+const claim = defineStatement((db, slots: Slots<Input>) =>
   db
     .with('due', () => selectDue(slots))
     .updateTable('Delivery')

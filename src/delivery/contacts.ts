@@ -1,5 +1,5 @@
 import { defineRowRead, type Inputs } from '../database/read.ts';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
@@ -28,7 +28,7 @@ export async function putContact(
 
 type ContactInput = { userId: string; email: string | null; chatMemberId: string | null; now: Time };
 
-const store = statement((db, { slot }: Slots<ContactInput>) =>
+const store = defineStatement((db, { slot }: Slots<ContactInput>) =>
   db
     .insertInto('Contact')
     .values({

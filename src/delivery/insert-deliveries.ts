@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
 import { isChannelEnabled } from '../notifications/preferences/channels.ts';
 import type { PublishedKeys } from '../revisions/outbox.ts';
@@ -16,7 +16,7 @@ type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emai
  * Queues one delivery per active published notification, enabled channel and target. Cancels the deliveries of
  * superseded notifications.
  */
-export const insertDeliveries = statement((db, { slot }: Slots<Input>) =>
+export const insertDeliveries = defineStatement((db, { slot }: Slots<Input>) =>
   db
     .with('published', (db) => selectPublished(db, slot))
     .with('unwanted', selectSuperseded)

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { PushRegistration } from '../context.ts';
 import type { EntityManager } from '../database/database.ts';
 import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
 import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
@@ -79,7 +79,7 @@ type StoreInput = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'ciphertext'
  * Returns no row if the user has the maximum number of other subscriptions. Because the user is locked, no other
  * subscription can be added meanwhile.
  */
-const store = statement((db, { slot }: Slots<StoreInput>) =>
+const store = defineStatement((db, { slot }: Slots<StoreInput>) =>
   db
     .insertInto('PushSubscription')
     .columns(['userId', 'id', 'host', 'ciphertext', 'keyId', 'createdAt', 'updatedAt'])
@@ -124,7 +124,7 @@ export async function removeSubscription(canceller: Canceller, userId: string, i
   return removed.length > 0;
 }
 
-const remove = statement((db, { slot }: Slots<{ userId: string; id: string }>) =>
+const remove = defineStatement((db, { slot }: Slots<{ userId: string; id: string }>) =>
   db
     .deleteFrom('PushSubscription')
     .where('userId', '=', slot('userId'))

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
-import { runStatement, type Slots, statement } from '../database/statement.ts';
+import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { deliveryKey, matchesKeyIn, selectWithTargets, unwantedReason } from './delivery-queries.ts';
 import { lifetime } from './insert-deliveries.ts';
@@ -20,7 +20,7 @@ export async function retryDeliveries(em: EntityManager, filter: RetryFilter): P
   return retried.length;
 }
 
-const retryFailed = statement((db, { slot }: Slots<RetryFilter>) =>
+const retryFailed = defineStatement((db, { slot }: Slots<RetryFilter>) =>
   db
     .with('failed', (db) =>
       selectWithTargets(db)

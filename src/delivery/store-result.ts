@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { EntityManager, Tables } from '../database/database.ts';
-import { runStatement, type Slots, statement } from '../database/statement.ts';
+import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
 import type { AttemptFailure } from './channel.ts';
 import type { Claim } from './claim-due.ts';
 import type { CancelReason, DeliveryReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
@@ -63,7 +63,7 @@ function updateClaimed(db: Kysely<Tables>, { slot }: Slots<Key>) {
  * A message that its provider can change stays open until its notification is settled. If the notification was settled
  * during the attempt, the message is updated next.
  */
-const storeDelivered = statement((db, slots: Slots<Key & { receipt: string | null }>) => {
+const storeDelivered = defineStatement((db, slots: Slots<Key & { receipt: string | null }>) => {
   const receipt = slots.slot('receipt', 'text');
   const isChangeable = sql`step = 'message' and ${receipt} is not null`;
   return updateClaimed(db, slots).set((eb) => ({
@@ -78,7 +78,7 @@ const storeDelivered = statement((db, slots: Slots<Key & { receipt: string | nul
 
 type Postponement = Key & AttemptFailure & { seconds: number };
 
-const storePostponed = statement((db, slots: Slots<Postponement>) => {
+const storePostponed = defineStatement((db, slots: Slots<Postponement>) => {
   const { slot } = slots;
   return updateClaimed(db, slots).set({
     state: 'pending',
@@ -98,7 +98,7 @@ type End = Key & {
 const unattempted = { wasAttempted: false, providerCode: null };
 
 /** If only the update fails, the message still counts as delivered. */
-const storeEnd = statement((db, slots: Slots<End>) => {
+const storeEnd = defineStatement((db, slots: Slots<End>) => {
   const { slot } = slots;
   return updateClaimed(db, slots).set({
     state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${slot('state', 'text')} end`,

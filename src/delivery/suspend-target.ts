@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import type { Run } from '../revisions/change.ts';
 import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { DeliveryData } from './load-delivery-data.ts';
@@ -23,7 +23,7 @@ function suspend(run: Run, { userId, channel, target, email, chatMemberId, ciphe
   }
 }
 
-const suspendEmail = statement((db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'email'>>) =>
+const suspendEmail = defineStatement((db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'email'>>) =>
   db
     .updateTable('Contact')
     .set({ emailSuspendedAt: sql`now()` })
@@ -32,7 +32,7 @@ const suspendEmail = statement((db, { slot }: Slots<Pick<DeliveryData, 'userId' 
     .returning('userId'),
 );
 
-const suspendChat = statement((db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'chatMemberId'>>) =>
+const suspendChat = defineStatement((db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'chatMemberId'>>) =>
   db
     .updateTable('Contact')
     .set({ chatSuspendedAt: sql`now()` })
@@ -41,7 +41,7 @@ const suspendChat = statement((db, { slot }: Slots<Pick<DeliveryData, 'userId' |
     .returning('userId'),
 );
 
-const removeSubscription = statement(
+const removeSubscription = defineStatement(
   (db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'target' | 'ciphertext'>>) =>
     db
       .deleteFrom('PushSubscription')

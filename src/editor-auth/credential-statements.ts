@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import type { CredentialOwner } from '../encryption/credential-cipher.ts';
 import type { Time } from '../values/time.ts';
 import type { CredentialFailureReason } from './editor-auth.enums.ts';
@@ -15,7 +15,7 @@ const newRevision = sql<number>`(select revision from incremented)`.as('revision
 const reset = { reauthReason: null, claimId: null, claimedUntil: null };
 
 /** Stores a pair, in place of any other. */
-export const storePair = statement((db, slots: Slots<EncryptedPair>) => {
+export const storePair = defineStatement((db, slots: Slots<EncryptedPair>) => {
   const { slot } = slots;
   return db
     .with('incremented', (db) => incrementRevision(db, slots).returning('editorAuth as revision'))
@@ -44,7 +44,7 @@ export const storePair = statement((db, slots: Slots<EncryptedPair>) => {
 });
 
 /** Replaces a stored pair with the pair that was refreshed from it. */
-export const replacePair = statement((db, slots: Slots<EncryptedPair & { refreshedFrom: string }>) => {
+export const replacePair = defineStatement((db, slots: Slots<EncryptedPair & { refreshedFrom: string }>) => {
   const { slot } = slots;
   return db
     .with('current', (db) => selectCurrent(db, slots).where('version', '=', slot('refreshedFrom')))
@@ -63,7 +63,7 @@ export const replacePair = statement((db, slots: Slots<EncryptedPair & { refresh
 });
 
 /** Deletes the stored pair and keeps the row. */
-export const clearPair = statement((db, slots: Slots<{ userId: string; now: Time }>) =>
+export const clearPair = defineStatement((db, slots: Slots<{ userId: string; now: Time }>) =>
   db
     .with('current', (db) => selectCurrent(db, slots))
     .with('incremented', (db) => incrementIfStored(db, slots))
@@ -74,7 +74,7 @@ export const clearPair = statement((db, slots: Slots<{ userId: string; now: Time
 );
 
 /** Stores the reason why the pair of a version no longer works, if the version is still current. */
-export const recordFailure = statement(
+export const recordFailure = defineStatement(
   (db, slots: Slots<CredentialOwner & { reason: CredentialFailureReason; now: Time }>) => {
     const { slot } = slots;
     return db
@@ -94,7 +94,7 @@ export const CLAIM_SECONDS = 60;
  * Claims the refresh of a version, unless another caller has claimed it. Returns no row if nothing is stored, and a
  * null `claimedUntil` if the version is no longer current. Uses the database's clock, which all gateways share.
  */
-export const tryClaim = statement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
+export const tryClaim = defineStatement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
   const { slot } = slots;
   return db
     .with('stored', (db) =>

@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether records follow this page. When paging forwards, records from the `before` cursor on are not counted.',
+        'Whether records follow this page. If `before` is given without `last`, only records before that cursor are considered.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether records precede this page. When paging backwards, records up to the `after` cursor are not counted.',
+        'Whether records precede this page. If `after` is given with `last`, only records after that cursor are considered.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

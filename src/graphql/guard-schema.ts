@@ -44,9 +44,9 @@ function requireResolver(schema: GraphQLSchema, typeName: string, name: string):
 }
 
 /**
- * Uses the resolver with the limit only for calls that may cost more than one point, or for which no prepaid point is
- * left. The rate limit library creates a generator function for each call. Until the next major garbage collection, V8
- * keeps everything that such a function references, which is the whole request.
+ * Resolves a call directly if it takes a prepaid point. Only other calls use the resolver of the rate limit library,
+ * which creates a generator function for each call: V8 keeps everything that such a function references, here the whole
+ * request, until the next major garbage collection.
  */
 function limit(
   access: Access,

@@ -7,7 +7,7 @@ export type ListReader<Node> = {
   totalCount: () => Promise<number>;
   /** Reads the entity tag of the whole list. It changes with every change to a record of the list. */
   etag: () => Promise<string>;
-  /** The properties that the operation selects; `undefined` if any may be needed. */
+  /** The properties that the operation selects; `undefined` if all may be needed. */
   selected: ReadonlySet<string> | undefined;
   /** Whether an ID in a cursor can belong to this list. */
   isId: (id: string) => boolean;

@@ -16,8 +16,8 @@ export type Subscriber = {
   readonly userId: string;
   /** Called with every announced change of the user. */
   wake(change: Change): void;
-  /** Called with the user's current revisions, `undefined` for a user without any. */
-  compare(revisions: Revisions | undefined): void;
+  /** Reads again unless the stream has reached the user's current revisions. A user without changes has none. */
+  catchUp(revisions: Revisions | undefined): void;
   /** Ends the stream with an error. */
   fail(error: Error): void;
 };
@@ -34,8 +34,8 @@ export type Hub = {
   wake(change: Change): void;
   /** Returns the users who have subscribers. */
   users(): string[];
-  /** Passes a user's current revisions to the user's subscribers. */
-  compare(user: string, revisions: Revisions | undefined): void;
+  /** Makes the user's subscribers read again unless they have reached the user's current revisions. */
+  catchUp(user: string, revisions: Revisions | undefined): void;
   /** Calls `findError` with the viewer of each stream, and ends the stream if it returns an error. */
   failWhere(findError: (viewer: Viewer) => Error | undefined): void;
   /** Records the seconds from the announcement of a change until its events have been read. */
@@ -86,8 +86,8 @@ export function createHub(limits: HubLimits, { observeDelay, onChange }: HubObse
       for (const subscriber of users.get(change.user) ?? []) subscriber.wake(change);
     },
     users: () => [...users.keys()],
-    compare(user, revisions) {
-      for (const subscriber of users.get(user) ?? []) subscriber.compare(revisions);
+    catchUp(user, revisions) {
+      for (const subscriber of users.get(user) ?? []) subscriber.catchUp(revisions);
     },
     failWhere(findError) {
       for (const subscriber of [...users.values()].flatMap((subscribers) => [...subscribers])) {

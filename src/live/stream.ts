@@ -104,7 +104,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     }
   }
 
-  compare(revisions: Revisions | undefined): void {
+  catchUp(revisions: Revisions | undefined): void {
     if (this.#reader.isBehind(revisions)) this.#markStale();
   }
 

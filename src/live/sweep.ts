@@ -18,8 +18,8 @@ export type Sweep = {
 };
 
 /**
- * Compares the revisions of users who have subscribers with what their subscribers have received, every `intervalMs`
- * until it is stopped. `onInterval` is called each time.
+ * Reads the revisions of all users who have subscribers, every `intervalMs` until it is stopped, so that subscribers who
+ * have not reached them read again. `onInterval` is called each time.
  */
 export function startSweep(
   em: EntityManager,
@@ -69,7 +69,7 @@ export function startSweep(
     for (let first = 0; first < users.length && !stopping.signal.aborted; first += MAX_USERS) {
       const batch = users.slice(first, first + MAX_USERS);
       const found = await findRevisionsByUser(em, batch);
-      for (const user of batch) hub.compare(user, found.get(user));
+      for (const user of batch) hub.catchUp(user, found.get(user));
     }
   }
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { runStatement, type Slots, statement } from '../database/statement.ts';
+import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { EventCursor } from '../revisions/event-cursor.ts';
@@ -36,7 +36,7 @@ export async function dismissNotification(
  * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it, even
  * outside a transaction. Timestamps never decrease, even if the clocks of gateways differ.
  */
-const dismiss = statement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
+const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
   db
     .with('locked', (db) =>
       db.selectFrom('UserRevision').select('userId').where('userId', '=', slot('userId')).forUpdate(),
@@ -101,7 +101,7 @@ export async function dismissNotifications(
 
 type DismissInput = { userId: string; now: Time };
 
-const dismissByIds = statement((db, slots: Slots<DismissInput & { ids: readonly string[] }>) =>
+const dismissByIds = defineStatement((db, slots: Slots<DismissInput & { ids: readonly string[] }>) =>
   updateWithRevisions(
     db,
     slots,
@@ -113,7 +113,7 @@ const dismissByIds = statement((db, slots: Slots<DismissInput & { ids: readonly 
 type SeenInput = DismissInput &
   EventCursor & { kinds: readonly NotificationKind[]; projectId: string | null };
 
-const dismissSeen = statement((db, slots: Slots<SeenInput>) => {
+const dismissSeen = defineStatement((db, slots: Slots<SeenInput>) => {
   const { slot } = slots;
   return updateWithRevisions(
     db,

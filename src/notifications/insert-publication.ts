@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import type { Time } from '../values/time.ts';
 import { draftContent, type NotificationDraft } from './notification-draft.ts';
 
@@ -21,14 +21,15 @@ type InsertionSlots = Slots<Insertion>;
  * reads from the previous one, which fixes their order. Other content under the same ID violates the primary key;
  * publish-notifications.ts converts that to a `ConflictError`.
  *
- * - `known` reads what the result depends on. It is empty if the same notification is stored.
+ * - `basis` reads the values that the other steps depend on. If the same notification is stored already, it is empty, and
+ *   so is every later step.
  * - `timed` adds the default of `occurredAt`: now, but not before the newest notification of its task and kind.
  * - `decided` resolves a draft that occurred before the newest notification of its task and kind, or at or before the
  *   `resolvedUpTo` that is stored for them.
  * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
  * - `inserted` stores the draft, whose revision follows that of the superseded notification, if there is one.
  */
-export const insertPublication = statement((db, slots: InsertionSlots) =>
+export const insertPublication = defineStatement((db, slots: InsertionSlots) =>
   insertDraft(supersedeActive(decide(db, slots), slots), slots)
     .updateTable('UserRevision')
     .from('inserted')
@@ -41,10 +42,10 @@ export const insertPublication = statement((db, slots: InsertionSlots) =>
 function decide(db: Kysely<Tables>, slots: InsertionSlots) {
   const { slot } = slots;
   return db
-    .with('known', (db) => readKnown(db, slots))
+    .with('basis', (db) => readBasis(db, slots))
     .with('timed', (db) =>
       db
-        .selectFrom('known')
+        .selectFrom('basis')
         .selectAll()
         .select(
           sql<Time>`coalesce(${slot('occurredAt', 'timestamptz')}, greatest(${slot('now', 'timestamptz')}, newest))`.as(
@@ -66,7 +67,7 @@ function decide(db: Kysely<Tables>, slots: InsertionSlots) {
     );
 }
 
-function readKnown(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots) {
+function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots) {
   const { slot } = slots;
   const related = db
     .selectFrom('Notification')

@@ -24,7 +24,7 @@ export type NotificationFilter = {
 
 /**
  * A notification matches if it belongs to the given project and task and, for some `i`, has the kind `kinds[i]` and the
- * status `statuses[i]`. Both are undefined without a filter other than the times.
+ * status `statuses[i]`. Both are undefined if the filter has no conditions, or only conditions on the times.
  */
 export type FilterInput = {
   userId: string;

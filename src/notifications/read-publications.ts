@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 
 /** Reads notifications by user and ID, with the channels in the user's stored preference for their kind. */
-export const readPublications = statement(
+export const readPublications = defineStatement(
   (db, { slot }: Slots<{ users: readonly string[]; ids: readonly string[] }>) => {
     const wanted: RawBuilder<{ user: string; notification: string }> = sql`unnest(
       ${slot('users', 'text[]')}, ${slot('ids', 'text[]')})`;

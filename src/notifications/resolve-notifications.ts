@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Time } from '../values/time.ts';
@@ -52,7 +52,7 @@ export async function resolveNotifications(
   return announceRecords(announce, userId, 'notifications', resolved);
 }
 
-const resolveActive = statement((db, slots: Slots<ResolveInput>) => {
+const resolveActive = defineStatement((db, slots: Slots<ResolveInput>) => {
   const { slot } = slots;
   return updateWithRevisions(
     db,
@@ -69,7 +69,7 @@ const resolveActive = statement((db, slots: Slots<ResolveInput>) => {
 });
 
 /** Stores `occurredUpTo` and the reason for each kind, unless this time or a later one is stored. */
-const storeResolution = statement((db, { slot }: Slots<ResolveInput>) =>
+const storeResolution = defineStatement((db, { slot }: Slots<ResolveInput>) =>
   db
     .insertInto('TaskResolution')
     .columns(['userId', 'taskId', 'kind', 'resolvedUpTo', 'resolvedBy', 'updatedAt'])

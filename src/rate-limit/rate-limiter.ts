@@ -39,13 +39,19 @@ type Arguments = Readonly<Record<string, unknown>>;
 
 /** Limits requests of both APIs by user and bucket. */
 export type RateLimiter = {
-  /** Wraps the resolver of every root field with the limit, so that aliases cannot bypass it. */
+  /**
+   * Returns a schema whose root fields are charged by {@link usePrepaid} before they are resolved. Each alias is charged
+   * separately.
+   */
   apply(schema: GraphQLSchema): GraphQLSchema;
-  /** Uses the prepaid point of one call of a field. Returns `false` if none is left, or if the call may cost more. */
+  /**
+   * Uses a prepaid point for a call of a field that always costs one point. Returns `false`, and uses none, if no prepaid
+   * point is left or if the cost depends on the arguments.
+   */
   takePrepaid(caller: Caller, access: Access): boolean;
   /**
-   * Uses the prepaid point of one call of a field, and charges the further points that its arguments cost.
-   * @throws {RateLimitedError} if no point is left for it
+   * Uses a prepaid point for a call of a field, and charges the further points that its arguments cost.
+   * @throws {RateLimitedError} if no point is left for the call
    */
   usePrepaid(caller: Caller, access: Access, args: Arguments): Promise<void>;
   /** @throws {RateLimitedError} if all buckets that the caller's token can use are known to be empty */
@@ -58,8 +64,11 @@ export type RateLimiter = {
   prepay(caller: Caller, fields: readonly Access[]): Promise<void>;
   /** Charges the points that the records of a list cost in addition to the prepaid point. */
   chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
-  /** Charges the user one read if the request was rejected before it was charged. */
-  chargeRejected(caller: Caller): Promise<void>;
+  /**
+   * Charges one read if nothing has been charged for the request: it was rejected early, or selects only introspection.
+   * Every authenticated request costs at least one point.
+   */
+  chargeMinimum(caller: Caller): Promise<void>;
 };
 
 /** Creates a rate limiter with these counters. */
@@ -78,8 +87,8 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
     if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(caller.charges);
   }
 
-  // The first point of each field is prepaid before the operation runs. The directive uses it, charges the further
-  // points that the arguments cost, and rejects the field if no point is left.
+  // The library only calls this function for each root field. `usePrepaid` charges the points; the result 0 means that
+  // the library itself charges none.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
       await usePrepaid(context, findAccess(info), args);
@@ -112,7 +121,7 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
       // The list has already been read.
       if (points > 0) chargeInBackground(bucket, caller, points);
     },
-    async chargeRejected(caller) {
+    async chargeMinimum(caller) {
       if (caller.viewer === anonymous || caller.charges.wasCharged) return;
       caller.charges.wasCharged = true;
       // The request fails with its own error, even if the limit is reached.
@@ -131,7 +140,10 @@ export function quotaHeaders({ quota }: Charges): [name: string, value: string][
   ];
 }
 
-/** Lists the buckets that a viewer's token can use. */
+/**
+ * Lists the buckets that a viewer's token can use. With `platform:read`, a service can also read the accounts of users,
+ * which is charged as reads.
+ */
 function listBuckets({ scopes }: Viewer): Bucket[] {
   return [
     ...(scopes.has('account:read') || scopes.has('platform:read') ? (['reads'] as const) : []),

@@ -37,8 +37,8 @@ export function defineNextBatchRead<Row>(readBatches: ReadBatches<Row & { stream
 export type TextColumns = Readonly<Record<string, string>>;
 
 /**
- * Finds the next batch of each stream in a table: the number of the stream, which counts from 1, its owner, `after`
- * (the revision before the batch) and `last` (the last revision in it). A stream keeps a batch in memory until its
+ * Finds, for each stream, the next batch of its user's changed records in a table. Returns one row per stream: its number
+ * (from 1), its owner, `after` (the revision before the batch) and `last` (the last revision in it). A stream keeps a batch in memory until its
  * client has read it, so a batch is limited in size. Only the columns in `texts` whose properties are `selected` count.
  */
 export function findBatches(

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { PoolClient, QueryResultRow } from 'pg';
 import { type EntityManager, getResources } from '../database/database.ts';
-import { type Bound, type Slots, type Statement, statement } from '../database/statement.ts';
+import { type Bound, defineStatement, type Slots, type Statement } from '../database/statement.ts';
 
 /** Converts the error of a statement to the error of the change. */
 export type ConvertError = (error: Error) => Error;
@@ -14,7 +14,7 @@ export type Run = <Input, Row extends QueryResultRow>(
 ) => Promise<Row[]>;
 
 /**
- * Changes records of users in one transaction, sent in one write. It locks the users' revisions first, so changes of
+ * Changes records of users in one transaction, whose statements are written to the socket at once. It locks the users' revisions first, so changes of
  * one user are serialized, and each statement of `work` sees all earlier changes. `work` must send all its statements
  * before it awaits one. If a statement fails, nothing is committed. If all succeed, the change is committed, even if
  * `work` then throws, for example because no row has changed.
@@ -96,7 +96,7 @@ const rollback = toBound('rollback');
  * Locks the users' revisions, creating those that do not exist, in the order of the IDs, so that changes never
  * deadlock. The false condition locks an existing row without writing it (PostgreSQL, INSERT, ON CONFLICT Clause).
  */
-export const lockUsers = statement((db, { slot }: Slots<{ users: readonly string[] }>) =>
+export const lockUsers = defineStatement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db
     .insertInto('UserRevision')
     .columns(['userId'])

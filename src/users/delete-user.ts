@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 
@@ -24,12 +24,12 @@ export async function deleteUser({ em, announce }: Writer, userId: string): Prom
 
 type UserSlots = Slots<{ userId: string }>;
 
-const deleteCredential = statement((db, { slot }: UserSlots) =>
+const deleteCredential = defineStatement((db, { slot }: UserSlots) =>
   db.deleteFrom('EditorCredential').where('userId', '=', slot('userId')).returning('keyId'),
 );
 
 /** Returns the number of changes of notifications, workspaces and the credential. */
-const deleteRevisions = statement((db, { slot }: UserSlots) =>
+const deleteRevisions = defineStatement((db, { slot }: UserSlots) =>
   db
     .deleteFrom('UserRevision')
     .where('userId', '=', slot('userId'))
@@ -49,7 +49,7 @@ const tables = [
 
 /** Each statement deletes the user's rows of one table, and returns one row if it deleted any. */
 const deleteStatements = tables.map((table) =>
-  statement((db, { slot }: UserSlots) =>
+  defineStatement((db, { slot }: UserSlots) =>
     db
       .with('deleted', (db) =>
         db.deleteFrom(table).where('userId', '=', slot('userId')).returning(sql<number>`1`.as('row')),

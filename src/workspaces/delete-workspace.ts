@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
@@ -20,7 +20,7 @@ export async function deleteWorkspace(
   return true;
 }
 
-const deleteAsOf = statement((db, { slot }: Slots<{ userId: string; id: string; deletedAt: Time }>) =>
+const deleteAsOf = defineStatement((db, { slot }: Slots<{ userId: string; id: string; deletedAt: Time }>) =>
   db
     .with('deleted', (db) =>
       db

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { toColumn } from '../database/column-name.ts';
-import { type Slots, statement } from '../database/statement.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { Writer } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
@@ -61,7 +61,7 @@ function reveal<Value>(value: Value): Value | string {
  * Stores the newer states with consecutive revisions, in their order, and updates the user's revision. If the workspace
  * was neither stored nor deleted before, the comparison is null and the state counts as newer.
  */
-export const storeNewer = statement((db, { slot }: Slots<{ userId: string; states: string }>) =>
+export const storeNewer = defineStatement((db, { slot }: Slots<{ userId: string; states: string }>) =>
   db
     .with(
       'newer',

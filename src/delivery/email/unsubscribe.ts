@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { EntityManager } from '../../database/database.ts';
-import { type Slots, statement } from '../../database/statement.ts';
+import { defineStatement, type Slots } from '../../database/statement.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { defaultChannels } from '../../notifications/preferences/channels.ts';
 import { preferenceColumns } from '../../notifications/preferences/preference-statements.ts';
@@ -33,7 +33,7 @@ export async function unsubscribe(
 }
 
 /** Stores the preference unless the user was deleted, and returns the user. */
-const disableEmail = statement(
+const disableEmail = defineStatement(
   (db, { slot }: Slots<{ userId: string; kind: NotificationKind; now: Time }>) => {
     const now = slot('now', 'timestamptz');
     const push = sql.lit(defaultChannels.pushEnabled);

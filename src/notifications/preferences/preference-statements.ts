@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../../database/database.ts';
 import { defineListRead } from '../../database/read.ts';
-import { type Slots, statement } from '../../database/statement.ts';
+import { defineStatement, type Slots } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
 import type { NotificationKind } from '../notification.enums.ts';
 
@@ -40,7 +40,7 @@ function insertPreferences(db: Kysely<Tables>, { slot }: Slots<PreferenceColumns
 }
 
 /** Stores preferences that are not stored yet, or whose channels differ from the stored ones. */
-export const storeChanged = statement((db, slots: Slots<PreferenceColumns>) =>
+export const storeChanged = defineStatement((db, slots: Slots<PreferenceColumns>) =>
   insertPreferences(db, slots).onConflict((conflict) =>
     conflict
       .columns(['userId', 'notificationKind'])
@@ -61,7 +61,7 @@ export const storeChanged = statement((db, slots: Slots<PreferenceColumns>) =>
 );
 
 /** Stores preferences of kinds that are not stored yet. */
-export const storeMissing = statement((db, slots: Slots<PreferenceColumns>) =>
+export const storeMissing = defineStatement((db, slots: Slots<PreferenceColumns>) =>
   insertPreferences(db, slots).onConflict((conflict) =>
     conflict.columns(['userId', 'notificationKind']).doNothing(),
   ),
@@ -74,4 +74,4 @@ function selectPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string 
 /** Finds a user's stored preferences. */
 export const findPreferences = defineListRead(selectPreferences);
 /** Finds a user's stored preferences within a change. */
-export const findPreferencesInChange = statement(selectPreferences);
+export const findPreferencesInChange = defineStatement(selectPreferences);
