@@ -19,7 +19,10 @@ import { createSerializer, toSelection } from './wire-results.ts';
 
 type RouteReply = { status: 200 | 204 | 304; body: unknown };
 
-/** Handles a request that matches a route. @throws {GatewayError} whose issues have paths in the request */
+/**
+ * Handles a request that matches a route.
+ * @throws {GatewayError} whose issues are located in the HTTP request (`path.id`), not in the arguments
+ */
 type HandleRoute = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -44,18 +47,18 @@ export function bindRoute(
     const parts = await readParts(definition, request, response);
     checkShape(definition, parts);
     if (!definition.paged) return serializeReply(await runOperation(definition, operation, parts, context));
-    const isKnownTag = readIfNoneMatch(request);
-    const restPage = { page: toOffsetPage(parts.query), ...(isKnownTag && { isKnownTag }) };
+    const matchesKnownTag = readIfNoneMatch(request);
+    const restPage = { page: toOffsetPage(parts.query), ...(matchesKnownTag && { matchesKnownTag }) };
     const data = await runOperation(definition, operation, parts, { ...context, restPage });
     operation.chargeRecords(context, countRecords(data, definition));
     const etag = String(valueAt(data, ['etag']));
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
     response.appendHeader('Vary', 'Authorization');
-    return isKnownTag?.(etag) ? { status: 304, body: undefined } : serializeReply(data);
+    return matchesKnownTag?.(etag) ? { status: 304, body: undefined } : serializeReply(data);
   };
 }
 
-/** Returns a check whether `If-None-Match` contains an entity tag; undefined without the header. */
+/** Returns the function that checks whether `If-None-Match` contains an entity tag; undefined without the header. */
 function readIfNoneMatch({ headers }: IncomingMessage): ((etag: string) => boolean) | undefined {
   const known = headers['if-none-match'];
   return known === undefined ? undefined : (etag) => matchesEntityTag(known, etag);
@@ -96,7 +99,7 @@ function checkShape({ body: shape }: Route, { body }: Parts): void {
       toIssues(checked, body, ['body'], (path) => ({
         // The caller may have sent the credential under a wrong name.
         isSecret: containsSecret(shape),
-        declaredSteps: path.length,
+        knownLength: path.length,
       })),
     );
 }

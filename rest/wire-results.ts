@@ -75,8 +75,9 @@ function createObjectSerializer({ shape }: z.ZodObject, others: readonly string[
 }
 
 function createUnionSerializer({ def: { discriminator }, options }: Union): Serialize {
-  // Variants that are not GraphQL types of their own, such as those of a workspace, are selected as one type. Each result
-  // then has the fields of all of them, of which the fields of other variants are removed (`error_message`).
+  // Variants that are not GraphQL types of their own, such as those of a workspace, are selected together. Each result
+  // then contains the fields of all variants. Those that its own variant does not define, such as `error_message`, are
+  // removed.
   const common = options
     .filter((option) => !typeNames.has(option))
     .flatMap(({ shape }) => Object.keys(shape));

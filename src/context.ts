@@ -14,11 +14,11 @@ import type { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import type { Outbox } from './revisions/outbox.ts';
 import type { Time } from './values/time.ts';
 
-/** The page of a list to read, and the condition under which it is read. */
+/** The page of a list that a REST route requests. */
 export type PageRequest = {
   readonly page: Page;
-  /** Whether the client already has the version with this entity tag; then no records are read. */
-  readonly isKnownTag?: (etag: string) => boolean;
+  /** Checks whether the client already has the list with this entity tag. No records are read then. */
+  readonly matchesKnownTag?: (etag: string) => boolean;
 };
 
 /** The dependencies of registering push subscriptions. */
@@ -42,7 +42,7 @@ export type Context = {
   readonly failures: RequestFailure[];
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
-  /** Limits how many account reads of a user run at once. */
+  /** Limits how many root fields of the bucket `reads` a caller runs at once. */
   readonly readScheduler: ReadScheduler;
   /** Announces a committed change to subscribers. */
   readonly announce: Announce;

@@ -73,8 +73,9 @@ export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): G
 type Arguments = { readonly userId?: unknown };
 
 /**
- * Whether `otherUserScope` applies instead of `scope`: if the arguments name another user. While they are unknown, it
- * applies if the viewer has it, so that the viewer is refused only if no arguments would be permitted.
+ * Whether `otherUserScope` applies instead of `scope`: if the arguments name another user. While the arguments are
+ * unknown, it applies if the viewer has it. The viewer is then refused only if every call would be refused, whatever
+ * its arguments are.
  */
 function usesOtherUserScope(access: Access, viewer: Viewer, args?: Arguments): boolean {
   if (args === undefined)

@@ -13,7 +13,7 @@ export type Viewer = {
   /** The token's `sub`: the calling user or service. A user's own account is accessed unless `userId` names another. */
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** Whether the token names an organization. */
+  /** Whether the token names an organization, read by authenticate.ts. */
   readonly isMember: boolean;
   /** The expiry of the token, in milliseconds since 1970. */
   readonly expiresAt: number;

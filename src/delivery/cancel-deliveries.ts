@@ -5,12 +5,12 @@ import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums
 import { deliveryKey, matchesNotificationIn, selectWithTargets, unwantedReason } from './delivery-queries.ts';
 
 /**
- * Cancels the unwanted deliveries of these users. Reads only open deliveries, which can still be cancelled or whose
- * delivered message can be updated. A user has few.
+ * Checks all open deliveries of these users, and cancels those that are no longer wanted. A delivery is open while a
+ * later change can still cancel it, or queue the update of its delivered message. A user has few open deliveries.
  */
 export const cancelUnwantedDeliveries = defineStatement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db
-    .with('unwanted', (db) =>
+    .with('checked', (db) =>
       selectWithTargets(db)
         .select(deliveryKey)
         .select(unwantedReason.as('reason'))
@@ -19,44 +19,44 @@ export const cancelUnwantedDeliveries = defineStatement((db, { slot }: Slots<{ u
     )
     .with('cancelled', (db) =>
       cancelDeliveries(db)
-        .whereRef('Delivery.channel', '=', 'unwanted.channel')
-        .whereRef('Delivery.target', '=', 'unwanted.target'),
+        .whereRef('Delivery.channel', '=', 'checked.channel')
+        .whereRef('Delivery.target', '=', 'checked.target'),
     )
     .selectFrom('cancelled')
     .select('userId'),
 );
 
-/** Why deliveries of a notification are no longer wanted; null if they are still wanted. */
-type Unwanted = { userId: string; notificationId: string; reason: CancelReason | null };
+/** A checked delivery, or all of a notification. `reason` is why it is no longer wanted; null if it still is. */
+type Checked = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Applies the reasons in the common table expression `unwanted` to the open deliveries of its notifications. Each
+ * Applies the reasons in the common table expression `checked` to the open deliveries of its notifications. Each
  * delivery that this changes is no longer open (`isOpen`); the others stay as they are.
  *
  * - A pending delivery is cancelled if there is a reason.
  * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).
- * - If the reason is `settled`, a delivery that is being sent is closed but keeps its state. `storeDelivered` then queues
- *   its update.
+ * - If the reason is `settled` and the delivery is being sent, only `isOpen` changes. If the message is delivered,
+ *   `storeDelivered` sees this and queues the update.
  */
-export function cancelDeliveries<With extends Unwanted>(
-  db: Pick<Kysely<Tables & { unwanted: With }>, 'updateTable'>,
+export function cancelDeliveries<With extends Checked>(
+  db: Pick<Kysely<Tables & { checked: With }>, 'updateTable'>,
 ) {
   return db
     .updateTable('Delivery')
-    .from('unwanted')
+    .from('checked')
     .set({
       state: sql<DeliveryState>`case delivery.state when 'pending' then 'cancelled'
         when 'delivered' then 'pending' else delivery.state end`,
       step: sql<DeliveryStep>`case delivery.state when 'delivered' then 'update' else delivery.step end`,
       dueAt: sql`case delivery.state when 'delivered' then now() else delivery.due_at end`,
-      reason: sql<CancelReason>`case delivery.state when 'pending' then unwanted.reason else delivery.reason end`,
+      reason: sql<CancelReason>`case delivery.state when 'pending' then checked.reason else delivery.reason end`,
       isOpen: false,
       updatedAt: sql`now()`,
     })
-    .where(matchesNotificationIn('unwanted'))
+    .where(matchesNotificationIn('checked'))
     .where('Delivery.isOpen', '=', sql.lit(true))
     .where(
-      sql<boolean>`((delivery.state = 'pending' and unwanted.reason is not null) or unwanted.reason = 'settled')`,
+      sql<boolean>`((delivery.state = 'pending' and checked.reason is not null) or checked.reason = 'settled')`,
     )
     .returning('Delivery.userId');
 }

@@ -15,7 +15,7 @@ export function describeMessage(
 ): Message | undefined {
   const { kind, title, payload, occurredAt, taskName, projectName } = data;
   if (kind === null || title === null || payload === null || occurredAt === null) return undefined;
-  const { request, details } = describeRequest({ kind, payload }, data.previewText);
+  const { request, details } = summarize({ kind, payload }, data.previewText);
   return {
     userId: claim.userId,
     notificationId: claim.notificationId,
@@ -33,8 +33,8 @@ export function describeMessage(
 
 type Content = Parameters<typeof requirePayload>[0];
 
-/** Returns the request to the user and the details needed to act on it. */
-function describeRequest(
+/** Returns a sentence about what happened or what the user must do, and the details. */
+function summarize(
   content: Content,
   previewText: string | null,
 ): { request: string; details: string | null } {

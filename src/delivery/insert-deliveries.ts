@@ -19,7 +19,7 @@ type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emai
 export const insertDeliveries = defineStatement((db, { slot }: Slots<Input>) =>
   db
     .with('published', (db) => selectPublished(db, slot))
-    .with('unwanted', selectSuperseded)
+    .with('checked', selectSuperseded)
     .with('cancelled', (db) => cancelDeliveries(db))
     .insertInto('Delivery')
     .columns([
@@ -51,9 +51,10 @@ export const insertDeliveries = defineStatement((db, { slot }: Slots<Input>) =>
 type Slot = Slots<Input>['slot'];
 
 /**
- * Selects the published notifications. `before` is a lower bound: the user's revision before this change is not lower,
- * because each publication adds at most two revisions, its own and that of the notification it supersedes.
- * Notifications that this change superseded have a revision above `before`.
+ * Selects the published notifications. `before` is at most the user's revision before this change, because each
+ * publication adds one revision of its own and one of the notification that it supersedes, if there is one. All
+ * notifications that this change superseded have a higher revision. Some that were superseded earlier may be
+ * included, because their deliveries are no longer wanted either.
  */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(

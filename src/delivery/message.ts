@@ -8,7 +8,7 @@ export type Message = {
   readonly kind: NotificationKind;
   /** One line. */
   readonly title: string;
-  /** What happened and what the user should do, in one sentence: "A plan needs your approval." */
+  /** What happened or what the user must do, in one sentence: "A plan needs your approval." */
   readonly request: string;
   /**
    * The summary of the plan, the questions, the preview or the message; null if it is empty. May have several lines.

@@ -4,7 +4,7 @@ import { addJitter } from './retry-delay.ts';
 type Pauses = { readonly first: number; readonly max: number };
 
 const whileUnavailable: Pauses = { first: 1000, max: 60_000 };
-const untilOperatorActs: Pauses = { first: 60_000, max: 600_000 };
+const whileMisconfigured: Pauses = { first: 60_000, max: 600_000 };
 
 /** A failure of the provider as a whole. */
 type ProviderFailure = { needsOperator: boolean; retryAfterSeconds?: number | undefined };
@@ -13,10 +13,11 @@ type ProviderFailure = { needsOperator: boolean; retryAfterSeconds?: number | un
 export type ProviderHealth = {
   /**
    * Returns how many more messages may be sent: unlimited, 0 during a pause, then one at a time until the provider
-   * accepts one or refuses one for good. `running` is the number of messages that are being sent.
+   * accepts or permanently rejects a message, which shows that it works. `running` is the number of messages that are
+   * being sent.
    */
   countAllowed(now: number, running: number): number;
-  /** Records a success, which resets the failures unless a pause is running. */
+  /** Records that the provider works, which resets the failures unless a pause is running. */
   recordSuccess(now: number): void;
   /**
    * Records a failure, which may pause the provider. A failure during a pause may extend it, but does not double it.
@@ -59,12 +60,13 @@ export function createProviderHealth(
       if (pausedUntil === undefined && !isCertain && failures < minFailures) return;
       const wasPaused = isPaused(now);
       const neededOperator = needsOperator;
-      // A message sent before an operator pause may fail for another reason during it; it stays an operator pause.
+      // During a pause that needs an operator, a message that was sent earlier may fail for another reason. The pause
+      // still needs an operator.
       needsOperator = failure.needsOperator || (wasPaused && neededOperator);
       // When the kind changes, the pauses start again with the shortest.
       if (needsOperator !== neededOperator) pauses = 0;
       if (pauses === 0 || !wasPaused) pauses += 1;
-      const { first, max } = needsOperator ? untilOperatorActs : whileUnavailable;
+      const { first, max } = needsOperator ? whileMisconfigured : whileUnavailable;
       const pause = addJitter(Math.min(first * 2 ** (pauses - 1), max), random);
       const least = (failure.retryAfterSeconds ?? 0) * 1000;
       pausedUntil = Math.max(pausedUntil ?? 0, now + Math.max(pause, least));

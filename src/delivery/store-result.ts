@@ -97,7 +97,7 @@ type End = Key & {
 
 const unattempted = { wasAttempted: false, providerCode: null };
 
-/** If only the update fails, the message still counts as delivered. */
+/** A delivery whose step `update` fails stays `delivered`, because its message was delivered earlier. */
 const storeEnd = defineStatement((db, slots: Slots<End>) => {
   const { slot } = slots;
   return updateClaimed(db, slots).set({

@@ -6,8 +6,11 @@ export type ValidationIssue = {
   readonly path: Path;
   readonly message: string;
   readonly value: unknown;
-  /** The number of steps at the end of the path that are the caller's own keys, which messages omit. Defaults to 0. */
-  readonly callerSteps?: number;
+  /**
+   * The number of keys at the end of the path that are not in the schema. The client chose them, so messages omit them.
+   * Defaults to 0.
+   */
+  readonly unknownLength?: number;
 };
 
 /** Callers can send keys of any length. */
@@ -29,9 +32,9 @@ function cutKey(key: string): string {
 /** Describes the first issue and counts the others. */
 export function summarizeIssues([first, ...others]: readonly ValidationIssue[]): string {
   if (first === undefined) throw new Error('A validation error requires at least one issue.');
-  const { path, callerSteps = 0, message } = first;
-  const location = formatLocation(path.slice(0, path.length - callerSteps));
-  const description = `${callerSteps === 0 ? location : `a part of ${location}`} ${message}`;
+  const { path, unknownLength = 0, message } = first;
+  const location = formatLocation(path.slice(0, path.length - unknownLength));
+  const description = `${unknownLength === 0 ? location : `a part of ${location}`} ${message}`;
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
   return `Invalid request: ${description}${more}.`;
 }

@@ -11,18 +11,18 @@ export function* toIssues(
   { error }: Pick<z.ZodSafeParseResult<unknown>, 'error'>,
   value: unknown,
   root: Path = [],
-  inspect: (path: Path) => PathInfo = (path) => ({ isSecret: false, declaredSteps: path.length }),
+  inspect: (path: Path) => PathInfo = (path) => ({ isSecret: false, knownLength: path.length }),
 ): Generator<ValidationIssue> {
   for (const issue of error?.issues ?? []) {
-    const unknownSteps = issue.code === 'unrecognized_keys' ? 1 : 0;
+    const unknownKeys = issue.code === 'unrecognized_keys' ? 1 : 0;
     for (const path of listPaths(issue)) {
       const sent = valueAt(value, path);
-      const { isSecret, declaredSteps } = inspect(path);
+      const { isSecret, knownLength } = inspect(path);
       yield {
         path: [...root, ...path],
         message: describeIssue(issue, sent),
         value: sent === undefined ? null : isSecret ? REDACTED : sent,
-        callerSteps: Math.max(unknownSteps, path.length - declaredSteps),
+        unknownLength: Math.max(unknownKeys, path.length - knownLength),
       };
     }
   }
@@ -32,8 +32,8 @@ export function* toIssues(
 export type PathInfo = {
   /** Whether the value must not be shown. */
   readonly isSecret: boolean;
-  /** The number of steps that the schema declares; the others are the caller's own keys. */
-  readonly declaredSteps: number;
+  /** The number of keys at the start of the path that are in the schema; the client chose the others. */
+  readonly knownLength: number;
 };
 
 function* listPaths(issue: z.core.$ZodIssue): Generator<Path> {

@@ -29,8 +29,8 @@ export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): Gr
     [MapperKind.ROOT_FIELD]: (field, name, typeName) => {
       const { resolve = defaultFieldResolver } = field;
       const access = requireAccess(name, field.extensions);
-      const limitedResolve = requireResolver(limited, typeName, name);
-      return { ...field, resolve: guard(name, access, limit(access, resolve, limitedResolve, rateLimiter)) };
+      const chargingResolve = requireResolver(limited, typeName, name);
+      return { ...field, resolve: guard(name, access, limit(access, resolve, chargingResolve, rateLimiter)) };
     },
     [MapperKind.SUBSCRIPTION_ROOT_FIELD]: (field, name) => guardSubscription(name, field, rateLimiter),
   });
@@ -51,11 +51,11 @@ function requireResolver(schema: GraphQLSchema, typeName: string, name: string):
 function limit(
   access: Access,
   resolve: Resolver,
-  limitedResolve: Resolver,
+  chargingResolve: Resolver,
   rateLimiter: RateLimiter,
 ): Resolver {
   return (source, args, context, info) => {
-    const run = rateLimiter.takePrepaid(context, access) ? resolve : limitedResolve;
+    const run = rateLimiter.tryTakePrepaid(context, access) ? resolve : chargingResolve;
     return run(source, args, context, info);
   };
 }
@@ -68,7 +68,7 @@ function guardSubscription(
 ): FieldConfig {
   const access = requireAccess(name, field.extensions);
   const start: Resolver = async (source, args, context, info) => {
-    await rateLimiter.usePrepaid(context, access, args);
+    await rateLimiter.chargeCall(context, access, args);
     return subscribe(source, args, context, info);
   };
   return { ...field, subscribe: guard(name, access, start) };

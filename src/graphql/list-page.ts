@@ -19,11 +19,13 @@ export type ListReader<Node> = {
  */
 export async function readListPage<Node>(
   list: ListReader<Node>,
-  { page, isKnownTag }: PageRequest,
+  { page, matchesKnownTag }: PageRequest,
 ): Promise<ListPage<Node>> {
   const isTagSelected = list.selected?.has('etag') ?? true;
   if (!isTagSelected) return { nodes: await list.readRecords(page), etag: list.etag };
-  return isKnownTag === undefined ? readWithTag(list, page) : readUnlessKnown(list, page, isKnownTag);
+  return matchesKnownTag === undefined
+    ? readWithTag(list, page)
+    : readUnlessKnown(list, page, matchesKnownTag);
 }
 
 type ListPage<Node> = { nodes: Node[]; etag: () => Promise<string> };

@@ -25,11 +25,12 @@ import { toPublicMessage } from './public-messages.ts';
 
 /**
  * Converts anything thrown to an error that a caller may see. An unknown error becomes the cause of an internal error.
+ * `outermost` is the outermost of nested GraphQL errors. It has a path if the error occurred during execution.
  */
-export function asGatewayError(error: unknown, outer?: GraphQLError): GatewayError {
+export function asGatewayError(error: unknown, outermost?: GraphQLError): GatewayError {
   if (error instanceof GatewayError) return error;
   if (!(error instanceof GraphQLError)) return new InternalError(error);
-  const located = outer ?? error;
+  const located = outermost ?? error;
   if (error.originalError) return asGatewayError(error.originalError, located);
   if (located.path === undefined) return new BadRequestError(toPublicMessage(error));
   // During execution, graphql-js itself reports invalid arguments and errors in resolved values.

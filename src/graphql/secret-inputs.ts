@@ -24,23 +24,23 @@ export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<strin
  * the caller may have misspelled the name of the credential's field, or used the wrong field.
  */
 export function inspectInput(type: GraphQLInputType, path: Path): PathInfo {
-  return { isSecret: mayContainSecret(type), declaredSteps: countDeclaredSteps(type, path) };
+  return { isSecret: mayContainSecret(type), knownLength: countKnownKeys(type, path) };
 }
 
 /** Inspects the input at a path of arguments, as {@link inspectInput} does below one argument. */
 export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...path]: Path): PathInfo {
   const argument = declared.find((argument) => argument.name === name);
-  if (argument === undefined) return { isSecret: false, declaredSteps: 0 };
-  const { isSecret, declaredSteps } = inspectInput(argument.type, path);
-  return { isSecret, declaredSteps: 1 + declaredSteps };
+  if (argument === undefined) return { isSecret: false, knownLength: 0 };
+  const { isSecret, knownLength } = inspectInput(argument.type, path);
+  return { isSecret, knownLength: 1 + knownLength };
 }
 
-function countDeclaredSteps(type: GraphQLInputType, [step, ...rest]: Path): number {
+function countKnownKeys(type: GraphQLInputType, [step, ...rest]: Path): number {
   if (step === undefined) return 0;
   const nullable = getNullableType(type);
-  if (typeof step === 'number' && isListType(nullable)) return 1 + countDeclaredSteps(nullable.ofType, rest);
+  if (typeof step === 'number' && isListType(nullable)) return 1 + countKnownKeys(nullable.ofType, rest);
   // A single value is coerced to a list (GraphQL, section 3.11).
   const named = getNamedType(type);
   const field = isInputObjectType(named) ? named.getFields()[step] : undefined;
-  return field === undefined ? 0 : 1 + countDeclaredSteps(field.type, rest);
+  return field === undefined ? 0 : 1 + countKnownKeys(field.type, rest);
 }

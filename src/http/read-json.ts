@@ -19,7 +19,7 @@ const readRaw = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
  */
 export async function readJson(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
   checkContentType(request.headers['content-type']);
-  // Express would first read the whole body.
+  // For a compressed body, Express would first read all of it.
   if (Number(request.headers['content-length']) > MAX_BODY_BYTES) throw badBody(TOO_LARGE);
   const encoding = request.headers['content-encoding'];
   const bytes = await (encoding === undefined ? readPlain(request) : readEncoded(request, response));

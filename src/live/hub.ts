@@ -16,7 +16,10 @@ export type Subscriber = {
   readonly userId: string;
   /** Called with every announced change of the user. */
   wake(change: Change): void;
-  /** Reads again unless the stream has reached the user's current revisions. A user without changes has none. */
+  /**
+   * Reads again unless the stream has seen the user's current revisions. They are `undefined` if the user has no
+   * changes yet.
+   */
   catchUp(revisions: Revisions | undefined): void;
   /** Ends the stream with an error. */
   fail(error: Error): void;
@@ -34,7 +37,7 @@ export type Hub = {
   wake(change: Change): void;
   /** Returns the users who have subscribers. */
   users(): string[];
-  /** Makes the user's subscribers read again unless they have reached the user's current revisions. */
+  /** Makes the user's subscribers read again unless they have seen the user's current revisions. */
   catchUp(user: string, revisions: Revisions | undefined): void;
   /** Calls `findError` with the viewer of each stream, and ends the stream if it returns an error. */
   failWhere(findError: (viewer: Viewer) => Error | undefined): void;

@@ -52,7 +52,7 @@ export class SourceReader<Event> {
 
   /** Whether there are changes that have not been read yet. */
   isBehind(revisions: Revisions | undefined): boolean {
-    return revisions?.epoch !== this.#epoch || this.#getReached(revisions) > this.#seen;
+    return revisions?.epoch !== this.#epoch || this.#getCurrent(revisions) > this.#seen;
   }
 
   /** Reads the next batch. Returns `undefined` if the user was deleted or the epoch renewed since the last batch. */
@@ -62,14 +62,14 @@ export class SourceReader<Event> {
     this.#epoch = revisions?.epoch;
     // The epoch shows a deletion even if its announcement arrives after those of later changes.
     if (epoch !== undefined && epoch !== this.#epoch) return undefined;
-    const reached = this.#getReached(revisions);
-    if (reached <= this.#seen) return { events: [], hasMore: false };
+    const current = this.#getCurrent(revisions);
+    if (current <= this.#seen) return { events: [], hasMore: false };
     const { events, seen } = await this.#source.read(this.#seen, revisions);
     this.#seen = seen;
-    return { events, hasMore: seen < reached };
+    return { events, hasMore: seen < current };
   }
 
-  #getReached(revisions: Revisions | undefined): number {
+  #getCurrent(revisions: Revisions | undefined): number {
     return revisions?.[this.#source.topic] ?? 0;
   }
 

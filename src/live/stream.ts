@@ -137,7 +137,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
       }
       if (this.#hasEnded) return { done: true, value: undefined };
       if (this.#hasFailedToRead) await this.#waitToRetry();
-      else if (this.#isStale) await this.#readUntilEnd();
+      else if (this.#isStale) await this.#readUnlessEnded();
       else await this.#waitForWakeUp();
     }
   }
@@ -148,8 +148,8 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     });
   }
 
-  /** Reads, but does not wait for an unresponsive database once the stream has ended. */
-  async #readUntilEnd(): Promise<void> {
+  /** Reads one batch. If the stream ends meanwhile, stops waiting for it: the database may be unresponsive. */
+  async #readUnlessEnded(): Promise<void> {
     const abandoned = new Promise<void>((resolve) => {
       this.#abandonRead = resolve;
     });

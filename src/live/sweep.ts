@@ -18,8 +18,8 @@ export type Sweep = {
 };
 
 /**
- * Reads the revisions of all users who have subscribers, every `intervalMs` until it is stopped, so that subscribers who
- * have not reached them read again. `onInterval` is called each time.
+ * Every `intervalMs` until it is stopped, reads the current revisions of all users who have subscribers. Subscribers
+ * that have not seen the revisions of their user read again. `onInterval` is called each time.
  */
 export function startSweep(
   em: EntityManager,

@@ -17,15 +17,15 @@ const active = sql.lit<'active'>('active');
 type InsertionSlots = Slots<Insertion>;
 
 /**
- * Stores a draft and returns the user's new revision, or no row if the same notification is stored already. Each step
- * reads from the previous one, which fixes their order. Other content under the same ID violates the primary key;
- * publish-notifications.ts converts that to a `ConflictError`.
+ * Stores a draft and returns the user's new revision. Returns no row if a notification with the same ID and content is
+ * stored already. Each step reads from the previous one, which fixes their order. Other content under the same ID
+ * violates the primary key; publish-notifications.ts converts that to a `ConflictError`.
  *
- * - `basis` reads the values that the other steps depend on. If the same notification is stored already, it is empty, and
- *   so is every later step.
+ * - `basis` reads the values that the other steps depend on. It returns no row if the notification is stored already,
+ *   so that no later step changes anything.
  * - `timed` adds the default of `occurredAt`: now, but not before the newest notification of its task and kind.
- * - `decided` resolves a draft that occurred before the newest notification of its task and kind, or at or before the
- *   `resolvedUpTo` that is stored for them.
+ * - `decided` resolves a draft that occurred before the newest notification of its task and kind, or not after the
+ *   `resolvedUpTo` that `resolveNotifications` stored for that task and kind.
  * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
  * - `inserted` stores the draft, whose revision follows that of the superseded notification, if there is one.
  */
@@ -56,7 +56,7 @@ function decide(db: Kysely<Tables>, slots: InsertionSlots) {
     .with('decided', (db) =>
       db
         .selectFrom('timed')
-        .select(['revision', 'occurred', 'arrived'])
+        .select(['revision', 'occurred', 'changed'])
         .select(
           sql<
             string | null
@@ -74,8 +74,9 @@ function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots
     .where('userId', '=', slot('userId'))
     .where('taskId', '=', slot('taskId'))
     .where('kind', '=', slot('kind'));
-  // At least the superseded notification's `updatedAt`, because requests may acquire the lock out of order.
-  const arrived = sql<Time>`greatest(${slot('now', 'timestamptz')}, ${related.select('updatedAt').where('status', '=', active)})`;
+  // The timestamp of the change: `now`, but not before the superseded notification's `updatedAt`, because a request with
+  // an earlier `now` can lock the user later.
+  const changed = sql<Time>`greatest(${slot('now', 'timestamptz')}, ${related.select('updatedAt').where('status', '=', active)})`;
   return db
     .selectFrom('UserRevision')
     .leftJoin('TaskResolution', (join) =>
@@ -91,7 +92,7 @@ function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots
       'TaskResolution.resolvedUpTo as upTo',
       'TaskResolution.resolvedBy as reason',
       related.select((eb) => eb.fn.max('occurredAt').as('newest')).as('newest'),
-      arrived.as('arrived'),
+      changed.as('changed'),
     ]);
 }
 
@@ -119,8 +120,8 @@ function supersedeActive(db: ReturnType<typeof decide>, { slot }: InsertionSlots
         status: 'resolved',
         resolvedBy: 'superseded',
         revision: eb('decided.revision', '+', 1),
-        resolvedAt: eb.ref('decided.arrived'),
-        updatedAt: eb.ref('decided.arrived'),
+        resolvedAt: eb.ref('decided.changed'),
+        updatedAt: eb.ref('decided.changed'),
       }))
       .where('userId', '=', slot('userId'))
       .where('taskId', '=', slot('taskId'))
@@ -159,10 +160,10 @@ function insertDraft(db: ReturnType<typeof supersedeActive>, { slot }: Insertion
             sql<number>`revision + 1 + (select count(*) from superseded)`.as('revision'),
             sql`case when resolution is null then 'active' else 'resolved' end`.as('status'),
             'resolution',
-            sql`case when resolution is not null then arrived end`.as('resolvedAt'),
+            sql`case when resolution is not null then changed end`.as('resolvedAt'),
             'occurred',
-            'arrived as createdAt',
-            'arrived as updatedAt',
+            'changed as createdAt',
+            'changed as updatedAt',
           ]),
       )
       .returning('revision'),

@@ -35,7 +35,7 @@ export function createNotificationSource(
     getStartRevision: (revisions) =>
       start === undefined ? getLatestCursor(revisions).revision : resolveRevision(start, revisions),
     async read(after, revisions) {
-      const { epoch, revision: reached } = getLatestCursor(revisions);
+      const { epoch, revision: current } = getLatestCursor(revisions);
       const [changed, counts] = await Promise.all([
         readChangedNotifications(em, { userId, after }, selected),
         readsCounts ? countActive(em, userId) : undefined,
@@ -45,8 +45,8 @@ export function createNotificationSource(
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
       });
       // Nothing is found if everything that changed after `after` has been deleted since. The stream then continues
-      // after `reached`.
-      return { events, seen: changed.at(-1)?.revision ?? reached };
+      // after `current`.
+      return { events, seen: changed.at(-1)?.revision ?? current };
     },
   };
 }

@@ -78,8 +78,8 @@ export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
 
 /**
  * Limits a page to the times of a filter. Each time becomes a position, and the tighter of this position and the cursor
- * limits the page, because PostgreSQL starts an index scan at one position only. No ID is empty, so the empty ID sorts
- * below every ID of the same time.
+ * limits the page, because PostgreSQL starts an index scan at one position only. Such a position has the ID `''`, which
+ * no record has and which sorts before every ID of the same time.
  */
 export function limitToTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
   // Lists are sorted newest first, so `after` is the upper limit and `before` the lower limit.

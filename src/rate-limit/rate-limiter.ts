@@ -40,20 +40,20 @@ type Arguments = Readonly<Record<string, unknown>>;
 /** Limits requests of both APIs by user and bucket. */
 export type RateLimiter = {
   /**
-   * Returns a schema whose root fields are charged by {@link usePrepaid} before they are resolved. Each alias is charged
-   * separately.
+   * Returns a schema whose root fields are charged by {@link chargeCall} before they are resolved. Each alias is
+   * charged separately.
    */
   apply(schema: GraphQLSchema): GraphQLSchema;
   /**
-   * Uses a prepaid point for a call of a field that always costs one point. Returns `false`, and uses none, if no prepaid
-   * point is left or if the cost depends on the arguments.
+   * Uses a prepaid point for a call of a field that always costs one point. Returns `false`, and uses none, if no
+   * prepaid point is left or if the cost depends on the arguments.
    */
-  takePrepaid(caller: Caller, access: Access): boolean;
+  tryTakePrepaid(caller: Caller, access: Access): boolean;
   /**
    * Uses a prepaid point for a call of a field, and charges the further points that its arguments cost.
    * @throws {RateLimitedError} if no point is left for the call
    */
-  usePrepaid(caller: Caller, access: Access, args: Arguments): Promise<void>;
+  chargeCall(caller: Caller, access: Access, args: Arguments): Promise<void>;
   /** @throws {RateLimitedError} if all buckets that the caller's token can use are known to be empty */
   throwIfExhausted(caller: Caller): void;
   /**
@@ -81,25 +81,25 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
     return true;
   }
 
-  async function usePrepaid(caller: Caller, { bucket, points }: Access, args: Arguments): Promise<void> {
+  async function chargeCall(caller: Caller, { bucket, points }: Access, args: Arguments): Promise<void> {
     if (!takePoint(caller, bucket)) throw limitReached(caller.charges);
     const more = (points?.(args) ?? 1) - 1;
     if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(caller.charges);
   }
 
-  // The library only calls this function for each root field. `usePrepaid` charges the points; the result 0 means that
-  // the library itself charges none.
+  // The library's only task is to call this function before each root field is resolved. `chargeCall` charges the
+  // points. With the result 0, the library itself charges none.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
-      await usePrepaid(context, findAccess(info), args);
+      await chargeCall(context, findAccess(info), args);
       return 0;
     },
   });
 
   return {
     apply: rateLimitDirectiveTransformer,
-    takePrepaid: (caller, { bucket, points }) => points === undefined && takePoint(caller, bucket),
-    usePrepaid,
+    tryTakePrepaid: (caller, { bucket, points }) => points === undefined && takePoint(caller, bucket),
+    chargeCall,
     throwIfExhausted({ viewer, charges }) {
       const empty = listBuckets(viewer).map((bucket) => findEmptyQuota(bucket, viewer.userId));
       if (empty.length === 0 || empty.includes(undefined)) return;

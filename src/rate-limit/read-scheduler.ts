@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from '../database/page.ts';
 
-/** Maximum number of concurrent reads of one user. */
+/** Maximum number of reads that run at once for one caller. */
 const MAX_CONCURRENT_READS = 4;
 
 /** Lists with more records than this block the event loop noticeably. */
@@ -9,8 +9,8 @@ const LONG_LIST = 1000;
 
 /**
  * The pause after a long list, as a multiple of its reading time. Serializing takes about three times as long as
- * reading, and happens within the pause. After 10 ms of reading, the pause takes 200 ms, 30 of which serialize: the user
- * occupies the event loop for 40 of 210 ms.
+ * reading, and happens within the pause. After 10 ms of reading, the pause takes 200 ms, and serializing takes 30 ms of
+ * it, so the caller occupies the event loop for 40 of 210 ms.
  */
 const PAUSE_FACTOR = 20;
 
@@ -18,7 +18,7 @@ const PAUSE_FACTOR = 20;
 const MAX_PAUSE_MS = 1000;
 
 /**
- * Limits the concurrent reads of each user, and runs their long lists one at a time with pauses, so that a user who
+ * Limits the concurrent reads of each caller, and runs their long lists one at a time with pauses, so that a caller who
  * keeps requesting long lists cannot occupy the event loop.
  */
 export class ReadScheduler {
@@ -28,11 +28,11 @@ export class ReadScheduler {
   /**
    * Runs `read` when the limits allow, and returns its result. `restPage` is the page that it reads for a REST route.
    */
-  run<Result>(user: string, read: () => Result | Promise<Result>, restPage?: Page): Promise<Result> {
-    if (restPage === undefined || !mayBeLong(restPage)) return this.#reads.run(user, read);
-    return this.#lists.run(user, async (releaseAfter) => {
+  run<Result>(callerId: string, read: () => Result | Promise<Result>, restPage?: Page): Promise<Result> {
+    if (restPage === undefined || !mayBeLong(restPage)) return this.#reads.run(callerId, read);
+    return this.#lists.run(callerId, async (releaseAfter) => {
       const startedAt = performance.now();
-      const result = await this.#reads.run(user, read);
+      const result = await this.#reads.run(callerId, read);
       const pauseMs = Math.min(PAUSE_FACTOR * (performance.now() - startedAt), MAX_PAUSE_MS);
       if (countRecords(result) > LONG_LIST) releaseAfter(pauseMs);
       return result;

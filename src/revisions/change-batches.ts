@@ -37,9 +37,10 @@ export function defineNextBatchRead<Row>(readBatches: ReadBatches<Row & { stream
 export type TextColumns = Readonly<Record<string, string>>;
 
 /**
- * Finds, for each stream, the next batch of its user's changed records in a table. Returns one row per stream: its number
- * (from 1), its owner, `after` (the revision before the batch) and `last` (the last revision in it). A stream keeps a batch in memory until its
- * client has read it, so a batch is limited in size. Only the columns in `texts` whose properties are `selected` count.
+ * Finds, for each stream, the next batch of its user's changed records in a table. Returns one row per stream: its
+ * number (from 1), its owner, `after` (the revision before the batch) and `last` (the last revision in it). A stream
+ * keeps a batch in memory until its client has read it, so a batch is limited in size. Only the columns in `texts`
+ * whose properties are `selected` count.
  */
 export function findBatches(
   table: string,
@@ -56,9 +57,9 @@ export function findBatches(
   const before = sql`over (order by revision rows between unbounded preceding and 1 preceding)`;
   const isWithinLimit = sql`sum is null or sum < ${sql.lit(MAX_BATCH_BYTES)}`;
   // For each record, `sum` is the size of the records before it, so that a batch includes the record that exceeds the
-  // limit and is never empty. The records are limited by their stored size first, which PostgreSQL knows without reading
-  // the texts: converting large JSON to text takes milliseconds. `offset 0` keeps PostgreSQL from computing `last` once
-  // for every record that is joined.
+  // limit and is never empty. The records are limited by their stored size first, which PostgreSQL knows without
+  // reading the texts: converting large JSON to text takes milliseconds. `offset 0` keeps PostgreSQL from computing
+  // `last` once for every record that is joined.
   return sql`(
     select stream, owner, after, (
       select max(revision) from (

@@ -14,14 +14,15 @@ export type Run = <Input, Row extends QueryResultRow>(
 ) => Promise<Row[]>;
 
 /**
- * Changes records of users in one transaction, whose statements are written to the socket at once. It locks the users' revisions first, so changes of
- * one user are serialized, and each statement of `work` sees all earlier changes. `work` must send all its statements
- * before it awaits one. If a statement fails, nothing is committed. If all succeed, the change is committed, even if
- * `work` then throws, for example because no row has changed.
+ * Changes records of users in one transaction. All its statements are sent in one write to the socket. It locks the
+ * users' revisions first, so changes of one user are serialized, and each statement of `work` sees all earlier changes.
+ * `work` must send all its statements before it awaits one. If a statement fails, nothing is committed. If all succeed,
+ * the change is committed, even if `work` then throws, for example because no row has changed.
  *
  * A change that consists of one statement can instead lock the user's revision in that statement and be sent by
- * `runStatement`, which costs less. The snapshot of the statement can be older than the lock. The statement must
- * therefore select by key, and lock, every other row on which its result depends.
+ * `runStatement`, which costs less. Its snapshot is taken before the lock is acquired, so it can see rows as they were
+ * before another change. PostgreSQL reads the current version only of rows that the statement locks. The statement must
+ * therefore lock (`for update`) every other row on which its result depends, and find these rows by their keys.
  */
 export async function change<Result>(
   em: EntityManager,
@@ -64,22 +65,22 @@ async function execute<Result>(
 
   const { stream } = client.connection;
   stream.cork();
-  const sent: Promise<unknown>[] = [];
+  const results: Promise<unknown>[] = [];
   try {
-    sent.push(send(begin), run(lockUsers, { users }));
+    results.push(send(begin), run(lockUsers, { users }));
     const result = work(run);
-    sent.push(result, send(commit));
+    results.push(result, send(commit));
     stream.uncork();
     isOpen = false;
-    await Promise.allSettled(sent);
+    await Promise.allSettled(results);
     if (failure !== undefined) throw failure;
     return await result;
   } catch (error) {
     if (!isOpen) throw error;
-    // `work` threw instead of returning a promise, and nothing has been sent yet.
-    sent.push(send(rollback));
+    // `work` threw instead of returning a promise. The first statements are still in the buffer of the corked socket.
+    results.push(send(rollback));
     stream.uncork();
-    await Promise.allSettled(sent);
+    await Promise.allSettled(results);
     throw error;
   }
 }

@@ -3,8 +3,8 @@ import type { Tables } from '../database/database.ts';
 import type { TaggedList } from './revisions.ts';
 
 /**
- * Increments a user's revision by the number of rows in a common table expression, if it has any. Returns the revision
- * `before`, from which the changed records are numbered.
+ * Increments a user's revision by the number of rows in a common table expression, if it has any. Returns `before`, the
+ * revision before the increment. The changed records get the revisions `before + 1`, `before + 2` and so on.
  */
 export function incrementRevision(
   db: Pick<Kysely<Tables>, 'updateTable'>,

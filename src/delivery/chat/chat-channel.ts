@@ -18,9 +18,10 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     classifyReply(await callApi(config, method, parameters, signal), Date.now());
 
   /**
-   * Slack returns `account_inactive` whether the token's account or the member's was deleted. `auth.test` distinguishes
-   * them: if it succeeds, the member's account was deleted. If its outcome is `unavailable`, as for a deleted account
-   * of the token, that outcome counts. If it is `failed`, the first outcome counts.
+   * Slack returns `account_inactive` both if the token's account was deleted and if the member's was. `auth.test`
+   * distinguishes them. If it succeeds, the member's account was deleted. If it fails permanently, it decides nothing,
+   * and the outcome of the first call is returned. Otherwise its own outcome is returned, `unavailable` if the token's
+   * account was deleted.
    */
   const callForMember = async (
     method: string,
@@ -51,7 +52,7 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
       }
       const parameters = { ...posted, text: formatSettledMessage(message), ...plain };
       const outcome = await callForMember('chat.update', parameters, signal);
-      // The member may have left since, which does not affect a message that was delivered.
+      // The receipt identifies the message, so a failed update says nothing about the member, who is not suspended.
       return outcome.kind === 'failed' ? { ...outcome, suspendTarget: false } : outcome;
     },
     // The connections of `fetch` do not keep the process running.

@@ -5,7 +5,8 @@ import { isPublicAddress } from './public-address.ts';
 
 /**
  * Returns the rule that an endpoint breaks; undefined if requests may be sent to it. Names are resolved and checked
- * when a socket connects. `allowedHosts` (PUSH_ALLOWED_HOSTS) may have any port and address.
+ * when a socket connects. An endpoint whose host and port are in `allowedHosts` (PUSH_ALLOWED_HOSTS) need not use port
+ * 443 or a public address.
  */
 export function findEndpointIssue(endpoint: string, allowedHosts: readonly string[]): string | undefined {
   if (endpoint.length > MAX_LENGTH.url) return `must have at most ${MAX_LENGTH.url} characters`;

@@ -73,7 +73,8 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
         const given = variables ?? {};
         const issues = findVariableIssues(operation.variables, given, MAX_ERROR_ITEMS);
         if (issues.length > 0) {
-          // Invalid variables fail the whole request. If permissions are missing too, only those are reported.
+          // Invalid variables fail the whole request. If permissions are missing too, only the missing permissions are
+          // reported.
           return maskAndRecord(
             { errors: refusals.length > 0 ? refusals : [new ValidationError(issues)] },
             context,

@@ -18,7 +18,9 @@ export type PreparedOperation = {
   run(variables: VariableValues, context: Context): Promise<Readonly<Record<string, unknown>>>;
 };
 
-/** Prepares an operation. Its checks are separate calls, because REST reads the body between them and `run`. */
+/**
+ * Prepares an operation. `run` does not include the checks, because REST reads the body after them and before `run`.
+ */
 export function prepareOperation(
   operation: Operation,
   rateLimiter: RateLimiter,

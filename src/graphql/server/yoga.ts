@@ -62,7 +62,7 @@ const NOT_ACCEPTABLE = JSON.stringify({
   ],
 });
 
-/** Without a serializer of its own, Yoga would copy every error and search the document for its location. */
+/** A reply without `stringify` would be serialized by Yoga, which copies every error and searches for its location. */
 function withSerializer(reply: GraphQLReply) {
   return { ...reply, stringify: () => JSON.stringify({ errors: reply.errors, data: reply.data }) };
 }
