@@ -9,8 +9,8 @@ export type Inputs<Input> = Slots<Input> & {
   /** Whether an input is given. Each combination of given inputs is a separate statement. */
   has(name: string & keyof Input): boolean;
   /**
-   * The properties that `selectChosen` selects in addition to `always`, which it selects in every case: those of the
-   * selection, or all of the entity if there is no selection.
+   * Returns the properties to read besides `always`: the selected ones, or all properties of the entity if the read is
+   * called without `selected`. Pass both to `selectChosen`.
    */
   chosen<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
     entity: Entity,

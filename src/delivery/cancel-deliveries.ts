@@ -10,7 +10,7 @@ import { deliveryKey, matchesNotificationIn, selectWithTargets, unwantedReason }
  */
 export const cancelUnwantedDeliveries = defineStatement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db
-    .with('checked', (db) =>
+    .with('reasons', (db) =>
       selectWithTargets(db)
         .select(deliveryKey)
         .select(unwantedReason.as('reason'))
@@ -19,18 +19,18 @@ export const cancelUnwantedDeliveries = defineStatement((db, { slot }: Slots<{ u
     )
     .with('cancelled', (db) =>
       cancelDeliveries(db)
-        .whereRef('Delivery.channel', '=', 'checked.channel')
-        .whereRef('Delivery.target', '=', 'checked.target'),
+        .whereRef('Delivery.channel', '=', 'reasons.channel')
+        .whereRef('Delivery.target', '=', 'reasons.target'),
     )
     .selectFrom('cancelled')
     .select('userId'),
 );
 
-/** A checked delivery, or all of a notification. `reason` is why it is no longer wanted; null if it still is. */
-type Checked = { userId: string; notificationId: string; reason: CancelReason | null };
+/** Why one delivery, or every delivery of a notification, is no longer wanted; null if it still is. */
+type Reason = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Applies the reasons in the common table expression `checked` to the open deliveries of its notifications. Each
+ * Applies the reasons in the common table expression `reasons` to the open deliveries of its notifications. Each
  * delivery that this changes is no longer open (`isOpen`); the others stay as they are.
  *
  * - A pending delivery is cancelled if there is a reason.
@@ -38,25 +38,25 @@ type Checked = { userId: string; notificationId: string; reason: CancelReason | 
  * - If the reason is `settled` and the delivery is being sent, only `isOpen` changes. If the message is delivered,
  *   `storeDelivered` sees this and queues the update.
  */
-export function cancelDeliveries<With extends Checked>(
-  db: Pick<Kysely<Tables & { checked: With }>, 'updateTable'>,
+export function cancelDeliveries<With extends Reason>(
+  db: Pick<Kysely<Tables & { reasons: With }>, 'updateTable'>,
 ) {
   return db
     .updateTable('Delivery')
-    .from('checked')
+    .from('reasons')
     .set({
       state: sql<DeliveryState>`case delivery.state when 'pending' then 'cancelled'
         when 'delivered' then 'pending' else delivery.state end`,
       step: sql<DeliveryStep>`case delivery.state when 'delivered' then 'update' else delivery.step end`,
       dueAt: sql`case delivery.state when 'delivered' then now() else delivery.due_at end`,
-      reason: sql<CancelReason>`case delivery.state when 'pending' then checked.reason else delivery.reason end`,
+      reason: sql<CancelReason>`case delivery.state when 'pending' then reasons.reason else delivery.reason end`,
       isOpen: false,
       updatedAt: sql`now()`,
     })
-    .where(matchesNotificationIn('checked'))
+    .where(matchesNotificationIn('reasons'))
     .where('Delivery.isOpen', '=', sql.lit(true))
     .where(
-      sql<boolean>`((delivery.state = 'pending' and checked.reason is not null) or checked.reason = 'settled')`,
+      sql<boolean>`((delivery.state = 'pending' and reasons.reason is not null) or reasons.reason = 'settled')`,
     )
     .returning('Delivery.userId');
 }

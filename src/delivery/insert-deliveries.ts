@@ -19,7 +19,7 @@ type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emai
 export const insertDeliveries = defineStatement((db, { slot }: Slots<Input>) =>
   db
     .with('published', (db) => selectPublished(db, slot))
-    .with('checked', selectSuperseded)
+    .with('reasons', selectSuperseded)
     .with('cancelled', (db) => cancelDeliveries(db))
     .insertInto('Delivery')
     .columns([
@@ -51,10 +51,10 @@ export const insertDeliveries = defineStatement((db, { slot }: Slots<Input>) =>
 type Slot = Slots<Input>['slot'];
 
 /**
- * Selects the published notifications. `before` is at most the user's revision before this change, because each
- * publication adds one revision of its own and one of the notification that it supersedes, if there is one. All
- * notifications that this change superseded have a higher revision. Some that were superseded earlier may be
- * included, because their deliveries are no longer wanted either.
+ * Selects the published notifications. `before` is a lower bound of the user's revision before this change: each
+ * publication increments the revision once, or twice if it supersedes a notification. All notifications that this
+ * change superseded have a higher revision. Some that were superseded earlier may be included, because their deliveries
+ * are no longer wanted either.
  */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
@@ -79,7 +79,7 @@ function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
 
 type Published = Pick<Notification, 'userId' | 'taskId' | 'kind' | 'revision'> & { before: number };
 
-/** Selects the notifications that the published notifications superseded. */
+/** Selects the notifications that the published notifications superseded, whose deliveries are to be cancelled. */
 function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 'selectFrom'>) {
   return db
     .selectFrom('published')

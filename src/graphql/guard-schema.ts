@@ -75,8 +75,8 @@ function guardSubscription(
 }
 
 /**
- * Checks access before a root field is resolved, and records the field and its error. Reads of the account wait for one
- * of the user's slots.
+ * Checks access before a root field is resolved, and records the field and its error. Reads of the account wait while
+ * too many reads of the same caller are running.
  */
 function guard(fieldName: string, access: Access, resolve: Resolver): Resolver {
   return async (source, args, context, info) => {

@@ -7,7 +7,7 @@ export type ListReader<Node> = {
   totalCount: () => Promise<number>;
   /** Reads the entity tag of the whole list. It changes with every change to a record of the list. */
   etag: () => Promise<string>;
-  /** The properties that the operation selects; `undefined` if all may be needed. */
+  /** The properties of the records that the operation reads, and `etag` if it does; `undefined` if it may read all. */
   selected: ReadonlySet<string> | undefined;
   /** Whether an ID in a cursor can belong to this list. */
   isId: (id: string) => boolean;

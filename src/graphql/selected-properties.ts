@@ -54,7 +54,7 @@ export function findSelectedProperties(info: GraphQLResolveInfo): ReadonlySet<st
   return found.has(ALL_PROPERTIES) ? undefined : found;
 }
 
-/** The properties by the nodes of the field, which are the same objects each time a compiled operation runs. */
+/** Cached properties. The key is `fieldNodes`, which is the same array each time a compiled operation runs. */
 const cache = new WeakMap<GraphQLResolveInfo['fieldNodes'], ReadonlySet<string>>();
 
 function collectProperties({ schema, fragments, fieldNodes, returnType }: GraphQLResolveInfo): Set<string> {

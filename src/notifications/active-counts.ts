@@ -6,7 +6,10 @@ import { type NotificationKind, notificationKinds } from './notification.enums.t
 /** The number of a user's active notifications, in total and by kind. */
 export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; count: number }[] };
 
-/** Runs on the connections for short reads, because live events contain the counts. */
+/**
+ * Unlike other counts, runs on the connections for short reads, so that live events, which contain the counts, do not
+ * wait for long lists.
+ */
 const findActive = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('Notification')

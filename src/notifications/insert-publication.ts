@@ -35,7 +35,7 @@ export const insertPublication = defineStatement((db, slots: InsertionSlots) =>
     .from('inserted')
     .set((eb) => ({ notifications: eb.ref('inserted.revision') }))
     .where('userId', '=', slots.slot('userId'))
-    .returning('notifications'),
+    .returning('notifications as revision'),
 );
 
 /** Decides whether the draft is resolved on arrival, unless the same notification is stored. */
@@ -74,8 +74,8 @@ function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots
     .where('userId', '=', slot('userId'))
     .where('taskId', '=', slot('taskId'))
     .where('kind', '=', slot('kind'));
-  // The timestamp of the change: `now`, but not before the superseded notification's `updatedAt`, because a request with
-  // an earlier `now` can lock the user later.
+  // The timestamp of the change: `now`, but not before the superseded notification's `updatedAt`. A request that began
+  // earlier, and so has an earlier `now`, may acquire the user's lock second.
   const changed = sql<Time>`greatest(${slot('now', 'timestamptz')}, ${related.select('updatedAt').where('status', '=', active)})`;
   return db
     .selectFrom('UserRevision')

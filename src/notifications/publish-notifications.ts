@@ -62,7 +62,7 @@ export async function publishNotifications(
   const revisions = new Map<string, number>();
   for (const [index, [row]] of inserted.entries()) {
     const user = users[index];
-    if (row !== undefined && user !== undefined) revisions.set(user, row.notifications);
+    if (row !== undefined && user !== undefined) revisions.set(user, row.revision);
   }
   if (revisions.size > 0) {
     announce(Array.from(revisions, ([user, revision]) => ({ user, topic: 'notifications', revision })));

@@ -5,7 +5,7 @@ import {
   findBatches,
   type PositionsInput,
   selectInBatches,
-} from '../revisions/change-batches.ts';
+} from '../revisions/stream-batches.ts';
 import type { Notification } from './notification.entity.ts';
 
 /** The columns that can hold long text, by property. */

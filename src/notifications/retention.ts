@@ -89,13 +89,13 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
     .where('notificationId', '=', sql<string>`any(${ids})`)
     .execute();
   // The list has changed, and so must its entity tag.
-  const { notifications } = await db
+  const { revision } = await db
     .updateTable('UserRevision')
     .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
     .where('userId', '=', userId)
-    .returning('notifications')
+    .returning('notifications as revision')
     .executeTakeFirstOrThrow();
-  return { userId, revision: notifications, deleted: deleted.length };
+  return { userId, revision, deleted: deleted.length };
 }
 
 /** Deletes the task resolutions that were last updated before a time. */

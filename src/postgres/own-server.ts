@@ -12,7 +12,10 @@ const RESTART_WINDOW_MS = 300_000;
 
 const RETRY_MS = 200;
 
-/** Owns the server of a session: restarts it on the same port if it exits unexpectedly. */
+/**
+ * Keeps the embedded server running: restarts it on the same port if it exits unexpectedly. `initial` is the database
+ * session that makes this process the owner of the server.
+ */
 export function ownServer(
   cluster: Cluster,
   initial: Session,
@@ -48,7 +51,7 @@ export function ownServer(
     while (!stopping && performance.now() < deadline) {
       const session = await tryOpenSession(cluster);
       if (session?.postmaster.port === port) return session;
-      // Another process started the server on another port and was killed.
+      // Another process started this server on another port and was then killed, so that the server has no owner.
       if (session) await stopSession(cluster, session);
       const isRunning = await isServerRunning(cluster, port);
       // The server is recovering, which can take long, or another process has started it.

@@ -20,9 +20,7 @@ export type Run = <Input, Row extends QueryResultRow>(
  * the change is committed, even if `work` then throws, for example because no row has changed.
  *
  * A change that consists of one statement can instead lock the user's revision in that statement and be sent by
- * `runStatement`, which costs less. Its snapshot is taken before the lock is acquired, so it can see rows as they were
- * before another change. PostgreSQL reads the current version only of rows that the statement locks. The statement must
- * therefore lock (`for update`) every other row on which its result depends, and find these rows by their keys.
+ * `runStatement`, which costs less. docs/decisions.md has the conditions ("One round trip per change").
  */
 export async function change<Result>(
   em: EntityManager,

@@ -8,7 +8,7 @@ import {
   MAX_BATCH_RECORDS,
   type PositionsInput,
   selectInBatches,
-} from '../revisions/change-batches.ts';
+} from '../revisions/stream-batches.ts';
 import type { Workspace } from './workspace.entity.ts';
 import type { SelectedWorkspace } from './workspaces.ts';
 

@@ -47,8 +47,8 @@ export function createOperations(schema: GraphQLSchema, document: DocumentNode):
 const NO_OPERATION = 'The document must have exactly one operation, or one with the name in `operationName`.';
 
 /**
- * Returns the access of the root fields that a viewer may select, and an error for each other root field. Without
- * `args`, a field counts as permitted if there are arguments with which the viewer may select it.
+ * Returns the access of the root fields that a viewer may select, and an error for each other root field. While the
+ * arguments are unknown (`args` is undefined), a field is refused only if it would be refused whatever they are.
  */
 export function checkPermissions({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
   const checked = rootAccess.map((access) => ({ access, refusal: checkAccess(access, viewer, args) }));

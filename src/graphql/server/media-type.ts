@@ -2,8 +2,9 @@
 export const resultTypes = ['application/json', 'application/graphql-response+json'] as const;
 
 /**
- * Returns the first accepted media type of a result, regardless of weights: Yoga negotiates other replies in the same
- * way. Returns `undefined` if the client accepts none.
+ * Returns the media type for a result without errors, or `undefined` if the client accepts none. The first range in
+ * `Accept` that matches a type decides, regardless of weights, because Yoga, which sends errors, negotiates in this
+ * way.
  */
 export function negotiateResultType(accept: string | undefined): (typeof resultTypes)[number] | undefined {
   // The most frequent values.
