@@ -29,9 +29,9 @@ export type Route = {
   reply: {
     /** A 204 has no body. */
     status: 200 | 204;
-    /** The property of the body that has the result. Without it the result is the whole body. */
+    /** The property of the reply that contains what is sent. Without it, what is sent is the whole reply. */
     name?: string;
-    /** The field of the result that is sent, such as `nodes`. Without it, the whole result is sent. */
+    /** The field of the root field's result that is sent, such as `nodes`. Without it, the whole result is sent. */
     from?: string;
     shape: z.ZodType;
     description: string;

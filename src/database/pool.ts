@@ -5,7 +5,10 @@ import { timeFromPostgres } from '../values/time.ts';
 /** The options of a database's pools. */
 export type PoolOptions = {
   url: string;
-  /** The maximum number of connections for changes. The pool `main` has half as many, each pool for reads has two. */
+  /**
+   * The maximum number of connections for changes. The pool `main` (migrations, statistics, retention, key rotation)
+   * has half as many, each pool for reads has two.
+   */
   poolSize: number;
   /** The timeout of each wait. */
   timeoutMs: number;
@@ -15,8 +18,8 @@ export type PoolOptions = {
 const SILENCE_MARGIN_MS = 1000;
 
 /**
- * Rows are found by indexes. Without these settings PostgreSQL scans the whole table in two cases: most of its records
- * belong to one user, even if the filter matches none of them; or the table was small when the statement was prepared.
+ * Rows are found by indexes. Without these settings PostgreSQL scans the whole table in two cases: one user owns most
+ * of the table (even if the other conditions match no record), or the table was small when the statement was prepared.
  * No statement is long enough for JIT compilation to pay.
  */
 const BY_INDEX = ['enable_seqscan=off', 'enable_bitmapscan=off', 'jit=off'];

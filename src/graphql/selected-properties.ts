@@ -18,8 +18,8 @@ declare module 'graphql' {
 }
 
 /**
- * Declares which properties of its record a field reads, for its `extensions`. A field without this declaration reads
- * all properties; `reads()` declares that it reads none.
+ * Declares which properties of its record a field reads, for its `extensions`. `reads()` declares that it reads none.
+ * Without a declaration, a field that exposes a property reads this property, and any other field reads all properties.
  */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
   return { reads: properties };

@@ -95,8 +95,8 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   wake(change: Change): void {
-    // Reads recognize a deletion by a changed epoch. A stream whose user had no epoch at the last read has nothing to
-    // compare with, so it ends here.
+    // A deletion is normally found by the next read, because the user's epoch has changed. If the user had no epoch at
+    // the last read, there is nothing to compare, so the stream ends here.
     if (change.topic === 'user' && !this.#reader.hasEpoch) this.end();
     else if (this.#reader.isUnread(change)) {
       this.#announcedAt ??= performance.now();

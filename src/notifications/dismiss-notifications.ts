@@ -34,7 +34,8 @@ export async function dismissNotification(
 
 /**
  * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it, even if the
- * statement is sent on its own by `runStatement`. Timestamps never decrease, even if the clocks of gateways differ.
+ * statement is sent on its own by `runStatement`. Timestamps never decrease, even if the clocks of gateways differ. The
+ * property `notifications` of `UserRevision` is a revision, not a count.
  */
 const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
   db

@@ -24,8 +24,8 @@ type InsertionSlots = Slots<Insertion>;
  * - `basis` reads the values that the other steps depend on. It returns no row if the notification is stored already,
  *   so that no later step changes anything.
  * - `timed` adds the default of `occurredAt`: now, but not before the newest notification of its task and kind.
- * - `decided` resolves a draft that occurred before the newest notification of its task and kind, or not after the
- *   `resolvedUpTo` that `resolveNotifications` stored for that task and kind.
+ * - `decided` marks the draft as resolved if it occurred before the newest notification of its task and kind, or if it
+ *   occurred at or before the `resolvedUpTo` that `resolveNotifications` stored for them.
  * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
  * - `inserted` stores the draft, whose revision follows that of the superseded notification, if there is one.
  */

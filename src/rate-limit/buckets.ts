@@ -46,8 +46,8 @@ export function createBuckets(limits: Limits, counters: PointCounters) {
     const response = await counters[bucket].consume(userId, points).catch((over: unknown) => over);
     if (!(response instanceof RateLimiterRes)) throw response;
     record(charges, bucket, userId, response);
-    const left = limit - (response.consumedPoints - points);
-    return Math.min(Math.max(left, 0), points);
+    const available = limit - (response.consumedPoints - points);
+    return Math.min(Math.max(available, 0), points);
   }
 
   /** Charges points to a bucket without waiting for the result. The quota headers include them. */

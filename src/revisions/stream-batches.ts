@@ -55,21 +55,22 @@ export function findBatches(
   const stored = add(columns.map((column) => sql`coalesce(pg_column_size(${column}), 0)`));
   const size = add(columns.map((column) => sql`coalesce(octet_length(${column}::text), 0)`));
   const before = sql`over (order by revision rows between unbounded preceding and 1 preceding)`;
-  const isWithinLimit = sql`sum is null or sum < ${sql.lit(MAX_BATCH_BYTES)}`;
-  // For each record, `sum` is the size of the records before it, so that a batch includes the record that exceeds the
-  // limit and is never empty. The records are limited by their stored size first, which PostgreSQL knows without
-  // reading the texts: converting large JSON to text takes milliseconds. `offset 0` keeps PostgreSQL from computing
-  // `last` once for every record that is joined.
+  const isWithinLimit = (bytes: string) =>
+    sql`${sql.ref(bytes)} is null or ${sql.ref(bytes)} < ${sql.lit(MAX_BATCH_BYTES)}`;
+  // `stored_before` and `text_before` are the sizes of the records before a record, so that a batch includes the record
+  // that exceeds the limit and is never empty. The records are limited by their stored size first, which PostgreSQL
+  // knows without reading the texts: converting large JSON to text takes milliseconds. `offset 0` keeps PostgreSQL from
+  // computing `last` once for every record that is joined.
   return sql`(
     select stream, owner, after, (
       select max(revision) from (
-        select revision, sum(${size}) ${before} from (
-          select ${kept}, sum(${stored}) ${before} from (
+        select revision, sum(${size}) ${before} as text_before from (
+          select ${kept}, sum(${stored}) ${before} as stored_before from (
             select ${kept} from ${sql.table(table)}
              where user_id = owner and revision > after
              order by revision limit ${sql.lit(MAX_BATCH_RECORDS)}) changed
-        ) stored where ${isWithinLimit}
-      ) sized where ${isWithinLimit}) as last
+        ) stored where ${isWithinLimit('stored_before')}
+      ) sized where ${isWithinLimit('text_before')}) as last
     from unnest(${slot('users', 'text[]')}, ${slot('afters', 'bigint[]')}) with ordinality
       as positions (owner, after, stream)
     offset 0)`;

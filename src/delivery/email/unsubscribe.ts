@@ -24,7 +24,7 @@ export async function unsubscribe(
   { userId, kind }: EmailTopic,
   now: Time,
 ): Promise<boolean> {
-  // `change` would create a row for a deleted user.
+  // `changeAndCancel` locks the user's row of `UserRevision`, and would create it for a deleted user.
   if (!(await isKnownUser(canceller.em, userId))) return false;
   const owners = await changeAndCancel(canceller, [userId], (run) =>
     run(disableEmail, { userId, kind, now }),
