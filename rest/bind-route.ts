@@ -58,7 +58,9 @@ export function bindRoute(
   };
 }
 
-/** Returns the function that checks whether `If-None-Match` contains an entity tag; undefined without the header. */
+/**
+ * Returns the function that checks whether `If-None-Match` contains a given entity tag; undefined without the header.
+ */
 function readIfNoneMatch({ headers }: IncomingMessage): ((etag: string) => boolean) | undefined {
   const known = headers['if-none-match'];
   return known === undefined ? undefined : (etag) => matchesEntityTag(known, etag);
@@ -99,7 +101,7 @@ function checkShape({ body: shape }: Route, { body }: Parts): void {
       toIssues(checked, body, ['body'], (path) => ({
         // The caller may have sent the credential under a wrong name.
         isSecret: containsSecret(shape),
-        knownLength: path.length,
+        knownKeyCount: path.length,
       })),
     );
 }

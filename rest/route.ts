@@ -29,9 +29,15 @@ export type Route = {
   reply: {
     /** A 204 has no body. */
     status: 200 | 204;
-    /** The property of the reply that contains what is sent. Without it, what is sent is the whole reply. */
+    /**
+     * The property of the JSON body that contains the result, such as `notifications`. Without it, the body is the
+     * result.
+     */
     name?: string;
-    /** The field of the root field's result that is sent, such as `nodes`. Without it, the whole result is sent. */
+    /**
+     * The field of what the root field returns that is the result, such as `nodes`. Without it, all of it is the
+     * result.
+     */
     from?: string;
     shape: z.ZodType;
     description: string;

@@ -1,6 +1,6 @@
 import type { JSONWebKeySet } from 'jose';
 import type { z } from 'zod';
-import { findConflicts, findMissing, findOmissions } from './config/conflicts.ts';
+import { findConflicts, findMissing, findOmissions } from './config/check-settings.ts';
 import { type DeliveryConfig, readDelivery } from './config/delivery-config.ts';
 import { Environment } from './config/environment.ts';
 import type { EncryptionKeys } from './config/formats.ts';

@@ -17,7 +17,7 @@ import type { Time } from './values/time.ts';
 /** The page of a list that a REST route requests. */
 export type PageRequest = {
   readonly page: Page;
-  /** Checks whether the client already has the list with this entity tag. No records are read then. */
+  /** Returns whether the client already has the list with this entity tag. If it does, no records are read. */
   readonly matchesKnownTag?: (etag: string) => boolean;
 };
 

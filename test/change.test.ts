@@ -31,9 +31,9 @@ type ByUser = { userId: string };
 const count = defineStatement((db, { slot }: Slots<ByUser>) =>
   db
     .updateTable('UserRevision')
-    .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
+    .set((eb) => ({ workspacesRevision: eb('workspacesRevision', '+', 1) }))
     .where('userId', '=', slot('userId'))
-    .returning('workspaces'),
+    .returning('workspacesRevision as workspaces'),
 );
 const fail = defineStatement((db, { slot }: Slots<{ divisor: number }>) =>
   db.selectNoFrom(sql<number>`1 / ${slot('divisor', 'int')}`.as('quotient')),

@@ -92,8 +92,14 @@ function createGraphQL({ config, schema, engine, rateLimiter, lifecycle }: Endpo
     const { createResponder } = await import('../graphql/server/yoga.ts');
     return createResponder(schema);
   });
-  const openIntrospection = config.graphiql;
-  const serve = createGraphQLEndpoint({ engine, rateLimiter, openResponder, openIntrospection, handle });
+  const allowsAnonymousIntrospection = config.graphiql;
+  const serve = createGraphQLEndpoint({
+    engine,
+    rateLimiter,
+    openResponder,
+    allowsAnonymousIntrospection,
+    handle,
+  });
 
   return (request: IncomingMessage, response: ServerResponse, error?: unknown): void => {
     const served = error === undefined ? serve(request, response) : Promise.reject(error);

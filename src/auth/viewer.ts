@@ -10,7 +10,10 @@ export type Scope = (typeof scopes)[number];
 
 /** The authenticated caller. */
 export type Viewer = {
-  /** The token's `sub`: the calling user or service. A user's own account is accessed unless `userId` names another. */
+  /**
+   * The token's `sub`: the calling user or service. An operation accesses this user's account, unless its argument
+   * `userId` names another user.
+   */
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
   /** Whether the token names an organization, read by authenticate.ts. */

@@ -46,7 +46,7 @@ export class Pipeline {
       const { rows } = await send<Row>(lease, client, statement);
       return rows;
     } catch (error) {
-      this.#leave(lease);
+      this.#stopSharing(lease);
       // Not awaited here, so that the lease ends first.
       if (lease.hasTimedOut) return this.#retryAlone(statement);
       if (TIMED_OUT.has(readSystemErrorCode(error))) await abandon(lease);
@@ -55,7 +55,7 @@ export class Pipeline {
       lease.progressAt = performance.now();
       lease.running -= 1;
       if (lease.running === 0) {
-        this.#leave(lease);
+        this.#stopSharing(lease);
         lease.client.then(
           (client) => client.release(lease.isFull),
           () => undefined,
@@ -86,7 +86,8 @@ export class Pipeline {
     return this.#lease;
   }
 
-  #leave(lease: Lease): void {
+  /** Sends no further statements on the connection of a lease. */
+  #stopSharing(lease: Lease): void {
     if (this.#lease === lease) this.#lease = undefined;
   }
 
@@ -97,7 +98,7 @@ export class Pipeline {
     this.#statements.set(client, known.add(name));
     if (known.size < MAX_PREPARED_STATEMENTS) return;
     lease.isFull = true;
-    this.#leave(lease);
+    this.#stopSharing(lease);
   }
 }
 

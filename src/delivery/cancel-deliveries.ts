@@ -30,8 +30,8 @@ export const cancelUnwantedDeliveries = defineStatement((db, { slot }: Slots<{ u
 type Reason = { userId: string; notificationId: string; reason: CancelReason | null };
 
 /**
- * Applies the reasons in the common table expression `reasons` to the open deliveries of its notifications. Each
- * delivery that this changes is no longer open (`isOpen`); the others stay as they are.
+ * For each row of the common table expression `reasons`, applies its reason to the open deliveries of its notification.
+ * Each delivery that this changes is no longer open (`isOpen`); the others stay as they are.
  *
  * - A pending delivery is cancelled if there is a reason.
  * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).

@@ -1,6 +1,6 @@
 import { defineRowRead, type Inputs } from '../database/read.ts';
 import { defineStatement, type Slots } from '../database/statement.ts';
-import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
+import { type CancelDependencies, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
 import type { Contact } from './contact.entity.ts';
@@ -10,7 +10,7 @@ export type Targets = { email: Secret | null; chatMemberId: Secret | null };
 
 /** Replaces a user's contact, which ends suspensions, and cancels deliveries to targets that it removes. */
 export async function putContact(
-  canceller: Canceller,
+  dependencies: CancelDependencies,
   userId: string,
   { email, chatMemberId }: Targets,
   now: Time,
@@ -21,7 +21,7 @@ export async function putContact(
     chatMemberId: chatMemberId?.reveal() ?? null,
     now,
   };
-  const [stored] = await changeAndCancel(canceller, [userId], (run) => run(store, contact));
+  const [stored] = await changeAndCancel(dependencies, [userId], (run) => run(store, contact));
   if (stored === undefined) throw new Error('Storing the contact returned no row.');
   return stored;
 }

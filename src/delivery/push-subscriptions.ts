@@ -6,7 +6,7 @@ import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts'
 import { defineStatement, type Slots } from '../database/statement.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
-import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
+import { type CancelDependencies, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Time } from '../values/time.ts';
 import { findEndpointIssue } from './push/endpoint-issue.ts';
 import type { PushSubscription } from './push-subscription.entity.ts';
@@ -38,7 +38,7 @@ const list = defineListRead((db, { slot }: Inputs<{ userId: string }>) =>
  * @throws {ValidationError} if messages must not be sent to the endpoint
  */
 export async function registerSubscription(
-  { em, outbox, push }: Canceller & { readonly push: PushRegistration | null },
+  { em, outbox, push }: CancelDependencies & { readonly push: PushRegistration | null },
   userId: string,
   target: PushTarget,
   now: Time,
@@ -119,8 +119,12 @@ const store = defineStatement((db, { slot }: Slots<StoreInput>) =>
 );
 
 /** Removes a push subscription and cancels deliveries to it. Returns whether it existed. */
-export async function removeSubscription(canceller: Canceller, userId: string, id: string): Promise<boolean> {
-  const removed = await changeAndCancel(canceller, [userId], (run) => run(remove, { userId, id }));
+export async function removeSubscription(
+  dependencies: CancelDependencies,
+  userId: string,
+  id: string,
+): Promise<boolean> {
+  const removed = await changeAndCancel(dependencies, [userId], (run) => run(remove, { userId, id }));
   return removed.length > 0;
 }
 

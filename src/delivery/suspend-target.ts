@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
 import { defineStatement, type Slots } from '../database/statement.ts';
 import type { Run } from '../revisions/change.ts';
-import { type Canceller, changeAndCancel } from '../revisions/change-and-cancel.ts';
+import { type CancelDependencies, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { DeliveryData } from './load-delivery-data.ts';
 
 /**
  * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. A target that was
  * replaced or registered again during the attempt is not suspended.
  */
-export async function suspendTarget(canceller: Canceller, refused: DeliveryData): Promise<void> {
-  await changeAndCancel(canceller, [refused.userId], (run) => suspend(run, refused));
+export async function suspendTarget(dependencies: CancelDependencies, refused: DeliveryData): Promise<void> {
+  await changeAndCancel(dependencies, [refused.userId], (run) => suspend(run, refused));
 }
 
 function suspend(run: Run, { userId, channel, target, email, chatMemberId, ciphertext }: DeliveryData) {

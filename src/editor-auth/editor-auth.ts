@@ -3,7 +3,7 @@ import type { EntityManager } from '../database/database.ts';
 import { defineRowRead, type Inputs } from '../database/read.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
-import type { Writer } from '../live/announcer.ts';
+import type { ChangeDependencies } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 import { clearPair, type EncryptedPair, recordFailure, storePair } from './credential-statements.ts';
@@ -52,7 +52,7 @@ function describeStatus(
 
 /** Stores a token pair with a new version, in place of any other. */
 export async function storeCredential(
-  { em, announce }: Writer,
+  { em, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   userId: string,
   pair: TokenPair,
@@ -66,7 +66,7 @@ export async function storeCredential(
 
 /** Deletes the token pair. */
 export async function deleteCredential(
-  { em, announce }: Writer,
+  { em, announce }: ChangeDependencies,
   userId: string,
   now: Time,
 ): Promise<EditorAuth> {
@@ -80,7 +80,7 @@ export async function deleteCredential(
  * current.
  */
 export async function reportFailure(
-  { em, announce }: Writer,
+  { em, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   failure: CredentialOwner & { reason: CredentialFailureReason },
   now: Time,

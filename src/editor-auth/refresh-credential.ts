@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { EntityManager } from '../database/database.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { ConflictError, NotFoundError, REDACTED } from '../errors/gateway-errors.ts';
-import type { Writer } from '../live/announcer.ts';
+import type { ChangeDependencies } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 import { replacePair, tryClaim } from './credential-statements.ts';
@@ -39,7 +39,7 @@ export async function claimRefresh(
  * @throws {ConflictError} if `version` is no longer current, or nothing is stored
  */
 export async function storeRefreshedCredential(
-  { em, announce }: Writer,
+  { em, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   { userId, version: refreshedFrom, ...pair }: CredentialOwner & TokenPair,
   now: Time,

@@ -10,7 +10,7 @@ export type ValidationIssue = {
    * The number of keys at the end of the path that are not in the schema. The client chose them, so messages omit them.
    * Defaults to 0.
    */
-  readonly unknownLength?: number;
+  readonly unknownKeyCount?: number;
 };
 
 /** Callers can send keys of any length. */
@@ -32,9 +32,9 @@ function cutKey(key: string): string {
 /** Describes the first issue and counts the others. */
 export function summarizeIssues([first, ...others]: readonly ValidationIssue[]): string {
   if (first === undefined) throw new Error('A validation error requires at least one issue.');
-  const { path, unknownLength = 0, message } = first;
-  const location = formatLocation(path.slice(0, path.length - unknownLength));
-  const description = `${unknownLength === 0 ? location : `a part of ${location}`} ${message}`;
+  const { path, unknownKeyCount = 0, message } = first;
+  const location = formatLocation(path.slice(0, path.length - unknownKeyCount));
+  const description = `${unknownKeyCount === 0 ? location : `a part of ${location}`} ${message}`;
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
   return `Invalid request: ${description}${more}.`;
 }

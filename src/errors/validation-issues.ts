@@ -11,18 +11,18 @@ export function* toIssues(
   { error }: Pick<z.ZodSafeParseResult<unknown>, 'error'>,
   value: unknown,
   root: Path = [],
-  inspect: (path: Path) => PathInfo = (path) => ({ isSecret: false, knownLength: path.length }),
+  inspect: (path: Path) => PathInfo = (path) => ({ isSecret: false, knownKeyCount: path.length }),
 ): Generator<ValidationIssue> {
   for (const issue of error?.issues ?? []) {
     const unknownKeys = issue.code === 'unrecognized_keys' ? 1 : 0;
     for (const path of listPaths(issue)) {
       const sent = valueAt(value, path);
-      const { isSecret, knownLength } = inspect(path);
+      const { isSecret, knownKeyCount } = inspect(path);
       yield {
         path: [...root, ...path],
         message: describeIssue(issue, sent),
         value: sent === undefined ? null : isSecret ? REDACTED : sent,
-        unknownLength: Math.max(unknownKeys, path.length - knownLength),
+        unknownKeyCount: Math.max(unknownKeys, path.length - knownKeyCount),
       };
     }
   }
@@ -33,7 +33,7 @@ export type PathInfo = {
   /** Whether the value must not be shown. */
   readonly isSecret: boolean;
   /** The number of keys at the start of the path that are in the schema; the client chose the others. */
-  readonly knownLength: number;
+  readonly knownKeyCount: number;
 };
 
 function* listPaths(issue: z.core.$ZodIssue): Generator<Path> {

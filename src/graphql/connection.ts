@@ -5,7 +5,7 @@ import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
 import { type ListReader, readListPage } from './list-page.ts';
 import { type PageArguments, toPage } from './page-arguments.ts';
-import { reads, readsBelow, resolveFrom } from './selected-properties.ts';
+import { readBySubfields, reads, resolveFrom } from './selected-properties.ts';
 
 /** A page of a list, as a Relay connection. */
 export type Connection<Node> = {
@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether records follow this page. If `before` is given without `last`, only records before that cursor are considered.',
+        'Whether records follow this page. Without `last`, records from the `before` cursor on are ignored.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether records precede this page. If `after` is given with `last`, only records after that cursor are considered.',
+        'Whether records precede this page. With `last`, records up to the `after` cursor are ignored.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',
@@ -101,13 +101,13 @@ export function defineConnectionType<Node extends ListedRecord>(
       nodes: t.field({
         type: [node],
         description: 'The records of the page.',
-        extensions: readsBelow,
+        extensions: readBySubfields,
         resolve: ({ nodes }) => nodes,
       }),
       edges: t.field({
         type: [edge],
         description: 'The records of the page, each with its cursor.',
-        extensions: readsBelow,
+        extensions: readBySubfields,
         resolve: ({ nodes }) => nodes,
       }),
       pageInfo: t.field({

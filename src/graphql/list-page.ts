@@ -7,7 +7,10 @@ export type ListReader<Node> = {
   totalCount: () => Promise<number>;
   /** Reads the entity tag of the whole list. It changes with every change to a record of the list. */
   etag: () => Promise<string>;
-  /** The properties of the records that the operation reads, and `etag` if it does; `undefined` if it may read all. */
+  /**
+   * The properties of the records that the operation reads; also contains `etag` if it reads the entity tag.
+   * `undefined` if it may read all properties.
+   */
   selected: ReadonlySet<string> | undefined;
   /** Whether an ID in a cursor can belong to this list. */
   isId: (id: string) => boolean;

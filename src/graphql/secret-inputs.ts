@@ -24,15 +24,15 @@ export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<strin
  * the caller may have misspelled the name of the credential's field, or used the wrong field.
  */
 export function inspectInput(type: GraphQLInputType, path: Path): PathInfo {
-  return { isSecret: mayContainSecret(type), knownLength: countKnownKeys(type, path) };
+  return { isSecret: mayContainSecret(type), knownKeyCount: countKnownKeys(type, path) };
 }
 
 /** Inspects the input at a path of arguments, as {@link inspectInput} does below one argument. */
 export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...path]: Path): PathInfo {
   const argument = declared.find((argument) => argument.name === name);
-  if (argument === undefined) return { isSecret: false, knownLength: 0 };
-  const { isSecret, knownLength } = inspectInput(argument.type, path);
-  return { isSecret, knownLength: 1 + knownLength };
+  if (argument === undefined) return { isSecret: false, knownKeyCount: 0 };
+  const { isSecret, knownKeyCount } = inspectInput(argument.type, path);
+  return { isSecret, knownKeyCount: 1 + knownKeyCount };
 }
 
 function countKnownKeys(type: GraphQLInputType, [step, ...rest]: Path): number {

@@ -7,7 +7,7 @@ import {
 import { type Fragment, findField, selectedFields } from './selected-fields.ts';
 
 /** What a field reads of its record: the given properties, or what its subfields read. */
-type Reads = readonly string[] | 'below';
+type Reads = readonly string[] | 'subfields';
 
 declare module 'graphql' {
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
@@ -18,7 +18,8 @@ declare module 'graphql' {
 }
 
 /**
- * Declares which properties of its record a field reads, for its `extensions`. `reads()` declares that it reads none.
+ * Declares what a field reads, for its `extensions`: properties of its record, or `etag` or `counts`, which are read
+ * together with the records. `reads()` declares that it reads none.
  * Without a declaration, a field that exposes a property reads this property, and any other field reads all properties.
  */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
@@ -26,7 +27,7 @@ export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Re
 }
 
 /** Declares that a field returns records, and that its subfields declare what they read. */
-export const readsBelow: { reads: Reads } = { reads: 'below' };
+export const readBySubfields: { reads: Reads } = { reads: 'subfields' };
 
 /** Resolves a field from some properties of its record. The resolver has access to no others. */
 export function resolveFrom<Item>() {
@@ -38,7 +39,7 @@ export function resolveFrom<Item>() {
 
 /** Resolves a field to its own record, as another type. */
 export const resolveRecord = {
-  extensions: readsBelow,
+  extensions: readBySubfields,
   resolve: <Item>(record: Item) => record,
 };
 
@@ -71,7 +72,7 @@ function collectProperties({ schema, fragments, fieldNodes, returnType }: GraphQ
         const field = findField(schema.getType(typeName), name.value);
         if (field === undefined) return name.value === '__typename' ? [] : [ALL_PROPERTIES];
         const { reads, pothosExposedField: exposed } = field.extensions;
-        return reads === 'below'
+        return reads === 'subfields'
           ? collectBelow(field.type, selectionSet)
           : (reads ?? [exposed ?? ALL_PROPERTIES]);
       })

@@ -10,7 +10,7 @@ import { createReceiptCheck } from './receipt-check.ts';
 export type Announce = (changes: Change | readonly Change[]) => void;
 
 /** The dependencies of a function that changes records. A `Context` can be passed. */
-export type Writer = { readonly em: EntityManager; readonly announce: Announce };
+export type ChangeDependencies = { readonly em: EntityManager; readonly announce: Announce };
 
 /** Announces the changes of this gateway. */
 export type Announcer = {

@@ -8,7 +8,7 @@ import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 import { findNotification } from './notifications.ts';
-import type { NotificationWriter } from './publish-notifications.ts';
+import type { NotificationDependencies } from './publish-notifications.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /**
@@ -16,7 +16,7 @@ import { updateWithRevisions } from './update-with-revisions.ts';
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function dismissNotification(
-  { em, announce, outbox }: NotificationWriter,
+  { em, announce, outbox }: NotificationDependencies,
   userId: string,
   id: string,
   now: Time,
@@ -34,8 +34,7 @@ export async function dismissNotification(
 
 /**
  * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it, even if the
- * statement is sent on its own by `runStatement`. Timestamps never decrease, even if the clocks of gateways differ. The
- * property `notifications` of `UserRevision` is a revision, not a count.
+ * statement is sent on its own by `runStatement`. Timestamps never decrease, even if the clocks of gateways differ.
  */
 const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
   db
@@ -54,10 +53,10 @@ const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: strin
     .with('incremented', (db) =>
       db
         .updateTable('UserRevision')
-        .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
+        .set((eb) => ({ notificationsRevision: eb('notificationsRevision', '+', 1) }))
         .where('userId', '=', slot('userId'))
         .where((eb) => eb.exists(eb.selectFrom('undismissed').select('id')))
-        .returning('notifications as revision'),
+        .returning('notificationsRevision as revision'),
     )
     .updateTable('Notification')
     .from('incremented')
@@ -87,7 +86,7 @@ export type DismissFilter =
  * and the IDs of another user's notifications.
  */
 export async function dismissNotifications(
-  { em, announce, outbox }: NotificationWriter,
+  { em, announce, outbox }: NotificationDependencies,
   userId: string,
   filter: DismissFilter,
   now: Time,
@@ -131,7 +130,7 @@ const dismissSeen = defineStatement((db, slots: Slots<SeenInput>) => {
             .select('userId')
             .where('userId', '=', slot('userId'))
             .where(currentEpoch, '=', slot('epoch'))
-            .where('notifications', '>=', slot('revision')),
+            .where('notificationsRevision', '>=', slot('revision')),
         ),
       ]),
     { status: 'dismissed' },

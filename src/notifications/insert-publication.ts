@@ -33,9 +33,9 @@ export const insertPublication = defineStatement((db, slots: InsertionSlots) =>
   insertDraft(supersedeActive(decide(db, slots), slots), slots)
     .updateTable('UserRevision')
     .from('inserted')
-    .set((eb) => ({ notifications: eb.ref('inserted.revision') }))
+    .set((eb) => ({ notificationsRevision: eb.ref('inserted.revision') }))
     .where('userId', '=', slots.slot('userId'))
-    .returning('notifications as revision'),
+    .returning('notificationsRevision as revision'),
 );
 
 /** Decides whether the draft is resolved on arrival, unless the same notification is stored. */
@@ -75,7 +75,7 @@ function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots
     .where('taskId', '=', slot('taskId'))
     .where('kind', '=', slot('kind'));
   // The timestamp of the change: `now`, but not before the superseded notification's `updatedAt`. A request that began
-  // earlier, and so has an earlier `now`, may acquire the user's lock second.
+  // earlier, and so has an earlier `now`, may acquire the user's lock after one that began later.
   const changed = sql<Time>`greatest(${slot('now', 'timestamptz')}, ${related.select('updatedAt').where('status', '=', active)})`;
   return db
     .selectFrom('UserRevision')
@@ -88,7 +88,7 @@ function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots
     .where('UserRevision.userId', '=', slot('userId'))
     .where(({ not, exists }) => not(exists(selectSame(db, slots))))
     .select([
-      'UserRevision.notifications as revision',
+      'UserRevision.notificationsRevision as revision',
       'TaskResolution.resolvedUpTo as upTo',
       'TaskResolution.resolvedBy as reason',
       related.select((eb) => eb.fn.max('occurredAt').as('newest')).as('newest'),

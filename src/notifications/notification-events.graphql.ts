@@ -1,6 +1,6 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { findSelectedProperties, reads, readsBelow } from '../graphql/selected-properties.ts';
+import { findSelectedProperties, readBySubfields, reads } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
@@ -33,7 +33,7 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
     notification: t.expose('notification', {
       type: NotificationUnion,
       description: 'The notification in its current state.',
-      extensions: readsBelow,
+      extensions: readBySubfields,
     }),
     counts: t.field({
       type: Counts,

@@ -44,8 +44,8 @@ export function createNotificationSource(
         const { revision } = notification;
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
       });
-      // Nothing is found if everything that changed after `after` has been deleted since. The stream then continues
-      // after `current`.
+      // No record is found if all that changed since the revision `after` were deleted. The stream then continues from
+      // `current`.
       return { events, seen: changed.at(-1)?.revision ?? current };
     },
   };

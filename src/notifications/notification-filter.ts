@@ -24,7 +24,8 @@ export type NotificationFilter = {
 
 /**
  * A notification matches if it belongs to the given project and task and, for some `i`, has the kind `kinds[i]` and the
- * status `statuses[i]`. Both are undefined if the filter has no conditions, or only conditions on the times.
+ * status `statuses[i]`. `kinds` and `statuses` are undefined if the filter has no conditions, or only conditions on the
+ * times.
  */
 export type FilterInput = {
   userId: string;
@@ -77,9 +78,9 @@ export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
 }
 
 /**
- * Limits a page to the times of a filter. Each time becomes a position, and the tighter of this position and the cursor
- * limits the page, because PostgreSQL starts an index scan at one position only. Such a position has the ID `''`, which
- * no record has and which sorts before every ID of the same time.
+ * Limits a page to the times of a filter. Each time becomes a position. If that end of the page also has a cursor, only
+ * the stricter of the two positions is used, because PostgreSQL starts an index scan at one position only. Such a
+ * position has the ID `''`, which no record has and which sorts before every ID of the same time.
  */
 export function limitToTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
   // Lists are sorted newest first, so `after` is the upper limit and `before` the lower limit.

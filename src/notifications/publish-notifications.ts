@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DatabaseError } from 'pg';
 import { ConflictError } from '../errors/gateway-errors.ts';
-import type { Writer } from '../live/announcer.ts';
+import type { ChangeDependencies } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Outbox } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
@@ -22,7 +22,7 @@ export type PublishRequest = { userId: string; draft: NotificationDraft; path: r
 export type Publication = { notification: Notification; created: boolean; channels: DeliveryChannel[] };
 
 /** The dependencies of publishing and settling notifications. A `Context` can be passed. */
-export type NotificationWriter = Writer & { readonly outbox: Outbox };
+export type NotificationDependencies = ChangeDependencies & { readonly outbox: Outbox };
 
 /**
  * Stores notifications in order, all or none, and returns their final states. Each notification supersedes the active
@@ -32,7 +32,7 @@ export type NotificationWriter = Writer & { readonly outbox: Outbox };
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(
-  { em, announce, outbox }: NotificationWriter,
+  { em, announce, outbox }: NotificationDependencies,
   requests: readonly PublishRequest[],
   now: Time,
 ): Promise<Publication[]> {

@@ -5,7 +5,7 @@ import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
-import type { NotificationWriter } from './publish-notifications.ts';
+import type { NotificationDependencies } from './publish-notifications.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /**
@@ -32,7 +32,7 @@ type ResolveInput = {
  * `occurredUpTo`, notifications that occurred up to then but are published later are resolved too.
  */
 export async function resolveNotifications(
-  { em, announce, outbox }: NotificationWriter,
+  { em, announce, outbox }: NotificationDependencies,
   userId: string,
   { taskId, kinds, occurredUpTo = null }: TaskFilter,
   reason: ResolveReason,

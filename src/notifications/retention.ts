@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { advisoryLocks } from '../database/advisory-locks.ts';
 import { type EntityManager, query, type Tables } from '../database/database.ts';
-import type { Writer } from '../live/announcer.ts';
+import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
 import { type Time, toTime } from '../values/time.ts';
 
@@ -16,7 +16,11 @@ const DAY_MS = 86_400_000;
  * Deletes notifications that were settled more than `days` ago, now and every hour until it is stopped. With `days` 0,
  * it deletes none.
  */
-export function startRetention(writer: Writer, days: number, log: Log): { stop(): Promise<void> } {
+export function startRetention(
+  dependencies: ChangeDependencies,
+  days: number,
+  log: Log,
+): { stop(): Promise<void> } {
   if (days === 0) return { stop: async () => undefined };
   let isStopped = false;
   const run = async () => {
@@ -24,11 +28,11 @@ export function startRetention(writer: Writer, days: number, log: Log): { stop()
       let deleted = 0;
       const before = toTime(new Date(Date.now() - days * DAY_MS));
       while (!isStopped) {
-        const batch = await deleteBatch(writer, before);
+        const batch = await deleteBatch(dependencies, before);
         if (batch === undefined) break;
         deleted += batch;
       }
-      await deleteResolutions(writer.em, before);
+      await deleteResolutions(dependencies.em, before);
       if (deleted > 0) log.info({ deleted, days }, 'deleted settled notifications');
     } catch (error) {
       log.warn({ err: error }, 'deleting settled notifications failed; retrying in an hour');
@@ -51,7 +55,10 @@ export function startRetention(writer: Writer, days: number, log: Log): { stop()
  * Deletes a batch of one user's notifications that were settled before a time, and returns their number.
  * Returns `undefined` if there are none left, or if another gateway is deleting them.
  */
-export async function deleteBatch({ em, announce }: Writer, before: Time): Promise<number | undefined> {
+export async function deleteBatch(
+  { em, announce }: ChangeDependencies,
+  before: Time,
+): Promise<number | undefined> {
   const batch = await query(em)
     .transaction()
     .execute((db) => deleteInTransaction(db, before));
@@ -91,9 +98,9 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
   // The list has changed, and so must its entity tag.
   const { revision } = await db
     .updateTable('UserRevision')
-    .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
+    .set((eb) => ({ notificationsRevision: eb('notificationsRevision', '+', 1) }))
     .where('userId', '=', userId)
-    .returning('notifications as revision')
+    .returning('notificationsRevision as revision')
     .executeTakeFirstOrThrow();
   return { userId, revision, deleted: deleted.length };
 }

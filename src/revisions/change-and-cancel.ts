@@ -3,11 +3,14 @@ import { change, type Run } from './change.ts';
 import type { Outbox } from './outbox.ts';
 
 /** The dependencies of a change after which deliveries may no longer be wanted. A `Context` can be passed. */
-export type Canceller = { readonly em: EntityManager; readonly outbox: Pick<Outbox, 'cancelUnwanted'> };
+export type CancelDependencies = {
+  readonly em: EntityManager;
+  readonly outbox: Pick<Outbox, 'cancelUnwanted'>;
+};
 
 /** Runs a change and, in the same transaction, cancels the users' deliveries that it made unwanted. */
 export async function changeAndCancel<Result>(
-  { em, outbox }: Canceller,
+  { em, outbox }: CancelDependencies,
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {

@@ -1,22 +1,24 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import type { TaggedList } from './revisions.ts';
+import type { ListName } from './revisions.ts';
 
 /**
- * Increments a user's revision by the number of rows in a common table expression, if it has any. Returns `before`, the
- * revision before the increment. The changed records get the revisions `before + 1`, `before + 2` and so on.
+ * Increments the user's revision of a list by the number of rows in a common table expression, if it has any. Returns
+ * `before`, the revision before the increment. The changed records get the revisions `before + 1`, `before + 2` and so
+ * on.
  */
 export function incrementRevision(
   db: Pick<Kysely<Tables>, 'updateTable'>,
-  list: TaggedList,
+  list: ListName,
   changed: string,
   userId: RawBuilder<string>,
 ) {
   const rows = sql.table(changed);
-  const revision = sql.ref<number>(list);
+  const property = `${list}Revision` as const;
+  const revision = sql.ref<number>(property);
   return db
     .updateTable('UserRevision')
-    .set(list, sql<number>`${revision} + (select count(*) from ${rows})`)
+    .set(property, sql<number>`${revision} + (select count(*) from ${rows})`)
     .where('userId', '=', userId)
     .where(sql<boolean>`exists (select from ${rows})`)
     .returning(sql<number>`${revision} - (select count(*) from ${rows})`.as('before'));

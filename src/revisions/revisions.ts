@@ -2,14 +2,13 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import type { EntityManager, Tables } from '../database/database.ts';
 import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts';
-import type { UserRevision } from './user-revision.entity.ts';
 
 /**
  * A user's revisions. Each kind of record has its own revision, which every change increments. Revisions can be
  * compared only within an epoch. A new epoch begins when the user is deleted, which also resets the revisions to 0, and
  * when an operator renews the database's epoch after a restore.
  */
-export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
+export type Revisions = { epoch: string; notifications: number; workspaces: number; editorAuth: number };
 
 /** The epochs of the database and of the user, for a query of `UserRevision`. */
 export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
@@ -17,7 +16,13 @@ export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.
 const find = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('UserRevision')
-    .select(['userId', 'notifications', 'workspaces', 'editorAuth', currentEpoch.as('epoch')])
+    .select([
+      'userId',
+      'notificationsRevision as notifications',
+      'workspacesRevision as workspaces',
+      'editorAuthRevision as editorAuth',
+      currentEpoch.as('epoch'),
+    ])
     .where('userId', '=', sql<string>`any(${slot('users')}::text[])`),
 );
 
@@ -41,16 +46,16 @@ export async function findRevisions(em: EntityManager, userId: string): Promise<
   return revisions;
 }
 
-/** A list with an entity tag. */
-export type TaggedList = 'notifications' | 'workspaces';
+/** The name of a list that has an entity tag. */
+export type ListName = 'notifications' | 'workspaces';
 
 /**
  * Selects the entity tag of a user's list (RFC 9110, section 8.8.3), which changes with every change of a record. A
  * statement that reads the list can select it too, so that both are from one snapshot. `min` returns a row even for an
  * unknown user.
  */
-export function selectTag(db: Kysely<Tables>, list: TaggedList, userId: RawBuilder<string>) {
-  const tag = sql`${currentEpoch} || '-' || ${sql.ref(list)}`;
+export function selectTag(db: Kysely<Tables>, list: ListName, userId: RawBuilder<string>) {
+  const tag = sql`${currentEpoch} || '-' || ${sql.ref(`${list}Revision`)}`;
   return db
     .selectFrom('UserRevision')
     .where('userId', '=', userId)
@@ -62,12 +67,12 @@ const findTag = {
   workspaces: defineTagRead('workspaces'),
 };
 
-function defineTagRead(list: TaggedList) {
+function defineTagRead(list: ListName) {
   return defineRowRead((db, { slot }: Inputs<{ userId: string }>) => selectTag(db, list, slot('userId')));
 }
 
 /** Reads the entity tag of a user's list. */
-export async function readEntityTag(em: EntityManager, userId: string, list: TaggedList): Promise<string> {
+export async function readEntityTag(em: EntityManager, userId: string, list: ListName): Promise<string> {
   const found = await findTag[list](em, { userId });
   if (found === undefined) throw new Error('An aggregate must return a row.');
   return found.tag;

@@ -9,11 +9,11 @@ export const UserRevisionSchema = defineEntity({
     /** Differs after the user was deleted, so that revisions from before the deletion are invalid. */
     epoch: p.uuid().defaultRaw('gen_random_uuid()'),
     /** Incremented by every change of one of the user's notifications. */
-    notifications: p.bigint('number').default(0),
+    notificationsRevision: p.bigint('number').default(0).fieldName('notifications'),
     /** Incremented by every change of one of the user's workspaces. */
-    workspaces: p.bigint('number').default(0),
+    workspacesRevision: p.bigint('number').default(0).fieldName('workspaces'),
     /** Incremented by every change of the user's editor credential. */
-    editorAuth: p.bigint('number').default(0),
+    editorAuthRevision: p.bigint('number').default(0).fieldName('editor_auth'),
   },
 });
 

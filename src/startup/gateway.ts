@@ -119,8 +119,8 @@ function startPeriodicWork(
 ): { stop(): Promise<void> } {
   const fetching = prefetchKeySet(keySet, log);
   const tokens = watchTokens(keySet, hub);
-  const writer = { em: database.em, announce: live.announce };
-  const retention = startRetention(writer, config.notificationRetentionDays, log);
+  const dependencies = { em: database.em, announce: live.announce };
+  const retention = startRetention(dependencies, config.notificationRetentionDays, log);
   return {
     async stop() {
       fetching.stop();

@@ -1,13 +1,16 @@
 import { sql } from 'kysely';
 import { defineStatement, type Slots } from '../database/statement.ts';
-import type { Writer } from '../live/announcer.ts';
+import type { ChangeDependencies } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 
 /** Whether any data of the user was stored, and whether an editor credential was. */
 export type UserDeletion = { deleted: boolean; hadCredential: boolean };
 
 /** Deletes all data of a user and ends the user's live streams. */
-export async function deleteUser({ em, announce }: Writer, userId: string): Promise<UserDeletion> {
+export async function deleteUser(
+  { em, announce }: ChangeDependencies,
+  userId: string,
+): Promise<UserDeletion> {
   const [credentials, revisions, ...others] = await change(em, [userId], (run) =>
     Promise.all([
       run(deleteCredential, { userId }),

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { defineStatement, type Slots } from '../database/statement.ts';
-import type { Writer } from '../live/announcer.ts';
+import type { ChangeDependencies } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 
@@ -9,7 +9,7 @@ import type { Time } from '../values/time.ts';
  * that arrive later are ignored, even if the workspace was never stored. Notifications of its tasks stay unchanged.
  */
 export async function deleteWorkspace(
-  { em, announce }: Writer,
+  { em, announce }: ChangeDependencies,
   userId: string,
   id: string,
   deletedAt: Time,
@@ -33,10 +33,10 @@ const deleteAsOf = defineStatement((db, { slot }: Slots<{ userId: string; id: st
     .with('incremented', (db) =>
       db
         .updateTable('UserRevision')
-        .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
+        .set((eb) => ({ workspacesRevision: eb('workspacesRevision', '+', 1) }))
         .where('userId', '=', slot('userId'))
         .where(({ exists, selectFrom }) => exists(selectFrom('deleted').select('id')))
-        .returning('workspaces'),
+        .returning('workspacesRevision as revision'),
     )
     .with('recorded', (db) =>
       db
@@ -45,19 +45,19 @@ const deleteAsOf = defineStatement((db, { slot }: Slots<{ userId: string; id: st
           userId: slot('userId'),
           id: slot('id'),
           deletedAt: slot('deletedAt'),
-          revision: sql<number>`coalesce((select workspaces from incremented), 0)`,
+          revision: sql<number>`coalesce((select revision from incremented), 0)`,
         })
         .onConflict((conflict) =>
           conflict
             .columns(['userId', 'id'])
             .doUpdateSet((eb) => ({
               deletedAt: eb.ref('excluded.deletedAt'),
-              // A repeated deletion keeps its revision: streams that have not reached it must still report it.
+              // A repeated deletion keeps its revision: streams that have not seen it must still report it.
               revision: eb.fn('greatest', ['excluded.revision', 'WorkspaceDeletion.revision']),
             }))
             .whereRef('excluded.deletedAt', '>', 'WorkspaceDeletion.deletedAt'),
         )
         .returning('id'),
     )
-    .selectNoFrom(sql<number | null>`(select workspaces from incremented)`.as('revision')),
+    .selectNoFrom(sql<number | null>`(select revision from incremented)`.as('revision')),
 );

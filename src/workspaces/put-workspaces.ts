@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { toColumn } from '../database/column-name.ts';
 import { defineStatement, type Slots } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
-import type { Writer } from '../live/announcer.ts';
+import type { ChangeDependencies } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import { incrementRevision } from '../revisions/increment-revision.ts';
 import { Secret } from '../values/secret.ts';
@@ -16,7 +16,7 @@ export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
  * the workspaces that it stored.
  */
 export async function putWorkspaces(
-  { em, announce }: Writer,
+  { em, announce }: ChangeDependencies,
   userId: string,
   states: readonly WorkspaceState[],
 ): Promise<Workspace[]> {

@@ -1,6 +1,6 @@
 import { accountRead } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
-import { findSelectedProperties, readsBelow } from '../graphql/selected-properties.ts';
+import { findSelectedProperties, readBySubfields } from '../graphql/selected-properties.ts';
 import { userArgument } from '../graphql/user-argument.ts';
 import { openStream } from '../live/stream.ts';
 import { createWorkspaceSource, type WorkspaceEvent } from './workspace-events.ts';
@@ -14,7 +14,7 @@ const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').i
       type: WorkspaceType,
       nullable: true,
       description: 'The workspace in its current state. `null` if it was deleted.',
-      extensions: readsBelow,
+      extensions: readBySubfields,
     }),
   }),
 });

@@ -35,14 +35,14 @@ export function createWorkspaceSource(
     },
     async read(after, revisions) {
       // The two reads have different snapshots. Both contain every change up to this revision.
-      const reached = revisions?.workspaces ?? 0;
+      const current = revisions?.workspaces ?? 0;
       const [changed, deleted] = await Promise.all([
         readChanges(em, { userId, after }, selected),
         readDeletions(em, { userId, after: Math.max(after, firstRevision) }),
       ]);
       // Either batch may be incomplete, so events stop at the end of the shorter batch.
       const lastDeleted = deleted.length === MAX_BATCH_RECORDS ? deleted.at(-1)?.revision : undefined;
-      const end = Math.min(changed.at(-1)?.revision ?? reached, lastDeleted ?? reached, reached);
+      const end = Math.min(changed.at(-1)?.revision ?? current, lastDeleted ?? current, current);
       const events = [
         ...changed.map((workspace) => ({ id: workspace.id, workspace, revision: workspace.revision })),
         ...deleted.map((deletion) => ({ ...deletion, workspace: null })),

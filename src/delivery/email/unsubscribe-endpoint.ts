@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requestPath } from '../../http/request-target.ts';
 import { sendPage } from '../../pages/page.ts';
-import type { Canceller } from '../../revisions/change-and-cancel.ts';
+import type { CancelDependencies } from '../../revisions/change-and-cancel.ts';
 import { toTime } from '../../values/time.ts';
 import { isKnownUser, unsubscribe } from './unsubscribe.ts';
 import { invalidLinkPage, renderConfirmation, renderQuestion } from './unsubscribe-pages.ts';
@@ -17,7 +17,7 @@ export type UnsubscribeEndpoint = {
 
 /** Creates the handlers of unsubscribe links. They do not require email to be configured: links do not expire. */
 export function createUnsubscribeEndpoint(
-  options: Canceller & { tokens: UnsubscribeTokens },
+  options: CancelDependencies & { tokens: UnsubscribeTokens },
 ): UnsubscribeEndpoint {
   const { tokens, em } = options;
   const verify = (request: IncomingMessage) => tokens.verify(requestPath(request).split('/').at(-1) ?? '');

@@ -4,7 +4,7 @@ import { defineStatement, type Slots } from '../../database/statement.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { defaultChannels } from '../../notifications/preferences/channels.ts';
 import { preferenceColumns } from '../../notifications/preferences/preference-statements.ts';
-import { type Canceller, changeAndCancel } from '../../revisions/change-and-cancel.ts';
+import { type CancelDependencies, changeAndCancel } from '../../revisions/change-and-cancel.ts';
 import { findRevisions } from '../../revisions/revisions.ts';
 import type { Time } from '../../values/time.ts';
 import type { EmailTopic } from './unsubscribe-token.ts';
@@ -20,13 +20,13 @@ export async function isKnownUser(em: EntityManager, userId: string): Promise<bo
  * values. Returns `false` if the user was deleted.
  */
 export async function unsubscribe(
-  canceller: Canceller,
+  dependencies: CancelDependencies,
   { userId, kind }: EmailTopic,
   now: Time,
 ): Promise<boolean> {
   // `changeAndCancel` locks the user's row of `UserRevision`, and would create it for a deleted user.
-  if (!(await isKnownUser(canceller.em, userId))) return false;
-  const owners = await changeAndCancel(canceller, [userId], (run) =>
+  if (!(await isKnownUser(dependencies.em, userId))) return false;
+  const owners = await changeAndCancel(dependencies, [userId], (run) =>
     run(disableEmail, { userId, kind, now }),
   );
   return owners.length > 0;
@@ -44,7 +44,7 @@ const disableEmail = defineStatement(
           .selectFrom('UserRevision')
           .select('userId')
           .where('userId', '=', slot('userId'))
-          .where('notifications', '>', 0),
+          .where('notificationsRevision', '>', 0),
       )
       .with('stored', (db) =>
         db

@@ -13,7 +13,7 @@ import { LRUCache } from 'lru-cache';
 import { BadRequestError } from '../../errors/gateway-errors.ts';
 import { limitCost } from './document-cost.ts';
 import { documentLimits, measureNesting, requireWithinLimit } from './document-limits.ts';
-import { createOperations, type FindOperation } from './operation.ts';
+import { createOperations, type FindOperation, type Operation } from './operation.ts';
 
 /**
  * The maximum size of the cache in characters of text. A parsed document takes about a hundred times the memory of its
@@ -47,12 +47,15 @@ export function createDocumentCache(schema: GraphQLSchema) {
   };
 }
 
-/** Parses and validates a document of the gateway itself, without limits. @throws {Error} if it is invalid */
-export function openTrustedDocument(schema: GraphQLSchema, text: string): FindOperation {
+/**
+ * Parses and validates a document of the gateway itself, without limits. Returns its only operation. @throws {Error} if
+ * it is invalid
+ */
+export function openTrustedOperation(schema: GraphQLSchema, text: string): Operation {
   const node = parse(text);
   const [error] = validate(schema, node);
   if (error !== undefined) throw new Error(`${error.message} In: ${text}`);
-  return createOperations(schema, node);
+  return createOperations(schema, node)();
 }
 
 /**

@@ -11,7 +11,7 @@ import { BadRequestError, MAX_ERROR_ITEMS, ValidationError } from '../../errors/
 import { logHiddenCause } from '../../log.ts';
 import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { type GraphQLReply, maskResult, type OperationResult } from '../mask-errors.ts';
-import { createDocumentCache, openTrustedDocument } from './documents.ts';
+import { createDocumentCache, openTrustedOperation } from './documents.ts';
 import { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';
 import { type PreparedOperation, prepareOperation } from './prepared-operation.ts';
@@ -88,7 +88,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
       }
     },
 
-    prepare: (text) => prepareOperation(openTrustedDocument(schema, text)(), rateLimiter, execute),
+    prepare: (text) => prepareOperation(openTrustedOperation(schema, text), rateLimiter, execute),
   };
 
   function start(operation: Operation, variableValues: VariableValues, context: Context) {

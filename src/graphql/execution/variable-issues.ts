@@ -30,12 +30,12 @@ export function findVariableIssues(
       const input = new InputCheck(max);
       input.check(type, sent, maxItems);
       return input.issues.map(({ path, message, value }) => {
-        const { isSecret, knownLength } = inspectInput(type, path);
+        const { isSecret, knownKeyCount } = inspectInput(type, path);
         return {
           path: [...start, ...path],
           message,
           value: isSecret && value != null ? REDACTED : (value ?? null),
-          unknownLength: path.length - knownLength,
+          unknownKeyCount: path.length - knownKeyCount,
         };
       });
     })

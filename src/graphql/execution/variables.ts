@@ -33,7 +33,10 @@ export type Variable = {
 /** The variable values of a request, by name. */
 export type VariableValues = Readonly<Record<string, unknown>>;
 
-/** The maximum length of a list within JSON, which declares none: only the size of the request limits it. */
+/**
+ * The maximum length of a list that declares none, such as a list in a `JSON` argument. The size of the request limits
+ * it.
+ */
 export const UNLIMITED = Number.POSITIVE_INFINITY;
 
 /** Finds the variables that an operation declares, and where the operation uses them. */

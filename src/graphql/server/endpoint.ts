@@ -24,7 +24,7 @@ export type GraphQLOptions = {
   /** Creates, on first use, the responder that sends replies with Yoga. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
   /** Whether introspection is allowed without a token. */
-  openIntrospection: boolean;
+  allowsAnonymousIntrospection: boolean;
 };
 
 /**
@@ -34,7 +34,7 @@ export type GraphQLOptions = {
  * `text/event-stream`.
  */
 export function createGraphQLEndpoint(options: GraphQLOptions) {
-  const { engine, rateLimiter, handle, openResponder, openIntrospection } = options;
+  const { engine, rateLimiter, handle, openResponder, allowsAnonymousIntrospection } = options;
   const heartbeats = new Heartbeats();
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -51,7 +51,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
       },
       refuse: (error) => ({ kind: 'refused', error }),
       // If a request without a token cannot be parsed, the missing token is reported.
-      allowsAnonymous: async () => openIntrospection && asksIntrospection(read),
+      allowsAnonymous: async () => allowsAnonymousIntrospection && asksIntrospection(read),
     });
     if (typeof outcome === 'function') return outcome();
     const respond = await openResponder();

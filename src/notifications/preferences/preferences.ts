@@ -1,5 +1,5 @@
 import type { EntityManager } from '../../database/database.ts';
-import { type Canceller, changeAndCancel } from '../../revisions/change-and-cancel.ts';
+import { type CancelDependencies, changeAndCancel } from '../../revisions/change-and-cancel.ts';
 import type { Time } from '../../values/time.ts';
 import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
 import { type Channels, defaultChannels } from './channels.ts';
@@ -49,7 +49,7 @@ function addDefaults(userId: string, stored: readonly NotificationPreference[]):
 
 /** Applies changes and stores the preferences of all kinds. `updatedAt` changes only if a channel does. */
 export async function updatePreferences(
-  canceller: Canceller,
+  dependencies: CancelDependencies,
   userId: string,
   changes: readonly PreferenceChange[],
   now: Time,
@@ -59,7 +59,7 @@ export async function updatePreferences(
   const others = wanted.flatMap(({ kind, channels }) =>
     channels === undefined ? [{ kind, channels: defaultChannels }] : [],
   );
-  const [, , stored] = await changeAndCancel(canceller, [userId], (run) =>
+  const [, , stored] = await changeAndCancel(dependencies, [userId], (run) =>
     Promise.all([
       given.length > 0 ? run(storeChanged, toColumns(userId, given, now)) : [],
       others.length > 0 ? run(storeMissing, toColumns(userId, others, now)) : [],
