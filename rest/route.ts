@@ -35,8 +35,7 @@ export type Route = {
      */
     name?: string;
     /**
-     * The field of what the root field returns that is the result, such as `nodes`. Without it, all of it is the
-     * result.
+     * The subfield of the root field that is sent, such as `nodes`. Without it, the root field's whole value is sent.
      */
     from?: string;
     shape: z.ZodType;

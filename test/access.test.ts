@@ -1,5 +1,8 @@
+import SchemaBuilder from '@pothos/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
+import type { Access as DeclaredAccess } from '../src/auth/access.ts';
+import { rootFieldPlugin } from '../src/graphql/root-field-plugin.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { operations } from './support/openapi.ts';
@@ -100,6 +103,14 @@ test('the access table and the table of valid arguments cover every root field',
 
   expect(fields.toSorted()).toEqual(names);
   expect(Object.keys(goodArguments).sort()).toEqual(names);
+});
+
+test('a schema with a root field that declares no access cannot be built', () => {
+  const nothing: { access: DeclaredAccess } = JSON.parse('{}');
+  const builder = new SchemaBuilder({ plugins: [rootFieldPlugin] });
+  builder.queryType({ fields: (t) => ({ open: t.boolean({ ...nothing, resolve: () => true }) }) });
+
+  expect(() => builder.toSchema()).toThrow('The root field "open" declares no access.');
 });
 
 test.each(fields)('the descriptions of %s state the scope and membership that it requires', (field) => {

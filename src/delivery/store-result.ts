@@ -60,8 +60,9 @@ function updateClaimed(db: Kysely<Tables>, { slot }: Slots<Key>) {
 }
 
 /**
- * A message that its provider can change stays open until its notification is settled. If the notification was settled
- * during the attempt, the message is updated next.
+ * If the provider returned a receipt, it can change the message later. The delivery then stays open (`isOpen`) until
+ * its notification is settled, so that the message can be updated. If the notification was settled during the attempt,
+ * the message is updated next.
  */
 const storeDelivered = defineStatement((db, slots: Slots<Key & { receipt: string | null }>) => {
   const receipt = slots.slot('receipt', 'text');

@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether records follow this page. Without `last`, records from the `before` cursor on are ignored.',
+        'Whether more records follow this page. Unless `last` is given, only records before the `before` cursor are considered.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether records precede this page. With `last`, records up to the `after` cursor are ignored.',
+        'Whether more records precede this page. If `last` is given, only records after the `after` cursor are considered.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

@@ -33,9 +33,9 @@ declare module 'graphql' {
 }
 
 /**
- * Gives every argument and input field without a rule the rule of its type, so that no string reaches the database
- * unchecked, and records the maximum length that every list must declare. Listed after the zod plugin, because the last
- * plugin processes a field first.
+ * Adds the default rule of its type to every argument and input field that declares no rule, so that no string reaches
+ * the database unchecked, and records the maximum length that every list must declare. Listed after the zod plugin,
+ * because the last plugin processes a field first.
  */
 class DefaultRulePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(field: PothosInputFieldConfig<Types>): PothosInputFieldConfig<Types> {

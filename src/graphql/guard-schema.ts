@@ -21,7 +21,7 @@ type FieldConfig = GraphQLFieldConfig<unknown, Context>;
 export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): GraphQLSchema {
   const limited = rateLimiter.apply(schema);
   return mapSchema(schema, {
-    // Removes default resolvers: a compiled operation reads the property of a field without a resolver directly.
+    // Removes default resolvers. If a field has no resolver, a compiled operation reads its property directly.
     [MapperKind.OBJECT_FIELD]: ({ resolve, ...field }) => ({
       ...field,
       ...(resolve && resolve !== defaultFieldResolver && { resolve }),

@@ -1,5 +1,5 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core';
-import { type Access, describeAccess } from '../auth/access.ts';
+import { type Access, describeAccess, requireAccess } from '../auth/access.ts';
 import { rateLimitArguments } from '../rate-limit/rate-limiter.ts';
 
 declare module 'graphql' {
@@ -32,7 +32,7 @@ declare global {
 class RootFieldPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(field: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     if (field.kind !== 'Query' && field.kind !== 'Mutation' && field.kind !== 'Subscription') return field;
-    const { access } = field.pothosOptions;
+    const access = requireAccess(field.name, field.pothosOptions);
     return {
       ...field,
       description:

@@ -18,9 +18,10 @@ declare module 'graphql' {
 }
 
 /**
- * Declares what a field reads, for its `extensions`: properties of its record, or `etag` or `counts`, which are read
- * together with the records. `reads()` declares that it reads none.
- * Without a declaration, a field that exposes a property reads this property, and any other field reads all properties.
+ * Returns the `extensions` of a field that reads these properties of its record. `reads()` declares that it reads none.
+ * Without these extensions, a field that exposes a property reads this property, and any other field reads all. `etag`
+ * and `counts` are not properties of a record: they request the list's entity tag and the counts of active
+ * notifications.
  */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
   return { reads: properties };

@@ -17,7 +17,7 @@ export type Run = <Input, Row extends QueryResultRow>(
  * Changes records of users in one transaction. All its statements are sent in one write to the socket. It locks the
  * users' revisions first, so changes of one user are serialized, and each statement of `work` sees all earlier changes.
  * `work` must send all its statements before it awaits one. If a statement fails, nothing is committed. If all succeed,
- * the change is committed. This is so even if `work` throws afterwards, as it may if no row has changed.
+ * the change is committed, even if `work` rejects after that, for example because a record does not exist.
  *
  * A change that consists of one statement can instead lock the user's revision in that statement and be sent by
  * `runStatement`, which costs less. docs/decisions.md has the conditions ("One round trip per change").

@@ -17,5 +17,5 @@ export const UserRevisionSchema = defineEntity({
   },
 });
 
-export class UserRevision extends UserRevisionSchema.class {}
+class UserRevision extends UserRevisionSchema.class {}
 UserRevisionSchema.setClass(UserRevision);

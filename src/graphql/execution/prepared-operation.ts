@@ -19,7 +19,8 @@ export type PreparedOperation = {
 };
 
 /**
- * Prepares an operation. `run` does not include the checks, because REST reads the body after them and before `run`.
+ * Prepares an operation. `authorize` and `prepay` are separate from `run`, because REST calls them before it reads the
+ * body. During `run`, guard-schema.ts checks the access to the root field again and uses the prepaid point.
  */
 export function prepareOperation(
   operation: Operation,
