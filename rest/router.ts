@@ -36,11 +36,11 @@ export function createRestRouter(options: RestOptions): Router {
 }
 
 function createHandler(route: Route, { schema, engine, handle }: RestOptions) {
-  const run = bindRoute(route, schema, engine);
+  const handleRoute = bindRoute(route, schema, engine);
   return async (request: IncomingMessage, response: ServerResponse) => {
     const send = await handle(request, response, {
       async run(context) {
-        const { status, body } = await run(request, response, context);
+        const { status, body } = await handleRoute(request, response, context);
         return () => sendJson(response, status, body);
       },
       refuse: (error) => () => sendError(response, error),

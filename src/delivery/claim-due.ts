@@ -27,7 +27,10 @@ export type Claim = Pick<
 /** How many deliveries to claim: of a channel, and of each of its providers. */
 export type ChannelCapacity = { channel: DeliveryChannel; free: number; freePerProvider: number };
 
-/** How many deliveries of a provider to claim, instead of its channel's `freePerProvider`. */
+/**
+ * How many deliveries to claim of a provider that is in use, paused or recovering. Other providers have the full
+ * `freePerProvider` of their channel.
+ */
 export type ProviderCapacity = { channel: DeliveryChannel; name: string; free: number };
 
 /**

@@ -18,7 +18,7 @@ export async function claimJobs(
   const free = listFreeChannels(options, countRunning);
   if (free.length === 0) return [];
   const claimedAt = performance.now();
-  const claims = await claimDue(em, free, listRestrictedProviders(options));
+  const claims = await claimDue(em, free, listReducedCapacities(options));
   if (claims.length === 0) return [];
   const loaded = await loadDeliveryData(em, claims);
   return claims.flatMap((claim) => {
@@ -36,9 +36,9 @@ function listFreeChannels({ channels }: DeliveryOptions, countRunning: CountRunn
   })).filter(({ free }) => free > 0);
 }
 
-function listRestrictedProviders({ channels, providers }: DeliveryOptions): ProviderCapacity[] {
+function listReducedCapacities({ channels, providers }: DeliveryOptions): ProviderCapacity[] {
   const now = performance.now();
-  return providers.listRestricted().map(({ channel, name, health, running }) => {
+  return providers.listWithReducedCapacity().map(({ channel, name, health, running }) => {
     const unused = (channels.get(channel)?.concurrencyPerProvider ?? 0) - running;
     return { channel, name, free: Math.max(0, Math.min(unused, health.countAllowed(now, running))) };
   });

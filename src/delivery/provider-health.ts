@@ -12,9 +12,9 @@ type ProviderFailure = { needsOperator: boolean; retryAfterSeconds?: number | un
 /** Whether a provider accepts messages. `now` is the time of a monotonic clock in milliseconds. */
 export type ProviderHealth = {
   /**
-   * Returns how many more messages may be sent: unlimited, 0 during a pause, then one at a time until the provider
-   * accepts or permanently rejects a message, which shows that it works. `running` is the number of messages that are
-   * being sent.
+   * Returns how many more messages may be sent: any number before a pause, 0 during it, then one at a time until the
+   * provider accepts or permanently rejects a message, which shows that it works. `running` is the number of messages
+   * that are being sent.
    */
   countAllowed(now: number, running: number): number;
   /** Records that the provider works, which resets the failures unless a pause is running. */

@@ -16,7 +16,9 @@ export type ProviderState = {
   readonly health: ProviderHealth;
   /** The number of messages that are being sent. */
   running: number;
-  /** The last user whose message was refused with `needsOperator`, until a message is delivered or fails for good. */
+  /**
+   * The last user whose message was refused with `needsOperator`, until a message is delivered or permanently rejected.
+   */
   refusedUser: string | undefined;
 };
 
@@ -24,7 +26,7 @@ export type ProviderState = {
 export type Providers = {
   get(channel: DeliveryChannel, name: string): ProviderState;
   /** Lists providers whose capacity is reduced: in use, paused, or recovering. */
-  listRestricted(): ProviderState[];
+  listWithReducedCapacity(): ProviderState[];
 };
 
 /** Creates the states of providers, which count as available until they fail. */
@@ -43,7 +45,7 @@ export function createProviders(): Providers {
       providers.set(key, provider);
       return provider;
     },
-    listRestricted: () =>
+    listWithReducedCapacity: () =>
       [...providers.values()].filter(
         ({ running, health }) => running > 0 || health.pausedUntil !== undefined,
       ),

@@ -22,7 +22,10 @@ type ReadBatches<Row> = (
   selected: ReadonlySet<string> | undefined,
 ) => Promise<readonly Row[]>;
 
-/** Returns a read of a stream's next batch, in the order of the changes. Concurrent calls become one statement. */
+/**
+ * Returns a function that reads a stream's next batch, in the order of the changes. Concurrent calls become one
+ * statement.
+ */
 export function defineNextBatchRead<Row>(readBatches: ReadBatches<Row & { stream: number }>) {
   return defineBatchedRead<StreamPosition, Row[]>(async (em, positions, selected) => {
     const users = positions.map(({ userId }) => userId);

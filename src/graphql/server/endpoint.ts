@@ -47,7 +47,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
         rateLimiter.throwIfExhausted(context);
         if (method !== 'POST' && method !== 'GET') return { kind: 'unsupportedMethod' };
         if (!acceptsReply(request)) return { kind: 'notAcceptable' };
-        return run(request, response, await read(), context);
+        return runOperation(request, response, await read(), context);
       },
       refuse: (error) => ({ kind: 'refused', error }),
       // If a request without a token cannot be parsed, the missing token is reported.
@@ -58,7 +58,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     await respond(request, response, { outcome });
   };
 
-  async function run(
+  async function runOperation(
     request: IncomingMessage,
     response: ServerResponse,
     parameters: Parameters,
