@@ -60,8 +60,8 @@ export type Context = {
 /** The API-specific part of handling a request. */
 export type Handling<Reply> = {
   /**
-   * Runs the operation of an authenticated request and returns the reply, which must not be sent before the quota
-   * headers are set. `Reply` may be a function that sends the reply, to be called after `handle` has returned it.
+   * Runs the operation of an authenticated request. Returns the reply without sending it, because `handle` sets the
+   * quota headers afterwards. The reply can be a function that sends it; the caller of `handle` calls it.
    */
   run(context: Context): Promise<Reply>;
   /** Converts an error, already safe to show, to a reply. */

@@ -74,8 +74,8 @@ type Arguments = { readonly userId?: unknown };
 
 /**
  * Whether `otherUserScope` applies instead of `scope`: if the arguments name another user. While the arguments are
- * unknown, it applies if the viewer has it, so a viewer with either scope passes. A viewer with neither is refused,
- * because no arguments could make the call permitted.
+ * unknown, a viewer with either scope passes: `otherUserScope` applies if the viewer has it, otherwise `scope`. A
+ * viewer with neither is refused, because no arguments could make the call permitted.
  */
 function usesOtherUserScope(access: Access, viewer: Viewer, args?: Arguments): boolean {
   if (args === undefined)

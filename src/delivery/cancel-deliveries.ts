@@ -6,7 +6,8 @@ import { deliveryKey, matchesNotificationIn, selectWithTargets, unwantedReason }
 
 /**
  * Checks all open deliveries of these users, and cancels those that are no longer wanted. A delivery is open while a
- * later change can still cancel it, or queue the update of its delivered message. A user has few open deliveries.
+ * later change can still affect it: cancel it, or, if its message was delivered, queue an update of the message. A user
+ * has few open deliveries.
  */
 export const cancelUnwantedDeliveries = defineStatement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db

@@ -51,10 +51,10 @@ export const insertDeliveries = defineStatement((db, { slot }: Slots<Input>) =>
 type Slot = Slots<Input>['slot'];
 
 /**
- * Selects the published notifications. `before` is a lower bound of the user's revision before this change: each
- * publication increments the revision once, or twice if it supersedes a notification. All notifications that this
- * change superseded have a higher revision. Some that were superseded earlier may be included, because their deliveries
- * are no longer wanted either.
+ * Selects the published notifications. `before` is at most the revision that the user had before this change, because
+ * each publication increments it by one, or by two if it supersedes a notification. Every notification that this change
+ * superseded therefore has a revision above `before`. Some that were superseded earlier may be included, because their
+ * deliveries are no longer wanted either.
  */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(

@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether more records follow this page. Unless `last` is given, only records before the `before` cursor are considered.',
+        'Whether more records follow this page. With `before` but without `last`, only records before that cursor are considered.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether more records precede this page. If `last` is given, only records after the `after` cursor are considered.',
+        'Whether more records precede this page. With `after` and `last`, only records after that cursor are considered.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

@@ -33,9 +33,9 @@ declare module 'graphql' {
 }
 
 /**
- * Adds the default rule of its type to every argument and input field that declares no rule, so that no string reaches
- * the database unchecked, and records the maximum length that every list must declare. Listed after the zod plugin,
- * because the last plugin processes a field first.
+ * Gives every argument and input field that declares no rule the default rule of its type, so that no string reaches
+ * the database unchecked. Also records the maximum length of each list, which must be declared. builder.ts lists this
+ * plugin after the zod plugin, because Pothos lets the last plugin process a field first.
  */
 class DefaultRulePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onInputFieldConfig(field: PothosInputFieldConfig<Types>): PothosInputFieldConfig<Types> {

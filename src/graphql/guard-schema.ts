@@ -44,9 +44,9 @@ function requireResolver(schema: GraphQLSchema, typeName: string, name: string):
 }
 
 /**
- * Resolves a call directly if it takes a prepaid point. Only other calls use the resolver of the rate limit library,
- * which creates a generator function for each call: V8 keeps everything that such a function references, here the whole
- * request, until the next major garbage collection.
+ * If a prepaid point pays for the call, calls the field's own resolver. Other calls go through the rate limit library.
+ * It is avoided because it creates a generator function for each call, and V8 keeps everything that such a function
+ * references, here the whole request, until the next major garbage collection.
  */
 function limit(
   access: Access,

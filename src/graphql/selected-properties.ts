@@ -19,7 +19,7 @@ declare module 'graphql' {
 
 /**
  * Returns the `extensions` of a field that reads these properties of its record. `reads()` declares that it reads none.
- * Without these extensions, a field that exposes a property reads this property, and any other field reads all. `etag`
+ * A field without these extensions is assumed to read the property that it exposes, or all if it exposes none. `etag`
  * and `counts` are not properties of a record: they request the list's entity tag and the counts of active
  * notifications.
  */

@@ -17,8 +17,8 @@ export type Subscriber = {
   /** Called with every announced change of the user. */
   wake(change: Change): void;
   /**
-   * Reads again unless the stream has seen the user's current revisions. They are `undefined` if the user has no
-   * changes yet.
+   * Reads again unless the stream has seen the user's current revisions. They are `undefined` before the user's first
+   * change, and from a deletion of the user until the next change.
    */
   catchUp(revisions: Revisions | undefined): void;
   /** Ends the stream with an error. */

@@ -18,8 +18,8 @@ export type Sweep = {
 };
 
 /**
- * Every `intervalMs` until it is stopped, reads the current revisions of all users who have subscribers. Subscribers
- * that have not seen the revisions of their user read again. `onInterval` is called each time.
+ * Every `intervalMs` until it is stopped, reads the current revisions of all users who have subscribers. A subscriber
+ * reads again if it has not seen its user's current revisions. `onInterval` is called each time.
  */
 export function startSweep(
   em: EntityManager,

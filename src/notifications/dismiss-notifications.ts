@@ -33,8 +33,9 @@ export async function dismissNotification(
 }
 
 /**
- * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it, even if the
- * statement is sent on its own by `runStatement`. Timestamps never decrease, even if the clocks of gateways differ.
+ * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it. `change`
+ * has already locked the user; `runStatement` has not. Timestamps never decrease, even if the clocks of gateways
+ * differ.
  */
 const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
   db

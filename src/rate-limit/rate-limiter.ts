@@ -87,8 +87,8 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
     if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(caller.charges);
   }
 
-  // The library's only task is to call this function before each root field is resolved. `chargeCall` charges the
-  // points. With the result 0, the library itself charges none.
+  // guard-schema.ts resolves a call through the library only if `tryTakePrepaid` does not pay for it. The library then
+  // calls this function first. `chargeCall` charges the points; with the result 0, the library charges none.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
       await chargeCall(context, findAccess(info), args);

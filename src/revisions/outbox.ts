@@ -11,8 +11,8 @@ export type Outbox = {
    */
   queuePublished(run: Run, published: PublishedKeys): Promise<void>;
   /**
-   * Cancels these users' deliveries that the change made unwanted: their notification is settled, their channel is
-   * disabled or their target was removed. If the notification is settled and its message was already
+   * Cancels these users' deliveries that the change made unwanted because the notification is settled, the channel is
+   * disabled or the target was removed. If the notification is settled and its message was already
    * delivered by a channel that can change messages, queues a step that changes the message.
    */
   cancelUnwanted(run: Run, users: readonly string[]): Promise<void>;

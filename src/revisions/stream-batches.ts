@@ -6,7 +6,7 @@ import type { Slots } from '../database/statement.ts';
 /** The maximum number of records in a batch. */
 export const MAX_BATCH_RECORDS = 100;
 
-/** A batch ends with the record that exceeds this size of text. */
+/** A batch ends with the record with which its text reaches this size. */
 const MAX_BATCH_BYTES = 65_536;
 
 /** The position of a stream: a user, and the revision after which it continues. */
@@ -60,10 +60,10 @@ export function findBatches(
   const before = sql`over (order by revision rows between unbounded preceding and 1 preceding)`;
   const isWithinLimit = (bytes: string) =>
     sql`${sql.ref(bytes)} is null or ${sql.ref(bytes)} < ${sql.lit(MAX_BATCH_BYTES)}`;
-  // `stored_before` and `text_before` are the sizes of the records before a record, so that a batch includes the record
-  // that exceeds the limit and is never empty. The records are limited by their stored size first, which PostgreSQL
-  // knows without reading the texts: converting large JSON to text takes milliseconds. `offset 0` keeps PostgreSQL from
-  // computing `last` once for every record that is joined.
+  // `stored_before` and `text_before` are the total sizes of all preceding records, without the record itself. A batch
+  // therefore includes the record that exceeds the limit, and is never empty. The records are limited by their stored
+  // size first, which PostgreSQL knows without reading the texts: converting large JSON to text takes milliseconds.
+  // `offset 0` keeps PostgreSQL from computing `last` once for every record that is joined.
   return sql`(
     select stream, owner, after, (
       select max(revision) from (

@@ -41,8 +41,8 @@ export type RunningSubscription = {
 /** Runs operations on a schema. */
 export type Engine = {
   /**
-   * Runs the operation of a request. Errors are masked and recorded for the metrics; what the caller does not see of
-   * them is logged.
+   * Runs the operation of a request. Errors are masked and recorded for the metrics; the details that
+   * the caller does not see are logged.
    */
   run(
     parameters: Parameters,
@@ -121,7 +121,9 @@ function createRequestError(
   return new GraphQLError(message, { originalError: new BadRequestError(message), extensions: { http } });
 }
 
-/** Masks the errors of a result, logs what the caller does not see of them, and records the first for the metrics. */
+/**
+ * Masks the errors of a result, logs the details that the caller does not see, and records the first for the metrics.
+ */
 function maskAndRecord(result: OperationResult, { log, failures }: Context): GraphQLReply {
   const reply = maskResult(result);
   for (const { shown } of reply.errors ?? []) {

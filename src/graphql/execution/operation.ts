@@ -48,7 +48,7 @@ const NO_OPERATION = 'The document must have exactly one operation, or one with 
 
 /**
  * Returns the access of the root fields that a viewer may select, and an error for each other root field. While the
- * arguments are unknown (`args` is undefined), a field is refused only if it would be refused whatever they are.
+ * arguments are unknown (`args` is undefined), a field is refused only if no arguments could make it permitted.
  */
 export function checkPermissions({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
   const checked = rootAccess.map((access) => ({ access, refusal: checkAccess(access, viewer, args) }));

@@ -34,8 +34,8 @@ export type Variable = {
 export type VariableValues = Readonly<Record<string, unknown>>;
 
 /**
- * The maximum length of a list that declares none, such as a list in a `JSON` argument. The size of the request limits
- * it.
+ * Used for a list without a declared maximum length, such as a list in a `JSON` argument. Only the maximum size of the
+ * request limits it.
  */
 export const UNLIMITED = Number.POSITIVE_INFINITY;
 

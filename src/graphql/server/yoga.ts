@@ -51,7 +51,7 @@ export function createResponder(schema: GraphQLSchema) {
   });
 }
 
-/** The body for Yoga's reply with 406, which has none. */
+/** The body that is added to Yoga's 406 reply, which Yoga sends without one. */
 const NOT_ACCEPTABLE = JSON.stringify({
   errors: [
     {
