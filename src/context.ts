@@ -14,7 +14,7 @@ import type { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import type { Outbox } from './revisions/outbox.ts';
 import type { Time } from './values/time.ts';
 
-/** The page of a list that a REST route requests. */
+/** A page of a list to read. Only REST sets `matchesKnownTag`. */
 export type PageRequest = {
   readonly page: Page;
   /** Returns whether the client already has the list with this entity tag. If it does, no records are read. */
@@ -42,7 +42,7 @@ export type Context = {
   readonly failures: RequestFailure[];
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
-  /** Limits how many root fields of the bucket `reads` a caller runs at once. */
+  /** Limits how many root fields of the bucket `reads`, and counts of their lists, run at once for a caller. */
   readonly readScheduler: ReadScheduler;
   /** Announces a committed change to subscribers. */
   readonly announce: Announce;

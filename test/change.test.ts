@@ -31,9 +31,9 @@ type ByUser = { userId: string };
 const count = defineStatement((db, { slot }: Slots<ByUser>) =>
   db
     .updateTable('UserRevision')
-    .set((eb) => ({ workspacesRevision: eb('workspacesRevision', '+', 1) }))
+    .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
     .where('userId', '=', slot('userId'))
-    .returning('workspacesRevision as workspaces'),
+    .returning('workspaces'),
 );
 const fail = defineStatement((db, { slot }: Slots<{ divisor: number }>) =>
   db.selectNoFrom(sql<number>`1 / ${slot('divisor', 'int')}`.as('quotient')),

@@ -127,8 +127,8 @@ test('a credential stored with a numeric version can be read, and refreshed with
     const refreshed = { accessToken: new Secret('next-access'), refreshToken: new Secret('next-refresh') };
     const owner = { userId: 'alice', version: '3' };
     const now = toTime(new Date());
-    const writer = { em: opened.em, announce: () => undefined };
-    const version = await storeRefreshedCredential(writer, cipher, { ...owner, ...refreshed }, now);
+    const dependencies = { em: opened.em, announce: () => undefined };
+    const version = await storeRefreshedCredential(dependencies, cipher, { ...owner, ...refreshed }, now);
     expect((await readCredential(opened.em, cipher, 'alice'))?.version).toBe(version);
   } finally {
     await opened.close();

@@ -45,7 +45,7 @@ test('runs reads of a key in order, with limited concurrency, and returns each r
   );
 });
 
-test('runs at most four concurrent account reads per user, and completes all of them', async () => {
+test('runs at most four concurrent account reads per caller, and completes all of them', async () => {
   const gateway = await startTestGateway({ NOTIFICATION_RETENTION_DAYS: '0', DATABASE_TIMEOUT_MS: '60000' });
   const { database } = gateway;
   const locker = new pg.Client({ connectionString: database.url });

@@ -51,9 +51,9 @@ export function describeAccess({ scope, membership, otherUserScope }: Access, ta
  * Returns the access that a root field declares.
  * @throws {Error} if it declares none
  */
-export function requireAccess(name: string, extensions: { access?: Access } | null | undefined): Access {
-  if (extensions?.access === undefined) throw new Error(`The root field "${name}" declares no access.`);
-  return extensions.access;
+export function requireAccess(name: string, declared: { access?: Access } | null | undefined): Access {
+  if (declared?.access === undefined) throw new Error(`The root field "${name}" declares no access.`);
+  return declared.access;
 }
 
 /**
@@ -74,8 +74,7 @@ type Arguments = { readonly userId?: unknown };
 
 /**
  * Whether `otherUserScope` applies instead of `scope`: if the arguments name another user. While the arguments are
- * unknown, a viewer with either scope passes: `otherUserScope` applies if the viewer has it, otherwise `scope`. A
- * viewer with neither is refused, because no arguments could make the call permitted.
+ * unknown, it applies if the viewer has it, so that `checkAccess` refuses only a viewer who has neither scope.
  */
 function usesOtherUserScope(access: Access, viewer: Viewer, args?: Arguments): boolean {
   if (args === undefined)

@@ -11,12 +11,12 @@ export type Scope = (typeof scopes)[number];
 /** The authenticated caller. */
 export type Viewer = {
   /**
-   * The token's `sub`: the calling user or service. An operation accesses this user's account, unless its argument
-   * `userId` names another user.
+   * The token's `sub`: the calling user or service. An operation accesses this user's account, unless `userId` (an
+   * argument, or a field of its input) names another user.
    */
   readonly userId: string;
   readonly scopes: ReadonlySet<Scope>;
-  /** Whether the token names an organization, read by authenticate.ts. */
+  /** Whether the token names an organization. authenticate.ts reads the claim. */
   readonly isMember: boolean;
   /** The expiry of the token, in milliseconds since 1970. */
   readonly expiresAt: number;

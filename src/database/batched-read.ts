@@ -14,9 +14,9 @@ type ReadAll<Item, Result> = (
 ) => Promise<readonly Result[]>;
 
 /**
- * Returns a function that reads one item, and combines concurrent calls into one statement: the calls of one turn of
- * the event loop, and the calls made while two earlier statements run. Calls that select different properties are not
- * combined.
+ * Returns a function that reads one item, and combines concurrent calls. Calls made in one turn of the event loop
+ * become one statement. While two statements are running, further calls wait and become the next one. Calls that select
+ * different properties are not combined.
  */
 export function defineBatchedRead<Item, Result>(
   readAll: ReadAll<Item, Result>,

@@ -86,7 +86,7 @@ export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
 /**
  * Returns a query builder that uses the names of entities and properties. Retention and key rotation also begin their
  * transactions with it: a transaction of MikroORM would never release its connection if the connection broke before
- * `begin` or `rollback`. Requests use `change` for their transactions.
+ * `begin` or `rollback` completed. Requests use `change` for their transactions.
  */
 export function query(em: EntityManager): Kysely<Tables> {
   return em.getKysely<Tables>().withPlugin(getResources(em).columns);

@@ -10,7 +10,7 @@ export type Inputs<Input> = Slots<Input> & {
   has(name: string & keyof Input): boolean;
   /**
    * Returns the properties to read besides `always`: the selected ones, or all properties of the entity if the read is
-   * called without `selected`. Pass both to `selectChosen`.
+   * called without `selected`. Pass `always` and the result to `selectChosen`.
    */
   chosen<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
     entity: Entity,

@@ -37,8 +37,8 @@ type Reason = { userId: string; notificationId: string; reason: CancelReason | n
  *
  * - A pending delivery is cancelled if there is a reason.
  * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).
- * - If the reason is `settled` and the delivery is being sent, only `isOpen` changes. If this attempt succeeds,
- *   `storeDelivered` finds `isOpen` false and queues the update.
+ * - If the reason is `settled` and the delivery is being sent, it is only closed (`isOpen`). If the attempt then delivers
+ *   a message that can be changed, `storeDelivered` queues the update.
  */
 export function cancelDeliveries<With extends Reason>(
   db: Pick<Kysely<Tables & { reasons: With }>, 'updateTable'>,

@@ -100,12 +100,12 @@ const unfinished = sql`state in ('pending', 'sending')`;
 function selectDue({ slot }: Slots<Input>): RawBuilder<Due> {
   const capacity = sql`unnest(${slot('channels', 'text[]')}, ${slot('free', 'int[]')},
     ${slot('freePerProvider', 'int[]')}) as capacity (channel, free, per_provider)`;
-  const restricted = sql`unnest(${slot('providerChannels', 'text[]')}, ${slot('providers', 'text[]')},
-    ${slot('freeOfProviders', 'int[]')}) as restricted (channel, provider, free)`;
+  const reduced = sql`unnest(${slot('providerChannels', 'text[]')}, ${slot('providers', 'text[]')},
+    ${slot('freeOfProviders', 'int[]')}) as reduced (channel, provider, free)`;
   const dueOfProvider = sql`
     select user_id, notification_id, channel, target, state, due_at from delivery
      where channel = providers.channel and provider = providers.provider and ${unfinished} and due_at <= now()
-     order by due_at limit least(capacity.free, coalesce(restricted.free, capacity.per_provider))
+     order by due_at limit least(capacity.free, coalesce(reduced.free, capacity.per_provider))
      for update skip locked`;
   return sql`(
     with recursive providers (channel, provider) as (${selectProviders()}),
@@ -113,7 +113,7 @@ function selectDue({ slot }: Slots<Input>): RawBuilder<Due> {
       select due.*, row_number() over (partition by due.channel order by due_at) as position, capacity.free
         from providers
         join ${capacity} on capacity.channel = providers.channel
-        left join ${restricted} on restricted.channel = providers.channel and restricted.provider = providers.provider
+        left join ${reduced} on reduced.channel = providers.channel and reduced.provider = providers.provider
        cross join lateral (${dueOfProvider}) as due)
     select * from candidates where position <= free)`;
 }

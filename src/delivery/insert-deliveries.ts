@@ -52,9 +52,8 @@ type Slot = Slots<Input>['slot'];
 
 /**
  * Selects the published notifications. `before` is at most the revision that the user had before this change, because
- * each publication increments it by one, or by two if it supersedes a notification. Every notification that this change
- * superseded therefore has a revision above `before`. Some that were superseded earlier may be included, because their
- * deliveries are no longer wanted either.
+ * each publication increments it at most twice: for itself, and for the notification that it supersedes. Every
+ * notification that this change superseded therefore has a revision above `before`.
  */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
@@ -79,7 +78,10 @@ function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
 
 type Published = Pick<Notification, 'userId' | 'taskId' | 'kind' | 'revision'> & { before: number };
 
-/** Selects the notifications that the published notifications superseded, whose deliveries are to be cancelled. */
+/**
+ * Selects the notifications that the published notifications superseded. It may also select some that were superseded
+ * earlier. This is harmless: their deliveries are no longer wanted either.
+ */
 function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 'selectFrom'>) {
   return db
     .selectFrom('published')

@@ -98,7 +98,7 @@ type End = Key & {
 
 const unattempted = { wasAttempted: false, providerCode: null };
 
-/** A delivery whose step `update` fails stays `delivered`, because its message was delivered earlier. */
+/** A delivery whose step `update` fails becomes `delivered` again, because its message was delivered earlier. */
 const storeEnd = defineStatement((db, slots: Slots<End>) => {
   const { slot } = slots;
   return updateClaimed(db, slots).set({

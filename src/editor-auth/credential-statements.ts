@@ -18,7 +18,7 @@ const reset = { reauthReason: null, claimId: null, claimedUntil: null };
 export const storePair = defineStatement((db, slots: Slots<EncryptedPair>) => {
   const { slot } = slots;
   return db
-    .with('incremented', (db) => incrementRevision(db, slots).returning('editorAuthRevision as revision'))
+    .with('incremented', (db) => incrementRevision(db, slots).returning('editorAuth as revision'))
     .insertInto('EditorCredential')
     .values({
       userId: slot('userId'),
@@ -143,12 +143,12 @@ function selectCurrent(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: UserSlo
 function incrementRevision(db: Pick<Kysely<Tables>, 'updateTable'>, { slot }: UserSlots) {
   return db
     .updateTable('UserRevision')
-    .set((eb) => ({ editorAuthRevision: eb('editorAuthRevision', '+', 1) }))
+    .set((eb) => ({ editorAuth: eb('editorAuth', '+', 1) }))
     .where('userId', '=', slot('userId'));
 }
 
 function incrementIfStored(db: Pick<Kysely<Tables>, 'updateTable'>, slots: UserSlots) {
   return incrementRevision(db, slots)
     .where(sql<boolean>`exists (select from current)`)
-    .returning('editorAuthRevision as revision');
+    .returning('editorAuth as revision');
 }

@@ -60,7 +60,7 @@ export function createBoundCipher<Content, Owner>(
         contentEncryptionAlgorithms: [ENCRYPTION],
       });
       const members = Object.entries(describeOwner(owner));
-      // Token pairs stored before versions were UUIDs have a number in the header.
+      // In old token pairs, the version in the header is a number, not a UUID.
       const isOwner = members.every(
         ([name, value]) => name in protectedHeader && String(protectedHeader[name]) === value,
       );

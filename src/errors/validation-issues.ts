@@ -14,7 +14,6 @@ export function* toIssues(
   inspect: (path: Path) => PathInfo = (path) => ({ isSecret: false, knownKeyCount: path.length }),
 ): Generator<ValidationIssue> {
   for (const issue of error?.issues ?? []) {
-    const unknownKeys = issue.code === 'unrecognized_keys' ? 1 : 0;
     for (const path of listPaths(issue)) {
       const sent = valueAt(value, path);
       const { isSecret, knownKeyCount } = inspect(path);
@@ -22,7 +21,7 @@ export function* toIssues(
         path: [...root, ...path],
         message: describeIssue(issue, sent),
         value: sent === undefined ? null : isSecret ? REDACTED : sent,
-        unknownKeyCount: Math.max(unknownKeys, path.length - knownKeyCount),
+        unknownKeyCount: Math.max(issue.code === 'unrecognized_keys' ? 1 : 0, path.length - knownKeyCount),
       };
     }
   }

@@ -44,8 +44,8 @@ function requireResolver(schema: GraphQLSchema, typeName: string, name: string):
 }
 
 /**
- * If a prepaid point pays for the call, calls the field's own resolver. Other calls go through the rate limit library.
- * It is avoided because it creates a generator function for each call, and V8 keeps everything that such a function
+ * If a prepaid point pays for the call, calls the field's own resolver. Only other calls go through the rate limit
+ * library, because it creates a generator function for each call, and V8 keeps everything that such a function
  * references, here the whole request, until the next major garbage collection.
  */
 function limit(

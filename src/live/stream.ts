@@ -148,7 +148,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     });
   }
 
-  /** Reads one batch. If the stream ends meanwhile, stops waiting for it: the database may be unresponsive. */
+  /** Reads one batch. If the stream ends meanwhile, does not wait for the read, because the database may be unresponsive. */
   async #readUnlessEnded(): Promise<void> {
     const abandoned = new Promise<void>((resolve) => {
       this.#abandonRead = resolve;

@@ -35,7 +35,7 @@ export async function dismissNotification(
 /**
  * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it. `change`
  * has already locked the user; `runStatement` has not. Timestamps never decrease, even if the clocks of gateways
- * differ.
+ * differ. The property `notifications` of `UserRevision` is a revision, not a count.
  */
 const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
   db
@@ -54,10 +54,10 @@ const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: strin
     .with('incremented', (db) =>
       db
         .updateTable('UserRevision')
-        .set((eb) => ({ notificationsRevision: eb('notificationsRevision', '+', 1) }))
+        .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
         .where('userId', '=', slot('userId'))
         .where((eb) => eb.exists(eb.selectFrom('undismissed').select('id')))
-        .returning('notificationsRevision as revision'),
+        .returning('notifications as revision'),
     )
     .updateTable('Notification')
     .from('incremented')
@@ -131,7 +131,7 @@ const dismissSeen = defineStatement((db, slots: Slots<SeenInput>) => {
             .select('userId')
             .where('userId', '=', slot('userId'))
             .where(currentEpoch, '=', slot('epoch'))
-            .where('notificationsRevision', '>=', slot('revision')),
+            .where('notifications', '>=', slot('revision')),
         ),
       ]),
     { status: 'dismissed' },

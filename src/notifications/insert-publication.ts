@@ -23,7 +23,8 @@ type InsertionSlots = Slots<Insertion>;
  *
  * - `basis` reads the values that the other steps depend on. It returns no row if the notification is stored already,
  *   so that no later step changes anything.
- * - `timed` adds the default of `occurredAt`: now, but not before the newest notification of its task and kind.
+ * - `timed` adds `occurred`: the draft's `occurredAt`, or by default now, but not before the newest notification of its
+ *   task and kind.
  * - `decided` marks the draft as resolved if it occurred before the newest notification of its task and kind, or if it
  *   occurred at or before the `resolvedUpTo` that `resolveNotifications` stored for them.
  * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
@@ -33,9 +34,9 @@ export const insertPublication = defineStatement((db, slots: InsertionSlots) =>
   insertDraft(supersedeActive(decide(db, slots), slots), slots)
     .updateTable('UserRevision')
     .from('inserted')
-    .set((eb) => ({ notificationsRevision: eb.ref('inserted.revision') }))
+    .set((eb) => ({ notifications: eb.ref('inserted.revision') }))
     .where('userId', '=', slots.slot('userId'))
-    .returning('notificationsRevision as revision'),
+    .returning('notifications as revision'),
 );
 
 /** Decides whether the draft is resolved on arrival, unless the same notification is stored. */
@@ -74,8 +75,8 @@ function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots
     .where('userId', '=', slot('userId'))
     .where('taskId', '=', slot('taskId'))
     .where('kind', '=', slot('kind'));
-  // The timestamp of the change: `now`, but not before the superseded notification's `updatedAt`. A request that began
-  // earlier, and so has an earlier `now`, may acquire the user's lock after one that began later.
+  // The timestamp of the change: `now`, but not before the `updatedAt` of the active notification of the task and kind.
+  // A request that began earlier, and so has an earlier `now`, may acquire the user's lock after one that began later.
   const changed = sql<Time>`greatest(${slot('now', 'timestamptz')}, ${related.select('updatedAt').where('status', '=', active)})`;
   return db
     .selectFrom('UserRevision')
@@ -88,7 +89,7 @@ function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots
     .where('UserRevision.userId', '=', slot('userId'))
     .where(({ not, exists }) => not(exists(selectSame(db, slots))))
     .select([
-      'UserRevision.notificationsRevision as revision',
+      'UserRevision.notifications as revision',
       'TaskResolution.resolvedUpTo as upTo',
       'TaskResolution.resolvedBy as reason',
       related.select((eb) => eb.fn.max('occurredAt').as('newest')).as('newest'),

@@ -44,8 +44,8 @@ export function createNotificationSource(
         const { revision } = notification;
         return { notification, counts, cursor: formatEventCursor({ epoch, revision }) };
       });
-      // No record is found if all that changed since the revision `after` were deleted. The stream then continues from
-      // `current`.
+      // If every notification that changed after the revision `after` has been deleted since, none is found. The stream
+      // then continues from `current`.
       return { events, seen: changed.at(-1)?.revision ?? current };
     },
   };

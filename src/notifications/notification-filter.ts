@@ -79,9 +79,8 @@ export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
 
 /**
  * Limits a page to the times of a filter. `createdFrom` and `createdBefore` become positions with the ID `''`, which no
- * record has and which sorts before every ID of the same time. If the page also has a cursor in the same direction
- * (`after` for `createdBefore`, `before` for `createdFrom`), only the stricter of the two positions is used, because
- * PostgreSQL starts an index scan at one position only.
+ * record has and which is less than every ID of the same time. If the page also has a cursor at the same end, only the
+ * stricter position is used, because PostgreSQL starts an index scan at one position only.
  */
 export function limitToTimes(page: Page, { createdFrom, createdBefore }: NotificationFilter): Page {
   // Lists are sorted newest first, so `after` is the upper limit and `before` the lower limit.

@@ -98,9 +98,9 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
   // The list has changed, and so must its entity tag.
   const { revision } = await db
     .updateTable('UserRevision')
-    .set((eb) => ({ notificationsRevision: eb('notificationsRevision', '+', 1) }))
+    .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
     .where('userId', '=', userId)
-    .returning('notificationsRevision as revision')
+    .returning('notifications as revision')
     .executeTakeFirstOrThrow();
   return { userId, revision, deleted: deleted.length };
 }

@@ -54,8 +54,8 @@ export function createBuckets(limits: Limits, counters: PointCounters) {
   function chargeInBackground(bucket: Bucket, { viewer: { userId }, charges }: Caller, points: number): void {
     if (limits[bucket] === 0) return;
     if (charges.quota) charges.quota.remaining = Math.max(0, charges.quota.remaining - points);
-    // The headers may have been sent by then, so `record` gets a copy of the charges and updates only the
-    // cache of empty buckets. The reply does not depend on the counter, so a failure is ignored.
+    // The headers may have been sent by then, so `record` gets a copy of the charges and updates only the cache of
+    // empty buckets. The reply does not depend on the counter, so a failure is ignored.
     counters[bucket].consume(userId, points).then(
       (response) => record({ ...charges }, bucket, userId, response),
       (over: unknown) => over instanceof RateLimiterRes && record({ ...charges }, bucket, userId, over),

@@ -51,7 +51,7 @@ export type RateLimiter = {
   tryTakePrepaid(caller: Caller, access: Access): boolean;
   /**
    * Uses a prepaid point for a call of a field, and charges the further points that its arguments cost.
-   * @throws {RateLimitedError} if no point is left for the call
+   * @throws {RateLimitedError} if fewer points are left than the call costs
    */
   chargeCall(caller: Caller, access: Access, args: Arguments): Promise<void>;
   /** @throws {RateLimitedError} if all buckets that the caller's token can use are known to be empty */
@@ -65,8 +65,8 @@ export type RateLimiter = {
   /** Charges the points that the records of a list cost in addition to the prepaid point. */
   chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
   /**
-   * Charges one read if nothing has been charged for the request: it was rejected early, or selects only introspection.
-   * Every authenticated request costs at least one point.
+   * Charges one read unless the request was charged, or rejected because no point is left. This applies to requests
+   * that were rejected early, and to those that select only introspection.
    */
   chargeMinimum(caller: Caller): Promise<void>;
 };
@@ -87,8 +87,9 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
     if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(caller.charges);
   }
 
-  // guard-schema.ts resolves a call through the library only if `tryTakePrepaid` does not pay for it. The library then
-  // calls this function first. `chargeCall` charges the points; with the result 0, the library charges none.
+  // guard-schema.ts uses the library only for calls that `tryTakePrepaid` does not pay for. Before it resolves such a
+  // call, the library calls `pointsCalculator`, which charges by `chargeCall` and returns 0, so that the library
+  // charges nothing.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
       await chargeCall(context, findAccess(info), args);
@@ -124,7 +125,7 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
     async chargeMinimum(caller) {
       if (caller.viewer === anonymous || caller.charges.wasCharged) return;
       caller.charges.wasCharged = true;
-      // The request fails with its own error, even if the limit is reached.
+      // The reply stays the same, even if no point is left.
       await chargePoints('reads', caller, 1);
     },
   };

@@ -14,10 +14,11 @@ export type Run = <Input, Row extends QueryResultRow>(
 ) => Promise<Row[]>;
 
 /**
- * Changes records of users in one transaction. All its statements are sent in one write to the socket. It locks the
- * users' revisions first, so changes of one user are serialized, and each statement of `work` sees all earlier changes.
- * `work` must send all its statements before it awaits one. If a statement fails, nothing is committed. If all succeed,
- * the change is committed, even if `work` rejects after that, for example because a record does not exist.
+ * Changes records of users in one transaction, whose statements are sent in one write to the socket. The transaction
+ * first locks the users' revisions, so changes of one user are serialized, and each statement of `work` sees all
+ * earlier changes. `work` must send all its statements before it awaits one. If a statement fails, nothing is
+ * committed. If all succeed, the change is committed, even if `work` rejects after that, for example because a record
+ * does not exist.
  *
  * A change that consists of one statement can instead lock the user's revision in that statement and be sent by
  * `runStatement`, which costs less. docs/decisions.md has the conditions ("One round trip per change").
@@ -101,7 +102,7 @@ export const lockUsers = defineStatement((db, { slot }: Slots<{ users: readonly 
     .columns(['userId'])
     .expression(sql`select id from unnest(${slot('users', 'text[]')}) as given (id) order by id collate "C"`)
     .onConflict((conflict) =>
-      conflict.column('userId').doUpdateSet({ notificationsRevision: 0 }).where(sql<boolean>`false`),
+      conflict.column('userId').doUpdateSet({ notifications: 0 }).where(sql<boolean>`false`),
     )
     .returning('userId'),
 );

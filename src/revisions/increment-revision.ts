@@ -14,11 +14,10 @@ export function incrementRevision(
   userId: RawBuilder<string>,
 ) {
   const rows = sql.table(changed);
-  const property = `${list}Revision` as const;
-  const revision = sql.ref<number>(property);
+  const revision = sql.ref<number>(list);
   return db
     .updateTable('UserRevision')
-    .set(property, sql<number>`${revision} + (select count(*) from ${rows})`)
+    .set(list, sql<number>`${revision} + (select count(*) from ${rows})`)
     .where('userId', '=', userId)
     .where(sql<boolean>`exists (select from ${rows})`)
     .returning(sql<number>`${revision} - (select count(*) from ${rows})`.as('before'));

@@ -12,8 +12,8 @@ export type Outbox = {
   queuePublished(run: Run, published: PublishedKeys): Promise<void>;
   /**
    * Cancels these users' deliveries that the change made unwanted because the notification is settled, the channel is
-   * disabled or the target was removed. If the notification is settled and its message was already
-   * delivered by a channel that can change messages, queues a step that changes the message.
+   * disabled or the target was removed. If the notification is settled and a channel that can change messages has
+   * delivered its message, queues the update of the message.
    */
   cancelUnwanted(run: Run, users: readonly string[]): Promise<void>;
 };

@@ -2,13 +2,14 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import type { EntityManager, Tables } from '../database/database.ts';
 import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts';
+import type { UserRevision } from './user-revision.entity.ts';
 
 /**
  * A user's revisions. Each kind of record has its own revision, which every change increments. Revisions can be
  * compared only within an epoch. A new epoch begins when the user is deleted, which also resets the revisions to 0, and
  * when an operator renews the database's epoch after a restore.
  */
-export type Revisions = { epoch: string; notifications: number; workspaces: number; editorAuth: number };
+export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
 
 /** The epochs of the database and of the user, for a query of `UserRevision`. */
 export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
@@ -16,13 +17,7 @@ export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.
 const find = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
     .selectFrom('UserRevision')
-    .select([
-      'userId',
-      'notificationsRevision as notifications',
-      'workspacesRevision as workspaces',
-      'editorAuthRevision as editorAuth',
-      currentEpoch.as('epoch'),
-    ])
+    .select(['userId', 'notifications', 'workspaces', 'editorAuth', currentEpoch.as('epoch')])
     .where('userId', '=', sql<string>`any(${slot('users')}::text[])`),
 );
 
@@ -55,7 +50,7 @@ export type ListName = 'notifications' | 'workspaces';
  * unknown user.
  */
 export function selectTag(db: Kysely<Tables>, list: ListName, userId: RawBuilder<string>) {
-  const tag = sql`${currentEpoch} || '-' || ${sql.ref(`${list}Revision`)}`;
+  const tag = sql`${currentEpoch} || '-' || ${sql.ref(list)}`;
   return db
     .selectFrom('UserRevision')
     .where('userId', '=', userId)

@@ -6,7 +6,7 @@ import type { Slots } from '../database/statement.ts';
 /** The maximum number of records in a batch. */
 export const MAX_BATCH_RECORDS = 100;
 
-/** A batch ends with the record with which its text reaches this size. */
+/** A batch ends with the record that brings its text to this size. */
 const MAX_BATCH_BYTES = 65_536;
 
 /** The position of a stream: a user, and the revision after which it continues. */

@@ -9,13 +9,13 @@ export const UserRevisionSchema = defineEntity({
     /** Differs after the user was deleted, so that revisions from before the deletion are invalid. */
     epoch: p.uuid().defaultRaw('gen_random_uuid()'),
     /** Incremented by every change of one of the user's notifications. */
-    notificationsRevision: p.bigint('number').default(0).fieldName('notifications'),
+    notifications: p.bigint('number').default(0),
     /** Incremented by every change of one of the user's workspaces. */
-    workspacesRevision: p.bigint('number').default(0).fieldName('workspaces'),
+    workspaces: p.bigint('number').default(0),
     /** Incremented by every change of the user's editor credential. */
-    editorAuthRevision: p.bigint('number').default(0).fieldName('editor_auth'),
+    editorAuth: p.bigint('number').default(0),
   },
 });
 
-class UserRevision extends UserRevisionSchema.class {}
+export class UserRevision extends UserRevisionSchema.class {}
 UserRevisionSchema.setClass(UserRevision);

@@ -33,10 +33,10 @@ const deleteAsOf = defineStatement((db, { slot }: Slots<{ userId: string; id: st
     .with('incremented', (db) =>
       db
         .updateTable('UserRevision')
-        .set((eb) => ({ workspacesRevision: eb('workspacesRevision', '+', 1) }))
+        .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
         .where('userId', '=', slot('userId'))
         .where(({ exists, selectFrom }) => exists(selectFrom('deleted').select('id')))
-        .returning('workspacesRevision as revision'),
+        .returning('workspaces as revision'),
     )
     .with('recorded', (db) =>
       db

@@ -40,8 +40,8 @@ export function createWorkspaceSource(
         readChanges(em, { userId, after }, selected),
         readDeletions(em, { userId, after: Math.max(after, firstRevision) }),
       ]);
-      // Either batch may end before `current`: changes are limited by size, deletions by number. Events after the lower
-      // of the two last revisions are left for the next read.
+      // Either batch may end before `current`: changes are limited by number and size, deletions by number. Events
+      // after the lower of the two last revisions are left for the next read.
       const lastDeleted = deleted.length === MAX_BATCH_RECORDS ? deleted.at(-1)?.revision : undefined;
       const end = Math.min(changed.at(-1)?.revision ?? current, lastDeleted ?? current, current);
       const events = [

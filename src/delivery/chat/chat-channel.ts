@@ -19,9 +19,9 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
 
   /**
    * Slack returns `account_inactive` both if the token's account was deleted and if the member's was. `auth.test`
-   * distinguishes them. If it succeeds, the member's account was deleted. If it fails permanently, it decides nothing,
-   * and the outcome of the first call is returned. Otherwise its own outcome is returned, `unavailable` if the token's
-   * account was deleted.
+   * distinguishes them. If it succeeds, the member's account was deleted. If `auth.test` is permanently refused, the
+   * outcome of the first call is returned. Any other outcome of `auth.test` is returned itself, such as `unavailable`
+   * if the token's account was deleted.
    */
   const callForMember = async (
     method: string,
@@ -52,7 +52,8 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
       }
       const parameters = { ...posted, text: formatSettledMessage(message), ...plain };
       const outcome = await callForMember('chat.update', parameters, signal);
-      // The receipt identifies the message, so a failed update says nothing about the member, who is not suspended.
+      // The member may have left since the message was sent, or the user may have another member ID by now. A failed
+      // update therefore does not suspend the current target.
       return outcome.kind === 'failed' ? { ...outcome, suspendTarget: false } : outcome;
     },
     // The connections of `fetch` do not keep the process running.

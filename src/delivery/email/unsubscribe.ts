@@ -44,7 +44,7 @@ const disableEmail = defineStatement(
           .selectFrom('UserRevision')
           .select('userId')
           .where('userId', '=', slot('userId'))
-          .where('notificationsRevision', '>', 0),
+          .where('notifications', '>', 0),
       )
       .with('stored', (db) =>
         db

@@ -41,8 +41,8 @@ export type RunningSubscription = {
 /** Runs operations on a schema. */
 export type Engine = {
   /**
-   * Runs the operation of a request. Errors are masked and recorded for the metrics; the details that
-   * the caller does not see are logged.
+   * Runs the operation of a request. Errors are masked and recorded for the metrics; the details that the caller does
+   * not see are logged.
    */
   run(
     parameters: Parameters,

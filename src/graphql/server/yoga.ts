@@ -62,7 +62,7 @@ const NOT_ACCEPTABLE = JSON.stringify({
   ],
 });
 
-/** A reply without `stringify` would be serialized by Yoga, which copies every error and searches for its location. */
+/** Serializes the original errors: Yoga would serialize copies, which have no `locations`. */
 function withSerializer(reply: GraphQLReply) {
   return { ...reply, stringify: () => JSON.stringify({ errors: reply.errors, data: reply.data }) };
 }
