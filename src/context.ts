@@ -42,7 +42,10 @@ export type Context = {
   readonly failures: RequestFailure[];
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
-  /** Limits how many root fields of the bucket `reads`, and counts of their lists, run at once for a caller. */
+  /**
+   * Limits how many reads of a caller run at once: root fields of the bucket `reads`, and the `totalCount` of their
+   * lists.
+   */
   readonly readScheduler: ReadScheduler;
   /** Announces a committed change to subscribers. */
   readonly announce: Announce;

@@ -91,7 +91,7 @@ export function selectPage<Tables, Table extends keyof Tables, Row>(
 /**
  * Selects the IDs of a filtered page as an array. An index is sorted only within one combination, so each combination
  * is read separately, up to the end of the page. The `limit` or `offset 0` keeps PostgreSQL from merging the lateral
- * subquery into a plain join, which it could start with the table and so read all records of the user.
+ * subquery into a plain join. Such a join could scan the table first, and so read all records of the user.
  */
 function selectPageIds(
   { from, table, matches }: Combinations,

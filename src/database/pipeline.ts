@@ -34,8 +34,8 @@ export class Pipeline {
   }
 
   /**
-   * Runs a statement and returns its rows. A statement queued behind a statement that timed out runs again, on a
-   * connection of its own.
+   * Runs a statement and returns its rows. If a statement times out, it fails, and the statements queued behind it are
+   * sent again, each alone on another connection.
    * @throws {Error} as the pool's own `query` does
    */
   async query<Row extends QueryResultRow>(statement: QueryConfig): Promise<Row[]> {

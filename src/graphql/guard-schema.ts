@@ -16,7 +16,7 @@ type FieldConfig = GraphQLFieldConfig<unknown, Context>;
 
 /**
  * Adds checks to every root field. They run in this order: access (`guard`), the rate limit (`rateLimiter`), and the
- * rules of arguments, which the plugins of `builder.ts` have added before the resolver.
+ * rules of arguments, which the plugins of `builder.ts` have wrapped around the resolver.
  */
 export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): GraphQLSchema {
   const limited = rateLimiter.apply(schema);
@@ -60,7 +60,10 @@ function limit(
   };
 }
 
-/** Checks access and limit only at the start of a subscription. Its events use the resolver without the limit. */
+/**
+ * Checks access and limit only at the start of a subscription. Its events are resolved without these checks, and cost
+ * no points.
+ */
 function guardSubscription(
   name: string,
   { subscribe = defaultFieldResolver, ...field }: FieldConfig,

@@ -33,7 +33,10 @@ export async function readListPage<Node>(
 
 type ListPage<Node> = { nodes: Node[]; etag: () => Promise<string> };
 
-/** Reads the records and the tag in one statement. An empty page has no record to carry the tag. */
+/**
+ * Reads the records and the tag in one statement. An empty page has no record to carry the tag, so the tag is then read
+ * first, and the page again.
+ */
 async function readWithTag<Node>(list: ListReader<Node>, page: Page): Promise<ListPage<Node>> {
   const nodes = await list.readRecords({ ...page, tagged: true });
   const tag = nodes[0]?.tag;

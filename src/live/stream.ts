@@ -148,7 +148,10 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
     });
   }
 
-  /** Reads one batch. If the stream ends meanwhile, does not wait for the read, because the database may be unresponsive. */
+  /**
+   * Reads one batch. If the stream ends meanwhile, does not wait for the read, because the database may be
+   * unresponsive.
+   */
   async #readUnlessEnded(): Promise<void> {
     const abandoned = new Promise<void>((resolve) => {
       this.#abandonRead = resolve;
@@ -157,7 +160,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   async #read(): Promise<void> {
-    // Before reading, because the result may lack a change that is announced during the read.
+    // Reset before the read, because a change announced during the read may be missing from its result.
     this.#isStale = false;
     const announcedAt = this.#announcedAt;
     this.#announcedAt = undefined;

@@ -33,9 +33,10 @@ export async function dismissNotification(
 }
 
 /**
- * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it. `change`
- * has already locked the user; `runStatement` has not. Timestamps never decrease, even if the clocks of gateways
- * differ. The property `notifications` of `UserRevision` is a revision, not a count.
+ * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it. The
+ * statement locks the user itself, because `runStatement` does not; within a change, this lock has no effect.
+ * Timestamps never decrease, even if the clocks of gateways differ. The property `notifications` of `UserRevision` is a
+ * revision, not a count.
  */
 const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
   db

@@ -87,9 +87,9 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
     if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(caller.charges);
   }
 
-  // guard-schema.ts uses the library only for calls that `tryTakePrepaid` does not pay for. Before it resolves such a
-  // call, the library calls `pointsCalculator`, which charges by `chargeCall` and returns 0, so that the library
-  // charges nothing.
+  // guard-schema.ts uses the library only for calls that `tryTakePrepaid` does not pay for. For such a call, the
+  // library calls `pointsCalculator`. It charges the points itself (`chargeCall`) and returns 0, so that the library
+  // does not charge them again.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
       await chargeCall(context, findAccess(info), args);
