@@ -6,8 +6,8 @@ import { deliveryKey, matchesNotificationIn, selectWithTargets, unwantedReason }
 
 /**
  * Checks all open deliveries of these users, and cancels those that are no longer wanted. A delivery is open while a
- * later change can still cancel it or, if its message was delivered, queue an update of the message. A user
- * has few open deliveries.
+ * later change can still cancel it or, if its message was delivered, queue an update of the message. A user has few
+ * open deliveries.
  */
 export const cancelUnwantedDeliveries = defineStatement((db, { slot }: Slots<{ users: readonly string[] }>) =>
   db
@@ -38,7 +38,7 @@ type Reason = { userId: string; notificationId: string; reason: CancelReason | n
  * - A pending delivery is cancelled if there is a reason.
  * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).
  * - If the reason is `settled` and the delivery is being sent, its state stays and `isOpen` becomes false. If the
- * attempt   then delivers a message that can be changed, `storeDelivered` queues the update.
+ *   attempt then delivers a message that can be changed, `storeDelivered` queues the update.
  */
 export function cancelDeliveries<With extends Reason>(
   db: Pick<Kysely<Tables & { reasons: With }>, 'updateTable'>,
