@@ -51,9 +51,9 @@ export const insertDeliveries = defineStatement((db, { slot }: Slots<Input>) =>
 type Slot = Slots<Input>['slot'];
 
 /**
- * Selects the published notifications. `before` is at most the revision that the user had before this change, because
- * each publication increments it at most twice: for itself, and for the notification that it supersedes. Every
- * notification that this change superseded therefore has a revision above `before`.
+ * Selects the published notifications. `before` is a lower bound of the user's revision before this change: a change
+ * that publishes n notifications of a user raises that revision by at most 2n, one for each notification and one for
+ * each that it supersedes. Every notification that this change superseded therefore has a revision above `before`.
  */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(

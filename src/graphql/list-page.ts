@@ -34,8 +34,8 @@ export async function readListPage<Node>(
 type ListPage<Node> = { nodes: Node[]; etag: () => Promise<string> };
 
 /**
- * Reads the records and the tag in one statement. An empty page has no record to carry the tag, so the tag is then read
- * first, and the page again.
+ * Reads the records and the tag in one statement. An empty page has no record to carry the tag. In that case, the tag
+ * is read on its own, and after it the page once more (see {@link readUnlessKnown}).
  */
 async function readWithTag<Node>(list: ListReader<Node>, page: Page): Promise<ListPage<Node>> {
   const nodes = await list.readRecords({ ...page, tagged: true });

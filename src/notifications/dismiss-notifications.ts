@@ -34,7 +34,7 @@ export async function dismissNotification(
 
 /**
  * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it. The
- * statement locks the user itself, because `runStatement` does not; within a change, this lock has no effect.
+ * statement itself locks the user, because `runStatement` does not. Within a change, the user is already locked.
  * Timestamps never decrease, even if the clocks of gateways differ. The property `notifications` of `UserRevision` is a
  * revision, not a count.
  */

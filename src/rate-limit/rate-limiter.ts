@@ -65,8 +65,8 @@ export type RateLimiter = {
   /** Charges the points that the records of a list cost in addition to the prepaid point. */
   chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
   /**
-   * Charges one read unless the request was charged, or rejected because no point is left. This applies to requests
-   * that were rejected early, and to those that select only introspection.
+   * Charges one read, unless the request has already been charged or the rate limit has rejected it. This applies to
+   * requests that were rejected early, and to those that select only introspection.
    */
   chargeMinimum(caller: Caller): Promise<void>;
 };
@@ -88,8 +88,8 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
   }
 
   // guard-schema.ts uses the library only for calls that `tryTakePrepaid` does not pay for. For such a call, the
-  // library calls `pointsCalculator`. It charges the points itself (`chargeCall`) and returns 0, so that the library
-  // does not charge them again.
+  // library calls `pointsCalculator`. `pointsCalculator` charges the points with `chargeCall` and returns 0, so that
+  // the library does not charge them again.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
       await chargeCall(context, findAccess(info), args);

@@ -47,8 +47,9 @@ export function createOperations(schema: GraphQLSchema, document: DocumentNode):
 const NO_OPERATION = 'The document must have exactly one operation, or one with the name in `operationName`.';
 
 /**
- * Returns the access of the root fields that a viewer may select, and an error for each other root field. While the
- * arguments are unknown (`args` is undefined), a field is refused only if no arguments could make it permitted.
+ * Returns the access of the root fields that a viewer may select (`permitted`), and one error for every root field that
+ * the viewer may not select (`refusals`). While the arguments are unknown (`args` is undefined), a field is refused
+ * only if no arguments could make it permitted.
  */
 export function checkPermissions({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
   const checked = rootAccess.map((access) => ({ access, refusal: checkAccess(access, viewer, args) }));
