@@ -23,8 +23,8 @@ type InsertionSlots = Slots<Insertion>;
  *
  * - `basis` reads the values that the other steps depend on. It returns no row if the notification is stored already,
  *   so that no later step changes anything.
- * - `timed` adds `occurred`: the draft's `occurredAt`. Without one, it is now, or the newest `occurredAt` of its task and
- *   kind if that is later.
+ * - `timed` adds `occurred`: the draft's `occurredAt`. Without one, it is now, or the newest `occurredAt` of its task
+ *   and kind if that is later.
  * - `decided` marks the draft as resolved if it occurred before the newest notification of its task and kind, or if it
  *   occurred at or before the `resolvedUpTo` that `resolveNotifications` stored for them.
  * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
