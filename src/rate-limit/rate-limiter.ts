@@ -65,8 +65,8 @@ export type RateLimiter = {
   /** Charges the points that the records of a list cost in addition to the prepaid point. */
   chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
   /**
-   * Charges one read, unless the request has already been charged or the rate limit has rejected it. This applies to
-   * requests that were rejected early, and to those that select only introspection.
+   * Charges one read, unless the request has already been charged or the rate limit has rejected it. Thus requests that
+   * were rejected early, and those that select only introspection, cost one read.
    */
   chargeMinimum(caller: Caller): Promise<void>;
 };

@@ -40,8 +40,9 @@ export function createWorkspaceSource(
         readChanges(em, { userId, after }, selected),
         readDeletions(em, { userId, after: Math.max(after, firstRevision) }),
       ]);
-      // Either batch may end before `current`: changes are limited by number and size, deletions by number. Events
-      // after the lower of the two last revisions are left for the next read.
+      // Either batch may end before `current`. A batch of deletions is complete unless it is full. A batch of changes
+      // is also limited by size, so it may be incomplete at any length: nothing after its last change is used. Events
+      // after `end` are left for the next read.
       const lastDeleted = deleted.length === MAX_BATCH_RECORDS ? deleted.at(-1)?.revision : undefined;
       const end = Math.min(changed.at(-1)?.revision ?? current, lastDeleted ?? current, current);
       const events = [

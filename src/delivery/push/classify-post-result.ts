@@ -12,8 +12,8 @@ export const refusedEndpoint: AttemptOutcome = {
 
 /**
  * Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. If the
- * lookup finds no public address (`createPublicLookup`), the request fails unsent and counts as an outage. A DNS error
- * thus does not suspend the target, which would delete the subscription.
+ * lookup finds no public address (`createPublicLookup`), the request fails unsent and counts as an outage, not as a
+ * refusal by the target: suspending the target would delete the subscription because of a DNS error.
  */
 export function classifyPostResult(result: PostResult, now: number): AttemptOutcome {
   return result.kind === 'reply' ? classifyReply(result, now) : classifyError(result);
