@@ -291,7 +291,7 @@ describe('rules', () => {
     expect(await list('strict')).toEqual([]);
   });
 
-  test('an endpoint whose host and port are in PUSH_ALLOWED_HOSTS may have a private address', async () => {
+  test('an endpoint whose host and port are in PUSH_ALLOWED_HOSTS need not use port 443 or a public address', async () => {
     const { host } = await register('allowed', subscriptionAt('https://localhost:8443/x'));
 
     expect(host).toBe('localhost:8443');

@@ -87,9 +87,8 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
     if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(caller.charges);
   }
 
-  // guard-schema.ts uses the library only for calls that `tryTakePrepaid` does not pay for. For such a call, the
-  // library calls `pointsCalculator`. `pointsCalculator` charges the points with `chargeCall` and returns 0, so that
-  // the library does not charge them again.
+  // For a call that guard-schema.ts passes to the library, `pointsCalculator` charges the points with `chargeCall`. It
+  // returns 0, so that the library does not charge them again.
   const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
     pointsCalculator: async (_directive, _source, args, context, info) => {
       await chargeCall(context, findAccess(info), args);

@@ -42,8 +42,8 @@ export type TextColumns = Readonly<Record<string, string>>;
 /**
  * Finds, for each stream, the next batch of its user's changed records in a table. Returns one row per stream: its
  * number (from 1), its owner, `after` (the revision before the batch) and `last` (the last revision in it). A stream
- * keeps a batch in memory until its client has read it, so a batch is limited in size. The size includes only
- * those columns in `texts` whose properties are in `selected`.
+ * keeps a batch in memory until its client has read it, so a batch is limited in size. The size includes only those
+ * columns in `texts` whose properties are in `selected`.
  */
 export function findBatches(
   table: string,
