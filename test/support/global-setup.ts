@@ -8,6 +8,7 @@ import { startEmbeddedPostgres } from '../../src/postgres/embedded-postgres.ts';
 import { copyFolder } from './cluster.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 import { compileCache } from './process.ts';
+import { bundlePrograms } from './programs.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -36,6 +37,7 @@ const MAX_CACHED_FILES = 20_000;
 /** Starts one real PostgreSQL for the whole run, with a migrated template database. */
 export default async function setup(project: TestProject) {
   await limitCompileCache();
+  await bundlePrograms();
   const folder = await makeFolder();
   const dataDir = join(folder, 'data');
   await openCluster(dataDir);
