@@ -10,6 +10,7 @@ import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { Charges } from './rate-limit/charges.ts';
+import type { RateLimiter } from './rate-limit/rate-limiter.ts';
 import type { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import type { Outbox } from './revisions/outbox.ts';
 import type { Time } from './values/time.ts';
@@ -55,6 +56,7 @@ export type Context = {
   readonly push: PushRegistration | null;
   /** Calls `leave` when the caller disconnects, or immediately if it already has. */
   onLeave(leave: () => void): void;
+  readonly rateLimiter: RateLimiter;
   readonly charges: Charges;
   /** The page that a REST route requests. Absent in GraphQL, whose connections have arguments for it. */
   readonly restPage?: PageRequest;

@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 import { builder } from './graphql/builder.ts';
 import { guardSchema } from './graphql/guard-schema.ts';
-import { type RateLimiter, rateLimitDirectives } from './rate-limit/rate-limiter.ts';
+import { rateLimitDirectives } from './graphql/rate-limit-directive.ts';
 import './delivery/delivery.graphql.ts';
 import './delivery/contacts.graphql.ts';
 import './delivery/push-subscriptions.graphql.ts';
@@ -24,10 +24,5 @@ import './workspaces/put-workspaces.graphql.ts';
 import './workspaces/workspace-events.graphql.ts';
 import './workspaces/workspaces.graphql.ts';
 
-/** The schema of all features, for printing. Does not enforce access or limits. */
-export const schema: GraphQLSchema = builder.toSchema({ directives: rateLimitDirectives });
-
-/** Creates the schema for serving: every root field checks access, then the rate limit, then its arguments. */
-export function createSchema(rateLimiter: RateLimiter): GraphQLSchema {
-  return guardSchema(schema, rateLimiter);
-}
+/** The schema of all features. Every root field checks access, then the rate limit, then its arguments. */
+export const schema: GraphQLSchema = guardSchema(builder.toSchema({ directives: rateLimitDirectives }));

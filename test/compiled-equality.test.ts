@@ -18,7 +18,7 @@ import { createLog } from '../src/log.ts';
 import { createPointCounters } from '../src/rate-limit/point-counters.ts';
 import { createRateLimiter } from '../src/rate-limit/rate-limiter.ts';
 import { ReadScheduler } from '../src/rate-limit/read-scheduler.ts';
-import { createSchema } from '../src/schema.ts';
+import { schema } from '../src/schema.ts';
 import { toTime } from '../src/values/time.ts';
 import { arbitraryQueries } from './support/arbitrary-queries.ts';
 import { settingsFor, startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -27,7 +27,7 @@ import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 /* A compiled operation must return exactly what graphql-js returns for it, byte for byte. */
 
 const limits = { reads: 0, writes: 0, platform: 0 };
-const schema = createSchema(createRateLimiter(limits, createPointCounters(limits, undefined)));
+const rateLimiter = createRateLimiter(limits, createPointCounters(limits, undefined));
 
 let gateway: TestGateway;
 let database: Database;
@@ -73,6 +73,7 @@ function createFullContext(): Context {
     outbox: createOutbox(readConfig({}).delivery),
     push: null,
     readScheduler: new ReadScheduler(),
+    rateLimiter,
     onLeave: () => undefined,
     charges: { wasCharged: true, prepaid: { reads: 100, writes: 100, platform: 100 } },
   };

@@ -29,7 +29,7 @@ import { createStateMetrics } from '../metrics/state-metrics.ts';
 import { createPointCounters } from '../rate-limit/point-counters.ts';
 import { createRateLimiter } from '../rate-limit/rate-limiter.ts';
 import type { Outbox } from '../revisions/outbox.ts';
-import { createSchema } from '../schema.ts';
+import { schema } from '../schema.ts';
 import { countCredentialsByState } from '../statistics/statistics.ts';
 import { createEndpoints, PATHS } from './endpoints.ts';
 import { createLifecycle, type RequestLifecycle } from './request-lifecycle.ts';
@@ -76,21 +76,18 @@ export async function createApp(
   const { em } = database;
   const push = createPushRegistration(config.delivery.push, keys);
   const rateLimiter = createRateLimiter(limits, createPointCounters(limits, redis, events.countFallback));
-  const schema = createSchema(rateLimiter);
   observeState(database, tokens, parts);
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
 
   const lifecycle = createLifecycle({
     openRecord: createRequestLog(log, createRequestMetrics(metrics, createRouteNames(PATHS), schema)),
     authenticate: createAuthenticate(tokens),
-    rateLimiter,
-    dependencies: { em, cipher, hub, announce: live.announce, outbox, push },
+    dependencies: { em, cipher, hub, announce: live.announce, outbox, push, rateLimiter },
   });
   const endpoints = createEndpoints({
     config,
     schema,
-    engine: createEngine(schema, rateLimiter),
-    rateLimiter,
+    engine: createEngine(schema),
     lifecycle,
     readiness: { database, isStopping, live, keySet },
     metrics,

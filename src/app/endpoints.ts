@@ -21,7 +21,6 @@ import { createGraphiql } from '../pages/graphiql.ts';
 import { createPageToken } from '../pages/graphiql-token.ts';
 import { REFERENCE_PATHS, serveReference } from '../pages/reference.ts';
 import { serveStart } from '../pages/start-page.ts';
-import type { RateLimiter } from '../rate-limit/rate-limiter.ts';
 import { lazy } from '../values/lazy.ts';
 import type { RequestLifecycle } from './request-lifecycle.ts';
 
@@ -45,7 +44,6 @@ export type EndpointsOptions = {
   config: Config;
   schema: GraphQLSchema;
   engine: Engine;
-  rateLimiter: RateLimiter;
   lifecycle: RequestLifecycle;
   readiness: Readiness;
   metrics: Registry;
@@ -85,7 +83,7 @@ export function createEndpoints(options: EndpointsOptions): RequestListener {
 }
 
 /** Serves GraphQL, or sends the error of an earlier handler. */
-function createGraphQL({ config, schema, engine, rateLimiter, lifecycle }: EndpointsOptions) {
+function createGraphQL({ config, schema, engine, lifecycle }: EndpointsOptions) {
   const { handle, fail } = lifecycle;
   // Loading Yoga takes a sixth of the start-up time, and most requests do not need it.
   const openResponder = lazy(async () => {
@@ -95,7 +93,6 @@ function createGraphQL({ config, schema, engine, rateLimiter, lifecycle }: Endpo
   const allowsAnonymousIntrospection = config.graphiql;
   const serve = createGraphQLEndpoint({
     engine,
-    rateLimiter,
     openResponder,
     allowsAnonymousIntrospection,
     handle,

@@ -7,18 +7,20 @@ import { asGatewayError } from '../graphql/mask-errors.ts';
 import type { OpenRecord, RequestRecord } from '../http/request-log.ts';
 import type { Step } from '../http/steps.ts';
 import { type Log, logHiddenCause } from '../log.ts';
-import { quotaHeaders, type RateLimiter } from '../rate-limit/rate-limiter.ts';
+import { quotaHeaders } from '../rate-limit/rate-limiter.ts';
 import { ReadScheduler } from '../rate-limit/read-scheduler.ts';
 import { toTime } from '../values/time.ts';
 
 /** What the contexts of all requests share. */
-export type ContextDependencies = Pick<Context, 'em' | 'cipher' | 'hub' | 'announce' | 'outbox' | 'push'>;
+export type ContextDependencies = Pick<
+  Context,
+  'em' | 'cipher' | 'hub' | 'announce' | 'outbox' | 'push' | 'rateLimiter'
+>;
 
 /** The dependencies of the request lifecycle. */
 export type LifecycleOptions = {
   openRecord: OpenRecord;
   authenticate: Authenticate;
-  rateLimiter: Pick<RateLimiter, 'chargeMinimum'>;
   dependencies: ContextDependencies;
 };
 
@@ -38,7 +40,7 @@ export type RequestLifecycle = {
 
 /** Creates the lifecycle of requests to both APIs. */
 export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
-  const { openRecord, authenticate, rateLimiter } = options;
+  const { openRecord, authenticate } = options;
   const records = new WeakMap<ServerResponse, RequestRecord>();
   const dependencies = { ...options.dependencies, readScheduler: new ReadScheduler() };
 
@@ -73,7 +75,7 @@ export function createLifecycle(options: LifecycleOptions): RequestLifecycle {
         return refuse(fail(error, response));
       } finally {
         if (context !== undefined) {
-          await rateLimiter.chargeMinimum(context);
+          await context.rateLimiter.chargeMinimum(context);
           for (const [name, value] of quotaHeaders(context.charges)) response.setHeader(name, value);
         }
       }

@@ -8,18 +8,18 @@ import {
 } from 'graphql';
 import { type Access, checkAccess, requireAccess } from '../auth/access.ts';
 import type { Context } from '../context.ts';
-import type { RateLimiter } from '../rate-limit/rate-limiter.ts';
 import { asGatewayError } from './mask-errors.ts';
+import { applyRateLimit } from './rate-limit-directive.ts';
 
 type Resolver = GraphQLFieldResolver<unknown, Context>;
 type FieldConfig = GraphQLFieldConfig<unknown, Context>;
 
 /**
- * Adds checks to every root field. They run in this order: access (`guard`), the rate limit (`rateLimiter`), and the
+ * Adds checks to every root field. They run in this order: access (`guard`), the rate limit (`limit`), and the
  * rules of arguments, which the plugins of `builder.ts` have wrapped around the resolver.
  */
-export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): GraphQLSchema {
-  const limited = rateLimiter.apply(schema);
+export function guardSchema(schema: GraphQLSchema): GraphQLSchema {
+  const limited = applyRateLimit(schema);
   return mapSchema(schema, {
     // Removes default resolvers. If a field has no resolver, a compiled operation reads its property directly.
     [MapperKind.OBJECT_FIELD]: ({ resolve, ...field }) => ({
@@ -30,9 +30,9 @@ export function guardSchema(schema: GraphQLSchema, rateLimiter: RateLimiter): Gr
       const { resolve = defaultFieldResolver } = field;
       const access = requireAccess(name, field.extensions);
       const chargingResolve = requireResolver(limited, typeName, name);
-      return { ...field, resolve: guard(name, access, limit(access, resolve, chargingResolve, rateLimiter)) };
+      return { ...field, resolve: guard(name, access, limit(access, resolve, chargingResolve)) };
     },
-    [MapperKind.SUBSCRIPTION_ROOT_FIELD]: (field, name) => guardSubscription(name, field, rateLimiter),
+    [MapperKind.SUBSCRIPTION_ROOT_FIELD]: (field, name) => guardSubscription(name, field),
   });
 }
 
@@ -48,14 +48,9 @@ function requireResolver(schema: GraphQLSchema, typeName: string, name: string):
  * library, because it creates a generator function for each call, and V8 keeps everything that such a function
  * references, here the whole request, until the next major garbage collection.
  */
-function limit(
-  access: Access,
-  resolve: Resolver,
-  chargingResolve: Resolver,
-  rateLimiter: RateLimiter,
-): Resolver {
+function limit(access: Access, resolve: Resolver, chargingResolve: Resolver): Resolver {
   return (source, args, context, info) => {
-    const run = rateLimiter.tryTakePrepaid(context, access) ? resolve : chargingResolve;
+    const run = context.rateLimiter.tryTakePrepaid(context, access) ? resolve : chargingResolve;
     return run(source, args, context, info);
   };
 }
@@ -67,11 +62,10 @@ function limit(
 function guardSubscription(
   name: string,
   { subscribe = defaultFieldResolver, ...field }: FieldConfig,
-  rateLimiter: RateLimiter,
 ): FieldConfig {
   const access = requireAccess(name, field.extensions);
   const start: Resolver = async (source, args, context, info) => {
-    await rateLimiter.chargeCall(context, access, args);
+    await context.rateLimiter.chargeCall(context, access, args);
     return subscribe(source, args, context, info);
   };
   return { ...field, subscribe: guard(name, access, start) };

@@ -1,6 +1,6 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core';
 import { type Access, describeAccess, requireAccess } from '../auth/access.ts';
-import { rateLimitArguments } from '../rate-limit/rate-limiter.ts';
+import { rateLimitArguments } from './rate-limit-directive.ts';
 
 declare module 'graphql' {
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {

@@ -1,36 +1,9 @@
-import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
-import { rateLimitDirective } from 'graphql-rate-limit-directive';
-import { type Access, type Bucket, requireAccess } from '../auth/access.ts';
+import type { Access, Bucket } from '../auth/access.ts';
 import { anonymous, type Viewer } from '../auth/viewer.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
 import { type Caller, createBuckets, keepTightest } from './buckets.ts';
 import type { Charges } from './charges.ts';
-import { type Limits, type PointCounters, WINDOW_SECONDS } from './point-counters.ts';
-
-/** The limits in `schema.graphql`, which does not depend on the configuration. */
-const defaultLimits: Limits = { reads: 600, writes: 120, platform: 0 };
-
-/** Returns the arguments of `@rateLimit` for a bucket. */
-export function rateLimitArguments(bucket: Bucket): { limit: number; duration: number } {
-  return { limit: defaultLimits[bucket], duration: WINDOW_SECONDS };
-}
-
-/** Replaces the library's definition, which explains neither shared limits nor the meaning of 0. */
-const directive = `
-"""
-The default rate limit of a root field, per token subject. Reads of the account share one limit, writes another, and
-platform operations a third. The operator can configure other limits.
-"""
-directive @rateLimit(
-  """The maximum number of points per time window. A call costs at least one point. 0 means no limit."""
-  limit: Int! = ${defaultLimits.reads}
-  """The length of the time window in seconds."""
-  duration: Int! = ${WINDOW_SECONDS}
-) on FIELD_DEFINITION | OBJECT
-`;
-
-/** `@rateLimit` and the directives that GraphQL specifies. */
-export const rateLimitDirectives = buildSchema(directive, { assumeValidSDL: true }).getDirectives();
+import type { Limits, PointCounters } from './point-counters.ts';
 
 /** A list costs one point for each started group of this many records. */
 const RECORDS_PER_POINT = 1000;
@@ -39,11 +12,6 @@ type Arguments = Readonly<Record<string, unknown>>;
 
 /** Limits requests of both APIs by user and bucket. */
 export type RateLimiter = {
-  /**
-   * Returns a schema whose root fields are charged by {@link chargeCall} before they are resolved. Each alias is
-   * charged separately.
-   */
-  apply(schema: GraphQLSchema): GraphQLSchema;
   /**
    * Uses a prepaid point for a call of a field that always costs one point. Returns `false`, and uses none, if no
    * prepaid point is left or if the cost depends on the arguments.
@@ -87,17 +55,7 @@ export function createRateLimiter(limits: Limits, counters: PointCounters): Rate
     if (more > 0 && (await chargePoints(bucket, caller, more)) < more) throw limitReached(caller.charges);
   }
 
-  // For a call that guard-schema.ts passes to the library, `pointsCalculator` charges the points with `chargeCall`. It
-  // returns 0, so that the library does not charge them again.
-  const { rateLimitDirectiveTransformer } = rateLimitDirective<Caller, never>({
-    pointsCalculator: async (_directive, _source, args, context, info) => {
-      await chargeCall(context, findAccess(info), args);
-      return 0;
-    },
-  });
-
   return {
-    apply: rateLimitDirectiveTransformer,
     tryTakePrepaid: (caller, { bucket, points }) => points === undefined && takePoint(caller, bucket),
     chargeCall,
     throwIfExhausted({ viewer, charges }) {
@@ -150,10 +108,6 @@ function listBuckets({ scopes }: Viewer): Bucket[] {
     ...(scopes.has('account:write') ? (['writes'] as const) : []),
     ...([...scopes].some((scope) => scope.startsWith('platform:')) ? (['platform'] as const) : []),
   ];
-}
-
-function findAccess({ parentType, fieldName }: GraphQLResolveInfo): Access {
-  return requireAccess(fieldName, parentType.getFields()[fieldName]?.extensions);
 }
 
 function limitReached({ quota }: Charges): RateLimitedError {

@@ -9,7 +9,6 @@ import { z } from 'zod';
 import type { Context } from '../../context.ts';
 import { BadRequestError, MAX_ERROR_ITEMS, ValidationError } from '../../errors/gateway-errors.ts';
 import { logHiddenCause } from '../../log.ts';
-import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { type GraphQLReply, maskResult, type OperationResult } from '../mask-errors.ts';
 import { createDocumentCache, openTrustedOperation } from './documents.ts';
 import { createExecutor } from './executor.ts';
@@ -57,7 +56,7 @@ export type Engine = {
  * Creates an engine. It checks, in this order: the document, the method, permissions (a missing one fails only its
  * field), the rate limit, and the variables. The plugins of `builder.ts` check the arguments of each field.
  */
-export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): Engine {
+export function createEngine(schema: GraphQLSchema): Engine {
   const openDocument = createDocumentCache(schema);
   const execute = createExecutor(schema);
 
@@ -69,7 +68,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
         const operation = opened.findOperation(operationName ?? undefined);
         requireAllowed(operation, allowed);
         const { permitted, refusals } = checkPermissions(operation, context.viewer);
-        await rateLimiter.prepay(context, permitted);
+        await context.rateLimiter.prepay(context, permitted);
         const given = variables ?? {};
         const issues = findVariableIssues(operation.variables, given, MAX_ERROR_ITEMS);
         if (issues.length > 0) {
@@ -88,7 +87,7 @@ export function createEngine(schema: GraphQLSchema, rateLimiter: RateLimiter): E
       }
     },
 
-    prepare: (text) => prepareOperation(openTrustedOperation(schema, text), rateLimiter, execute),
+    prepare: (text) => prepareOperation(openTrustedOperation(schema, text), execute),
   };
 
   function start(operation: Operation, variableValues: VariableValues, context: Context) {

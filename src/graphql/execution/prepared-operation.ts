@@ -1,6 +1,5 @@
 import type { Viewer } from '../../auth/viewer.ts';
 import type { Context } from '../../context.ts';
-import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { asGatewayError } from '../mask-errors.ts';
 import type { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';
@@ -24,7 +23,6 @@ export type PreparedOperation = {
  */
 export function prepareOperation(
   operation: Operation,
-  rateLimiter: RateLimiter,
   execute: ReturnType<typeof createExecutor>,
 ): PreparedOperation {
   return {
@@ -33,9 +31,10 @@ export function prepareOperation(
       const [refusal] = checkPermissions(operation, viewer, {}).refusals;
       if (refusal !== undefined) throw refusal;
     },
-    prepay: (context) => rateLimiter.prepay(context, operation.rootAccess),
+    prepay: (context) => context.rateLimiter.prepay(context, operation.rootAccess),
     chargeRecords(context, records) {
-      for (const { bucket } of operation.rootAccess) rateLimiter.chargeRecords(context, bucket, records);
+      for (const { bucket } of operation.rootAccess)
+        context.rateLimiter.chargeRecords(context, bucket, records);
     },
     async run(variables, context) {
       const { data, errors: [error] = [] } = await execute(operation, variables, context);

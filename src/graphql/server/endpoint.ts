@@ -7,7 +7,6 @@ import { Heartbeats } from '../../http/heartbeats.ts';
 import { parseJson, readJson } from '../../http/read-json.ts';
 import { requestQuery } from '../../http/request-target.ts';
 import { sendText } from '../../http/send-text.ts';
-import type { RateLimiter } from '../../rate-limit/rate-limiter.ts';
 import { lazy } from '../../values/lazy.ts';
 import { parseDocument } from '../execution/documents.ts';
 import { type Engine, Parameters } from '../execution/engine.ts';
@@ -19,7 +18,6 @@ import type { createResponder, ExecutionOutcome } from './yoga.ts';
 /** The dependencies of the GraphQL endpoint. */
 export type GraphQLOptions = {
   engine: Engine;
-  rateLimiter: Pick<RateLimiter, 'throwIfExhausted'>;
   handle: HandleRequest;
   /** Creates, on first use, the responder that sends replies with Yoga. */
   openResponder(): Promise<ReturnType<typeof createResponder>>;
@@ -34,7 +32,7 @@ export type GraphQLOptions = {
  * `text/event-stream`.
  */
 export function createGraphQLEndpoint(options: GraphQLOptions) {
-  const { engine, rateLimiter, handle, openResponder, allowsAnonymousIntrospection } = options;
+  const { engine, handle, openResponder, allowsAnonymousIntrospection } = options;
   const heartbeats = new Heartbeats();
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -44,7 +42,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     const read = lazy(() => readParameters(request, response));
     const outcome = await handle<ExecutionOutcome | Send>(request, response, {
       async run(context) {
-        rateLimiter.throwIfExhausted(context);
+        context.rateLimiter.throwIfExhausted(context);
         if (method !== 'POST' && method !== 'GET') return { kind: 'unsupportedMethod' };
         if (!acceptsReply(request)) return { kind: 'notAcceptable' };
         return runOperation(request, response, await read(), context);
