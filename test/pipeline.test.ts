@@ -141,42 +141,47 @@ describe('a read', () => {
   });
   afterAll(() => gateway.close());
 
-  const requestStatus = async (method: string, path: string) =>
-    (await rest(gateway, method, path, { token })).status;
+  const requestStatus = async (method: string, path: string, by = token) =>
+    (await rest(gateway, method, path, { token: by })).status;
 
-  /** Requests `paths` while `held` waits for a lock in at least `sessions` sessions. Returns the statuses of both. */
-  async function whileLocked(
-    lock: string,
-    held: () => Promise<number>[],
-    sessions: number,
-    paths: readonly string[],
-  ) {
+  /** Requests `paths` while `held` waits for a lock on two connections. Returns the statuses of both. */
+  async function whileLocked(lock: string, held: (() => Promise<number>)[], paths: readonly string[]) {
     await locker.query('begin');
     await locker.query(lock);
-    const waiting = held();
-    await eventually(async () => expect(await waitingSessions(database)).toBeGreaterThanOrEqual(sessions));
+    const waiting: Promise<number>[] = [];
+    for (const start of held) {
+      waiting.push(start());
+      const sent = performance.now();
+      // The next read is sent on another connection only once this one is slow.
+      await eventually(() => expect(performance.now() - sent).toBeGreaterThan(20));
+    }
+    await eventually(async () => expect(await waitingSessions(database)).toBe(2));
     const meanwhile = await Promise.all(paths.map((path) => requestStatus('GET', path)));
     await locker.query('rollback');
     return { meanwhile, after: await Promise.all(waiting) };
   }
 
   test('does not wait for changes, even if they occupy all connections of their pool', async () => {
-    const dismissals = () => [1, 2, 3].map(() => requestStatus('POST', '/user/notifications/n1/dismiss'));
+    const dismissals = [1, 2, 3].map(() => () => requestStatus('POST', '/user/notifications/n1/dismiss'));
     const lock = `select from user_revision where user_id = 'alice' for update`;
     const asked = ['/editor/auth', '/user/notifications', '/user/notifications?limit=1', '/user/workspaces'];
-    expect(await whileLocked(lock, dismissals, 2, asked)).toEqual({
+    expect(await whileLocked(lock, dismissals, asked)).toEqual({
       meanwhile: [200, 200, 200, 200],
       after: [200, 200, 200],
     });
   });
 
-  test('of a single record or page does not wait for complete lists', async () => {
-    // One less than the maximum of a user's concurrent reads.
-    const lists = () => [1, 2, 3].map(() => requestStatus('GET', '/user/workspaces'));
-    const asked = ['/editor/auth', '/user/notifications?limit=1'];
-    expect(await whileLocked('lock table workspace', lists, 1, asked)).toEqual({
-      meanwhile: [200, 200],
-      after: [200, 200, 200],
-    });
-  });
+  test.each(['', '?limit=1001', '?limit=1&offset=1'])(
+    'of a single record or page does not wait for long lists: GET /user/workspaces%s',
+    async (search) => {
+      // One list at a time is read for each user.
+      const tokens = await Promise.all(['bob', 'carol', 'dave'].map((user) => member(user)));
+      const lists = tokens.map((by) => () => requestStatus('GET', `/user/workspaces${search}`, by));
+      const asked = ['/editor/auth', '/user/notifications?limit=1', '/user/notifications?limit=1000'];
+      expect(await whileLocked('lock table workspace', lists, asked)).toEqual({
+        meanwhile: [200, 200, 200],
+        after: [200, 200, 200],
+      });
+    },
+  );
 });

@@ -36,16 +36,20 @@ export function defineListRead<Input extends object, Row extends QueryResultRow>
     read(em, 'short', input, selected);
 }
 
+/** A list with more records is long: reading and sending it delays other requests noticeably. */
+export const LONG_LIST = 1000;
+
 /**
- * Defines a read of a list or a page of it. Without a limit, or with an offset, it may read any number of rows and runs
- * on the connections for long reads.
+ * Defines a read of a list or a page of it. Runs on the connections for short reads if it reads a bounded number of
+ * rows: a page without an offset that is not {@link LONG_LIST long}. Otherwise runs on those for long reads.
  */
 export function definePageRead<Input extends PageLimits, Row extends QueryResultRow>(
   build: Build<Input, Row>,
 ) {
   const read = prepare(build);
   return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
-    const isShort = input.limit !== undefined && input.offset === undefined;
+    const { limit = Number.POSITIVE_INFINITY, offset } = input;
+    const isShort = limit <= LONG_LIST && offset === undefined;
     return read(em, isShort ? 'short' : 'long', input, selected);
   };
 }

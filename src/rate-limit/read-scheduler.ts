@@ -1,11 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from '../database/page.ts';
+import { LONG_LIST } from '../database/read.ts';
 
 /** Maximum number of reads that run at once for one caller. */
 const MAX_CONCURRENT_READS = 4;
-
-/** Lists with more records than this block the event loop noticeably. */
-const LONG_LIST = 1000;
 
 /**
  * The pause after a long list, as a multiple of its reading time. Serializing takes about three times as long as
@@ -31,8 +29,11 @@ export class ReadScheduler {
   run<Result>(callerId: string, read: () => Result | Promise<Result>, restPage?: Page): Promise<Result> {
     if (restPage === undefined || !mayBeLong(restPage)) return this.#reads.run(callerId, read);
     return this.#lists.run(callerId, async (releaseAfter) => {
-      const startedAt = performance.now();
-      const result = await this.#reads.run(callerId, read);
+      let startedAt = 0;
+      const result = await this.#reads.run(callerId, () => {
+        startedAt = performance.now();
+        return read();
+      });
       const pauseMs = Math.min(PAUSE_FACTOR * (performance.now() - startedAt), MAX_PAUSE_MS);
       if (countRecords(result) > LONG_LIST) releaseAfter(pauseMs);
       return result;
@@ -41,8 +42,8 @@ export class ReadScheduler {
 }
 
 /** Whether a page may have many records. Without a limit, it is the whole list. */
-function mayBeLong({ limit }: Page): boolean {
-  return limit === undefined || limit > LONG_LIST;
+function mayBeLong({ limit = Number.POSITIVE_INFINITY }: Page): boolean {
+  return limit > LONG_LIST;
 }
 
 /** Runs a limited number of concurrent tasks per key; further tasks wait in order. */
