@@ -64,12 +64,15 @@ const unreadable: [what: string, message: string, request: RestRequest][] = [
     'must be sent with Content-Type: application/json',
     { raw: '{"preferences":[]}', headers: { 'Content-Type': 'application/json-patch+json' } },
   ],
-  [
-    'is nested too deeply',
-    'is nested deeper than 256 levels',
-    { raw: `{"preferences":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, headers: json },
-  ],
+  ['is nested one level too deeply', 'is nested deeper than 256 levels', { raw: nest(257), headers: json }],
+  ['is nested very deeply', 'is nested deeper than 256 levels', { raw: nest(100_000), headers: json }],
 ];
+
+/** A GraphQL request with this many nested levels. */
+function nest(levels: number): string {
+  const deep = `${'['.repeat(levels - 2)}${']'.repeat(levels - 2)}`;
+  return `{"query":"{ __typename }","extensions":{"deep":${deep}}}`;
+}
 
 function gzip(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(gzipSync(text));
@@ -120,6 +123,16 @@ test.each<[what: string, request: RestRequest]>([
   ],
 ])('reads a body %s', async (_what, request) => {
   expect((await put(request)).status).toBe(200);
+});
+
+test('reads a GraphQL request of 256 levels', async () => {
+  const response = await fetch(`${gateway.address}/graphql`, {
+    method: 'POST',
+    headers: { ...json, Authorization: `Bearer ${token}` },
+    body: nest(256),
+  });
+
+  expect(await response.json()).toEqual({ data: { __typename: 'Query' } });
 });
 
 const unread: [type: string, raw: string][] = [

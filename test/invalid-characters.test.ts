@@ -102,8 +102,8 @@ test('rejects a __proto__ key in a literal like one in a variable', async () => 
   ]);
 });
 
-test.each(json)('%s rejects JSON that is nested too deeply', async (_name, place) => {
-  const deep = JSON.parse(`${'['.repeat(100)}${']'.repeat(100)}`);
+test.each(json)('%s rejects JSON with 65 nested levels', async (_name, place) => {
+  const deep = JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`);
 
   const { items } = await send(place, withMembers({ deep }));
 

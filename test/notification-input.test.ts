@@ -43,7 +43,7 @@ const extras: [what: string, extra: object][] = [
   ['an empty key', { '': { '': '' } }],
   ['names of Object.prototype', { constructor: 1, toString: 2, hasOwnProperty: { valueOf: 3 } }],
   ['strings that look like timestamps or numbers', { time: '2026-01-01T00:00:00+02:00', number: '1e3' }],
-  ['60 levels', { deep: Array.from({ length: 59 }).reduce<object>((inner) => ({ inner }), ['x']) }],
+  ['64 levels', { deep: Array.from({ length: 62 }).reduce<object>((inner) => ({ inner }), ['x']) }],
   ['many members', Object.fromEntries(Array.from({ length: 2000 }, (_, n) => [`key-${2000 - n}`, n]))],
 ];
 

@@ -55,11 +55,16 @@ export function parseJson(text: string, path: Path): unknown {
 }
 
 function isTooDeep(value: unknown): boolean {
-  let level = [value];
-  for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth += 1) {
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []));
+  let level = [value].filter(isObject);
+  for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth += 1) {
+    level = level.flatMap((item) => Object.values(item)).filter(isObject);
   }
   return level.length > 0;
+}
+
+/** Whether a value is an object or an array. */
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function checkContentType(contentType: string | undefined): void {
