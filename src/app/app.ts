@@ -23,7 +23,7 @@ import type { Hub } from '../live/hub.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import type { Log } from '../log.ts';
 import { createCredentialMetrics } from '../metrics/credential-metrics.ts';
-import type { EventMetrics } from '../metrics/event-metrics.ts';
+import { createFallbackCounter } from '../metrics/rate-limit-fallbacks.ts';
 import { createRequestMetrics } from '../metrics/request-metrics.ts';
 import { createStateMetrics } from '../metrics/state-metrics.ts';
 import { createPointCounters } from '../rate-limit/point-counters.ts';
@@ -41,7 +41,6 @@ export type ServerParts = {
   hub: Hub;
   keySet: KeySet;
   metrics: Registry;
-  events: EventMetrics;
   /** The URL that clients use, known once the server listens. */
   publicUrl(): string;
   live: LiveEvents;
@@ -68,14 +67,17 @@ export async function createApp(
   log: Log,
   parts: ServerParts,
 ): Promise<RequestListener> {
-  const { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping } = parts;
+  const { redis, outbox, hub, keySet, live, metrics, publicUrl, isStopping } = parts;
   const { issuer, audience, orgClaim, limits } = config;
   const tokens = createTokenVerifier({ keySet, issuer, audience, orgClaim });
   const keys = await readEncryptionKeys(config);
   const cipher = createCredentialCipher(keys);
   const { em } = database;
   const push = createPushRegistration(config.delivery.push, keys);
-  const rateLimiter = createRateLimiter(limits, createPointCounters(limits, redis, events.countFallback));
+  const rateLimiter = createRateLimiter(
+    limits,
+    createPointCounters(limits, redis, createFallbackCounter(metrics)),
+  );
   observeState(database, tokens, parts);
   createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
 

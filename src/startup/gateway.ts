@@ -19,7 +19,7 @@ import { createHub, type Hub } from '../live/hub.ts';
 import { type LiveEvents, startLiveEvents } from '../live/live-events.ts';
 import { watchTokens } from '../live/watch-tokens.ts';
 import type { Log } from '../log.ts';
-import { createEventMetrics } from '../metrics/event-metrics.ts';
+import { createEventDelay } from '../metrics/event-delay.ts';
 import { startRetention } from '../notifications/retention.ts';
 import { logConnection } from '../rate-limit/redis-log.ts';
 import { createDelivery } from './create-delivery.ts';
@@ -51,11 +51,10 @@ export async function startGateway(
 ): Promise<Gateway> {
   const redis = await connectToRedis(config.redisUrl);
   const metrics = new Registry();
-  const events = createEventMetrics(metrics);
   const delivery = createDelivery(config, metrics, log);
   const hub = createHub(
     { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, total: config.maxSubscribers },
-    { observeDelay: events.observeDelay, onChange: delivery.onChange },
+    { observeDelay: createEventDelay(metrics), onChange: delivery.onChange },
   );
   const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...httpTimeouts } = timeouts;
@@ -70,7 +69,7 @@ export async function startGateway(
     const publicUrl = () => config.publicUrl ?? address;
     const isStopping = () => draining.isOn;
     const { outbox } = delivery;
-    const parts = { redis, outbox, hub, keySet, live, metrics, events, publicUrl, isStopping };
+    const parts = { redis, outbox, hub, keySet, live, metrics, publicUrl, isStopping };
     const app = await createApp(config, database, log, parts);
     serveRequests(server, app, stalledWriteTimeout);
     admin = await startAdminServer(config, { database, isStopping, live, keySet }, metrics, log);

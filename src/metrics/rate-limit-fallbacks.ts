@@ -1,0 +1,11 @@
+import { Counter, type Registry } from 'prom-client';
+
+/** Registers the counter of rate limit charges that were not counted in Redis. Returns a function that counts one. */
+export function createFallbackCounter(registry: Registry): () => void {
+  const fallbacks = new Counter({
+    name: 'gateway_rate_limit_fallbacks_total',
+    help: 'Rate limit charges counted in memory because Redis was unreachable.',
+    registers: [registry],
+  });
+  return () => fallbacks.inc();
+}
