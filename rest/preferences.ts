@@ -71,10 +71,10 @@ export const preferences: readonly Route[] = [
     tag: 'Notification preferences',
     summary: 'Update notification preferences',
     description:
-      "Updates the caller's notification preferences. Kinds that the body does not name keep their channels. Any " +
-      'update, even an empty one, stores a preference for every kind, with defaults where none was stored. ' +
-      '`updated_at` changes only if a channel changes. ' +
-      'Preferences do not affect the inbox.',
+      "Updates the caller's notification preferences. An item without a kind applies to all kinds. Kinds to which no " +
+      'item applies keep their channels. Any update, even an empty one, stores a preference for every kind, with ' +
+      'defaults where none was stored. `updated_at` changes only if a channel changes. Preferences do not affect the ' +
+      'inbox.',
     body: z
       .strictObject({
         preferences: z

@@ -62,7 +62,7 @@ describe('Retry-After', () => {
 });
 
 describe('the delay until the next attempt', () => {
-  const later = { now: NOW, expiresAt: NOW + DAY_MS };
+  const later = { minimumSeconds: 0, now: NOW, expiresAt: NOW + DAY_MS };
 
   test.each([
     [1, 5000, 10_000],
@@ -81,35 +81,35 @@ describe('the delay until the next attempt', () => {
     [1, 5000],
     [10, 10_000],
     [60, 60_000],
-  ])('with a Retry-After of %d seconds is at least %d ms', (retryAfterSeconds, delay) => {
-    expect(computeRetryDelay({ ...later, attempts: 1, retryAfterSeconds }, () => 0)).toBe(delay);
+  ])('with a minimum of %d seconds is at least %d ms', (minimumSeconds, delay) => {
+    expect(computeRetryDelay({ ...later, attempts: 1, minimumSeconds }, () => 0)).toBe(delay);
   });
 
   test.each([
-    ['at the time of expiry', 10_000, undefined, 10_000],
-    ['after the expiry', 9999, undefined, undefined],
-    ['after the expiry because of Retry-After', 60_000, 61, undefined],
-    ['after a message has expired', -1, undefined, undefined],
-  ])('%s', (_when, left, retryAfterSeconds, delay) => {
-    const attempt = { attempts: 1, retryAfterSeconds, now: NOW, expiresAt: NOW + left };
+    ['at the time of expiry', 10_000, 0, 10_000],
+    ['after the expiry', 9999, 0, undefined],
+    ['after the expiry because of the minimum', 60_000, 61, undefined],
+    ['after a message has expired', -1, 0, undefined],
+  ])('%s', (_when, left, minimumSeconds, delay) => {
+    const attempt = { attempts: 1, minimumSeconds, now: NOW, expiresAt: NOW + left };
 
     expect(computeRetryDelay(attempt, () => 1)).toBe(delay);
   });
 
-  test('never exceeds an hour or the expiry, and never undercuts Retry-After', () => {
+  test('never exceeds an hour or the expiry, and never undercuts the minimum', () => {
     const arbitraryAttempt = fc.record({
       attempts: fc.integer({ min: 1, max: 10_000 }),
-      retryAfterSeconds: fc.option(fc.integer({ min: 0, max: 86_400 }), { nil: undefined }),
+      minimumSeconds: fc.integer({ min: 0, max: 86_400 }),
       now: fc.constant(NOW),
       expiresAt: fc.integer({ min: NOW, max: NOW + DAY_MS }),
     });
     fc.assert(
       fc.property(arbitraryAttempt, (attempt) => {
-        const { retryAfterSeconds = 0, expiresAt } = attempt;
+        const { minimumSeconds, expiresAt } = attempt;
         const delay = computeRetryDelay(attempt);
         fc.pre(delay !== undefined);
-        expect(delay).toBeGreaterThanOrEqual(Math.max(5000, retryAfterSeconds * 1000));
-        expect(delay).toBeLessThanOrEqual(Math.max(3_600_000, retryAfterSeconds * 1000));
+        expect(delay).toBeGreaterThanOrEqual(Math.max(5000, minimumSeconds * 1000));
+        expect(delay).toBeLessThanOrEqual(Math.max(3_600_000, minimumSeconds * 1000));
         expect(NOW + delay).toBeLessThanOrEqual(expiresAt);
       }),
     );
@@ -120,7 +120,7 @@ describe('the delay until the next attempt', () => {
     let attempts = 0;
     for (let delay: number | undefined = 0; delay !== undefined; now += delay ?? 0) {
       attempts += 1;
-      delay = computeRetryDelay({ attempts, now, expiresAt: NOW + DAY_MS }, () => 0);
+      delay = computeRetryDelay({ attempts, minimumSeconds: 0, now, expiresAt: NOW + DAY_MS }, () => 0);
     }
     expect(attempts).toBeLessThan(60);
   });

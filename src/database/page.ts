@@ -55,7 +55,8 @@ export type Combinations = {
   from: RawBuilder<unknown>;
   table: string;
   /**
-   * The condition that matches a record to a row of `from`, on the leading columns of an index on (…, created_at, id).
+   * The condition that matches a record to a row of `from`. It fixes all columns that precede `created_at, id` in an
+   * index.
    */
   matches: RawBuilder<unknown>;
 };
@@ -70,8 +71,8 @@ export function equalsIfGiven<Input>(
 }
 
 /**
- * Selects a page of records, by an index on (…, created_at, id). With `combinations`, only records that match a
- * combination.
+ * Selects a page of records, by an index that ends with `created_at, id`. With `combinations`, only records that match
+ * a combination.
  */
 export function selectPage<Tables, Table extends keyof Tables, Row>(
   records: SelectQueryBuilder<Tables, Table, Row>,

@@ -35,7 +35,7 @@ export function decideAfterAttempt(
       const pauseSeconds = (pausedUntil - performance.now()) / 1000;
       const delay = computeRetryDelay({
         attempts,
-        retryAfterSeconds: Math.max(retryAfterSeconds, pauseSeconds),
+        minimumSeconds: Math.max(retryAfterSeconds, pauseSeconds),
         now: Date.now(),
         expiresAt: toMilliseconds(expiresAt),
       });

@@ -5,8 +5,8 @@ const MAX_DELAY_MS = 3_600_000;
 export type FailedAttempt = {
   /** The number of attempts so far, including this one and those before a manual retry. */
   attempts: number;
-  /** The provider's `Retry-After`: the next attempt begins no earlier. */
-  retryAfterSeconds?: number | undefined;
+  /** The minimum delay: the provider's `Retry-After`, or what is left of its pause. */
+  minimumSeconds: number;
   now: number;
   expiresAt: number;
 };
@@ -17,11 +17,11 @@ export type FailedAttempt = {
  * to half.
  */
 export function computeRetryDelay(
-  { attempts, retryAfterSeconds = 0, now, expiresAt }: FailedAttempt,
+  { attempts, minimumSeconds, now, expiresAt }: FailedAttempt,
   random: () => number = Math.random,
 ): number | undefined {
   const backoff = addJitter(Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), MAX_DELAY_MS), random);
-  const delay = Math.max(backoff, retryAfterSeconds * 1000);
+  const delay = Math.max(backoff, minimumSeconds * 1000);
   return now + delay > expiresAt ? undefined : delay;
 }
 

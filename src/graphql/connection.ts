@@ -84,7 +84,7 @@ function formatCursorAt(nodes: readonly ListedRecord[], index: number): string |
   return formatPosition({ id, createdAt });
 }
 
-/** The field `cursor` of every edge. */
+/** The field `cursor` of the edges of lists that are sorted by creation time. */
 export const cursorField = {
   description: 'Cursor of the record, for `after` and `before`.',
   ...resolveFrom<Position>()(['id', 'createdAt'], formatPosition),

@@ -29,7 +29,8 @@ type ResolveInput = {
 
 /**
  * Resolves the active notifications of a user's task that match the filter, and returns them, oldest first. With
- * `occurredUpTo`, notifications that occurred up to then but are published later are resolved too.
+ * `occurredUpTo`, notifications that occurred up to then but are published later are resolved too, by
+ * insert-publication.ts.
  */
 export async function resolveNotifications(
   { em, announce, outbox }: NotificationDependencies,

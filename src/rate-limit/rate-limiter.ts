@@ -33,8 +33,8 @@ export type RateLimiter = {
   /** Charges the points that the records of a list cost in addition to the prepaid point. */
   chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
   /**
-   * Charges one read, unless the request has already been charged or the rate limit has rejected it. Thus requests that
-   * were rejected early, and those that select only introspection, cost one read.
+   * Charges one read if nothing has been charged yet, for example because the request selects only introspection or
+   * failed a check before the charge. A request that the rate limit rejected is not charged.
    */
   chargeMinimum(caller: Caller): Promise<void>;
 };

@@ -68,7 +68,7 @@ export interface paths {
         get: operations["notificationPreferences"];
         /**
          * Update notification preferences
-         * @description Updates the caller's notification preferences. Kinds that the body does not name keep their channels. Any update, even an empty one, stores a preference for every kind, with defaults where none was stored. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
+         * @description Updates the caller's notification preferences. An item without a kind applies to all kinds. Kinds to which no item applies keep their channels. Any update, even an empty one, stores a preference for every kind, with defaults where none was stored. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
          *
          *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          */

@@ -15,7 +15,10 @@ export type ExecutionOutcome =
 type ServerContext = { readonly outcome: ExecutionOutcome };
 type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
 
-/** Creates the Yoga server that sends replies: it checks the method and media type, and sets the status and headers. */
+/**
+ * Creates the Yoga server that sends the outcome of a request, with its status and headers. Yoga itself finds out that a
+ * method or media type is not supported, as endpoint.ts has before, and replies 405 or 406.
+ */
 export function createResponder(schema: GraphQLSchema) {
   const fromOutcome: YogaPlugin = {
     onRequestParse({ serverContext: { outcome }, setRequestParser }) {
