@@ -3,6 +3,9 @@ import { allowedHosts, appUrl, mailbox, smtpUrl, vapidKey, vapidSubject } from '
 import { address, bearerToken, encryptionKeys, jwks, origins, wholeNumber, yesOrNo } from './formats.ts';
 import { LOOPBACK } from './hosts.ts';
 
+/** Points per minute and user; 0 means unlimited. */
+export const defaultLimits = { reads: 600, writes: 120, platform: 0 };
+
 /** The settings by environment variable, with formats and defaults. */
 export const Environment = z.object({
   // A misspelled "production" must not enable the development defaults.
@@ -28,9 +31,9 @@ export const Environment = z.object({
   AUTH_AUDIENCE: z.string().optional(),
   AUTH_ORG_CLAIM: z.string().default('org_id'),
   ENCRYPTION_KEYS: encryptionKeys.optional(),
-  RATE_LIMIT_READS_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(600),
-  RATE_LIMIT_WRITES_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(120),
-  RATE_LIMIT_PLATFORM_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(0),
+  RATE_LIMIT_READS_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.reads),
+  RATE_LIMIT_WRITES_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.writes),
+  RATE_LIMIT_PLATFORM_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.platform),
   REDIS_URL: address('redis:', 'rediss:').optional(),
   CORS_ORIGINS: origins.default([]),
   MAX_SUBSCRIBERS: wholeNumber(1, 1_000_000).default(10_000),

@@ -8,7 +8,7 @@ import type { CredentialFailureReason } from './editor-auth.enums.ts';
 /** An encrypted token pair to store. */
 export type EncryptedPair = CredentialOwner & { ciphertext: string; keyId: string; now: Time };
 
-/** The user's new revision, which every change returns. */
+/** The user's new revision, which every change returns, except a claim. */
 const newRevision = sql<number>`(select revision from incremented)`.as('revision');
 
 /** The columns that are reset when a pair is stored or deleted. */

@@ -1,13 +1,14 @@
 import { buildSchema, type GraphQLResolveInfo, type GraphQLSchema } from 'graphql';
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
 import { type Access, type Bucket, requireAccess } from '../auth/access.ts';
+import { defaultLimits } from '../config/environment.ts';
 import type { Context } from '../context.ts';
-import { type Limits, WINDOW_SECONDS } from '../rate-limit/point-counters.ts';
+import { WINDOW_SECONDS } from '../rate-limit/point-counters.ts';
 
-/** The limits in `schema.graphql`, which does not depend on the configuration. */
-const defaultLimits: Limits = { reads: 600, writes: 120, platform: 0 };
-
-/** Returns the arguments of `@rateLimit` for a bucket. */
+/**
+ * Returns the arguments of `@rateLimit` for a bucket: the default limits, because `schema.graphql` does not depend on
+ * the settings.
+ */
 export function rateLimitArguments(bucket: Bucket): { limit: number; duration: number } {
   return { limit: defaultLimits[bucket], duration: WINDOW_SECONDS };
 }

@@ -13,8 +13,8 @@ const INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Deletes notifications that were settled more than `days` ago, now and every hour until it is stopped. With `days` 0,
- * it deletes none.
+ * Deletes settled notifications whose last change was more than `days` ago, now and every hour until it is stopped. With
+ * `days` 0, it deletes none.
  */
 export function startRetention(
   dependencies: ChangeDependencies,
@@ -52,7 +52,7 @@ export function startRetention(
 }
 
 /**
- * Deletes a batch of one user's notifications that were settled before a time, and returns their number.
+ * Deletes a batch of one user's settled notifications whose last change was before a time, and returns their number.
  * Returns `undefined` if there are none left, or if another gateway is deleting them.
  */
 export async function deleteBatch(

@@ -12,13 +12,13 @@ export type EmailTarget = { readonly address: string };
 /** The settings of the email channel. `timeouts` replaces the defaults. */
 export type EmailOptions = Omit<MailSettings, 'from'> & { timeouts?: EmailTimeouts };
 
-/** In milliseconds. Each is shorter than the time for an attempt. */
+/** In milliseconds. Each is shorter than the time that deliver.ts allows for an attempt. */
 export type EmailTimeouts = {
-  /** From the DNS query until the session is encrypted. */
+  /** For setting up the session, from the DNS query to the end of the TLS handshake. */
   connectionTimeout: number;
-  /** Until the server's first reply, and for the TLS handshake. */
+  /** For each of two steps of that: the server's first reply, and an upgrade by STARTTLS. */
   greetingTimeout: number;
-  /** Without any data from the server. */
+  /** For a wait without any data from the server. */
   socketTimeout: number;
 };
 

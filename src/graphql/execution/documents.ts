@@ -21,7 +21,7 @@ import { createOperations, type FindOperation, type Operation } from './operatio
  */
 const MAX_CACHED_CHARACTERS = 262_144;
 
-/** At this number of errors, validation stops. graphql-js adds an error that says so, so at most 20 are returned. */
+/** With more errors, validation stops. graphql-js then adds an error that says so, so at most 20 are returned. */
 const MAX_VALIDATION_ERRORS = 19;
 
 /**

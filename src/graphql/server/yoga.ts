@@ -16,8 +16,8 @@ type ServerContext = { readonly outcome: ExecutionOutcome };
 type YogaPlugin = Plugin<ServerContext & YogaInitialContext, ServerContext>;
 
 /**
- * Creates the Yoga server that sends the outcome of a request, with its status and headers. Yoga itself finds out that a
- * method or media type is not supported, as endpoint.ts has before, and replies 405 or 406.
+ * Creates the Yoga server that sends the outcome of a request, with its status and headers. If endpoint.ts has found
+ * that the method or the media type is not supported, Yoga checks it again, and replies 405 or 406.
  */
 export function createResponder(schema: GraphQLSchema) {
   const fromOutcome: YogaPlugin = {
