@@ -96,7 +96,7 @@ describe('the delay until the next attempt', () => {
     expect(computeRetryDelay(attempt, () => 1)).toBe(delay);
   });
 
-  test('never exceeds an hour or the expiry, and never undercuts the minimum', () => {
+  test('is at least the minimum, at most an hour or the minimum, and ends by the expiry', () => {
     const arbitraryAttempt = fc.record({
       attempts: fc.integer({ min: 1, max: 10_000 }),
       minimumSeconds: fc.integer({ min: 0, max: 86_400 }),

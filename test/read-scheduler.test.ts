@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { KeyedSemaphore } from '../src/rate-limit/read-scheduler.ts';
+import { KeyedSemaphore, ReadScheduler } from '../src/rate-limit/read-scheduler.ts';
 import { graphql } from './support/client.ts';
 import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
@@ -43,6 +43,24 @@ test('runs reads of a key in order, with limited concurrency, and returns each r
       },
     ),
   );
+});
+
+test('pauses after a long list for a multiple of the time that reading took, not of the wait for a slot', async () => {
+  const scheduler = new ReadScheduler();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const others = Array.from({ length: 4 }, () => scheduler.run('alice', () => promise));
+  const readList = () => scheduler.run('alice', () => ({ nodes: Array(2000) }), {});
+  const first = readList();
+  const since = performance.now();
+  await eventually(() => expect(performance.now() - since).toBeGreaterThan(100));
+  resolve();
+  await Promise.all([...others, first]);
+
+  const second = performance.now();
+  await readList();
+
+  // The pause after a wait of 100 ms would have been a second.
+  expect(performance.now() - second).toBeLessThan(500);
 });
 
 test('runs at most four concurrent account reads per caller, and completes all of them', async () => {

@@ -55,8 +55,8 @@ export type Combinations = {
   from: RawBuilder<unknown>;
   table: string;
   /**
-   * The condition that matches a record to a row of `from`. It fixes all columns that precede `created_at, id` in an
-   * index.
+   * The condition that matches a record to a row of `from`. It sets every column that precedes `created_at, id` in some
+   * index to one value.
    */
   matches: RawBuilder<unknown>;
 };
@@ -71,7 +71,7 @@ export function equalsIfGiven<Input>(
 }
 
 /**
- * Selects a page of records, by an index that ends with `created_at, id`. With `combinations`, only records that match
+ * Selects a page of records, by an index that contains `created_at, id`. With `combinations`, only records that match
  * a combination.
  */
 export function selectPage<Tables, Table extends keyof Tables, Row>(

@@ -40,18 +40,22 @@ export function defineListRead<Input extends object, Row extends QueryResultRow>
 export const LONG_LIST = 1000;
 
 /**
- * Defines a read of a list or a page of it. Runs on the connections for short reads if it reads a bounded number of
- * rows: a page without an offset that is not {@link LONG_LIST long}. Otherwise runs on those for long reads.
+ * Defines a read of a list or a page of it. A page of up to {@link LONG_LIST} records without an offset runs on the
+ * connections for short reads. Any other read may scan many rows, and runs on the connections for long reads.
  */
 export function definePageRead<Input extends PageLimits, Row extends QueryResultRow>(
   build: Build<Input, Row>,
 ) {
   const read = prepare(build);
   return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
-    const { limit = Number.POSITIVE_INFINITY, offset } = input;
-    const isShort = limit <= LONG_LIST && offset === undefined;
+    const isShort = !mayBeLong(input) && input.offset === undefined;
     return read(em, isShort ? 'short' : 'long', input, selected);
   };
+}
+
+/** Whether a page may have many records. Without a limit, it is the whole list. */
+export function mayBeLong({ limit = Number.POSITIVE_INFINITY }: PageLimits): boolean {
+  return limit > LONG_LIST;
 }
 
 type PageLimits = object & { limit?: number | undefined; offset?: number | undefined };

@@ -5,7 +5,7 @@ const MAX_DELAY_MS = 3_600_000;
 export type FailedAttempt = {
   /** The number of attempts so far, including this one and those before a manual retry. */
   attempts: number;
-  /** The minimum delay: the provider's `Retry-After`, or what is left of its pause. */
+  /** The minimum delay: the longer of the provider's `Retry-After` and what is left of its pause. */
   minimumSeconds: number;
   now: number;
   expiresAt: number;
@@ -14,7 +14,7 @@ export type FailedAttempt = {
 /**
  * Returns the milliseconds until the next attempt, undefined if it would begin after the message expires. The delay is
  * 10 seconds after the first attempt and twice as long after each further one, up to an hour, less a random share of up
- * to half.
+ * to half, but never less than `minimumSeconds`.
  */
 export function computeRetryDelay(
   { attempts, minimumSeconds, now, expiresAt }: FailedAttempt,

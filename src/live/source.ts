@@ -25,8 +25,8 @@ export class SourceReader<Event> {
   readonly #em: EntityManager;
   readonly #source: Source<Event>;
   /**
-   * The epoch of the user's revisions at the last read, which combines the database's epoch and the user's (see
-   * {@link Revisions}); `undefined` if the user had no revisions.
+   * The epoch of the user's revisions at the last read, which combines the database's epoch and the user's;
+   * `undefined` if the user had no revisions.
    */
   #epoch: string | undefined;
   #seen = 0;

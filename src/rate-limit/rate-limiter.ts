@@ -34,7 +34,7 @@ export type RateLimiter = {
   chargeRecords(caller: Caller, bucket: Bucket, records: number): void;
   /**
    * Charges one read if nothing has been charged yet, for example because the request selects only introspection or
-   * failed a check before the charge. A request that the rate limit rejected is not charged.
+   * failed a check before the charge. A request that the rate limit rejected is not charged again.
    */
   chargeMinimum(caller: Caller): Promise<void>;
 };

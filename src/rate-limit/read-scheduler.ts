@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from '../database/page.ts';
-import { LONG_LIST } from '../database/read.ts';
+import { LONG_LIST, mayBeLong } from '../database/read.ts';
 
 /** Maximum number of reads that run at once for one caller. */
 const MAX_CONCURRENT_READS = 4;
@@ -12,7 +12,7 @@ const MAX_CONCURRENT_READS = 4;
  */
 const PAUSE_FACTOR = 20;
 
-/** Caps the pause, because reading takes longer on a busy machine. */
+/** Caps the pause, because the time includes waiting for a connection, and is longer on a busy machine. */
 const MAX_PAUSE_MS = 1000;
 
 /**
@@ -39,11 +39,6 @@ export class ReadScheduler {
       return result;
     });
   }
-}
-
-/** Whether a page may have many records. Without a limit, it is the whole list. */
-function mayBeLong({ limit = Number.POSITIVE_INFINITY }: Page): boolean {
-  return limit > LONG_LIST;
 }
 
 /** Runs a limited number of concurrent tasks per key; further tasks wait in order. */

@@ -29,7 +29,7 @@ const settings = ['fsync = off', 'full_page_writes = off', "max_wal_size = '4GB'
 const ACCESS = 'host gateway all all scram-sha-256\nhost all all all trust\n';
 
 /**
- * Node.js never deletes from its compile cache. A first run writes about 10,000 files, and every further run about 200,
+ * Node.js never deletes from its compile cache. A first run writes about 6,500 files, and every further run about 200,
  * because Vitest loads test files under unique URLs.
  */
 const MAX_CACHED_FILES = 20_000;
@@ -37,7 +37,8 @@ const MAX_CACHED_FILES = 20_000;
 /** Starts one real PostgreSQL for the whole run, with a migrated template database. */
 export default async function setup(project: TestProject) {
   await limitCompileCache();
-  await bundlePrograms();
+  const bundled = bundlePrograms();
+  project.onTestsRerun(bundlePrograms);
   const folder = await makeFolder();
   const dataDir = join(folder, 'data');
   await openCluster(dataDir);
@@ -53,6 +54,7 @@ export default async function setup(project: TestProject) {
   await run(postgres.url, 'alter database template_gateway with is_template true allow_connections false');
   project.provide('postgresUrl', postgres.url);
   project.provide('cluster', cluster);
+  await bundled;
   return async () => {
     await postgres.stop();
     await removeFolder(folder);

@@ -1,11 +1,9 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * The slowest test files, which start first: otherwise one of them could run alone at the end. The first one measures
- * durations, so those that mostly wait run beside it.
+ * The slowest test files, which start first: otherwise one of them could run alone at the end.
  */
 const longest = [
-  'abuse/fair-reads',
   'shutdown',
   'systemd',
   'key-set-readiness',
@@ -18,6 +16,7 @@ const longest = [
   'commands',
   'marked-inputs',
   'log-output',
+  'abuse/fair-reads',
   'database-outage',
   'dev-command',
   'npm-start',
