@@ -55,8 +55,8 @@ export type Combinations = {
   from: RawBuilder<unknown>;
   table: string;
   /**
-   * The condition that matches a record to a row of `from`. It sets every column that precedes `created_at, id` in some
-   * index to one value.
+   * The condition that matches a record to a row of `from`. For some index that contains `created_at, id`, it compares
+   * every preceding column with a single value (`=`), so that the matching records are sorted in that index.
    */
   matches: RawBuilder<unknown>;
 };

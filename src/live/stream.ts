@@ -95,8 +95,8 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   wake(change: Change): void {
-    // The next read normally finds out that the user was deleted, because the epoch in the user's revisions is then a
-    // different one. A user without revisions has no epoch to compare, so the stream ends here.
+    // The next read normally notices the deletion, because it finds no epoch, or another one than the last read. If the
+    // last read found no epoch (the user had no revisions yet), there is nothing to compare, so the stream ends here.
     if (change.topic === 'user' && !this.#reader.hasEpoch) this.end();
     else if (this.#reader.isUnread(change)) {
       this.#announcedAt ??= performance.now();

@@ -5,7 +5,7 @@ import type { Viewer } from '../auth/viewer.ts';
 import type { Charges, Quota } from './charges.ts';
 import type { Limits, PointCounters } from './point-counters.ts';
 
-/** Maximum number of cached empty buckets. `chargePoints` rejects charges to a cached bucket without Redis. */
+/** Maximum number of cached empty buckets. For a cached bucket, `chargePoints` returns 0 without asking Redis. */
 const MAX_CACHED = 10_000;
 
 /** The charged user, and the charges of the request. */

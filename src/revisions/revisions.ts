@@ -6,7 +6,8 @@ import type { UserRevision } from './user-revision.entity.ts';
 
 /**
  * A user's revisions. Each kind of record has its own revision, which every change increments. Revisions can be
- * compared only within an epoch, which combines the epochs of the database and of the user. A new epoch begins when the user is deleted, which also resets the revisions to 0, and
+ * compared only within an epoch, which combines the epochs of the database and of the user. The deletion of a user
+ * deletes the revisions; the next change of the user begins a new epoch, with revisions from 0. A new epoch also begins
  * when an operator renews the database's epoch after a restore.
  */
 export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
