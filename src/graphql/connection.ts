@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether more records follow this page. With `before` but without `last`, only records before that cursor are considered.',
+        'Whether more records follow this page. Without `last`, only records before the cursor `before` count. With `last`, it only states whether `before` is given.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether more records precede this page. With `after` and `last`, only records after that cursor are considered.',
+        'Whether more records precede this page. With `last`, only records after the cursor `after` count. Without `last`, it only states whether `after` is given.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',
