@@ -81,7 +81,7 @@ export function compile(schema: GraphQLSchema, { document, node }: Operation): C
 
 /**
  * Whether a compiled operation provably returns the same result as graphql-js. It must be the only operation of its
- * document, a query without directives and introspection. Each argument must be a constant, or consist of a single
+ * document, a query without directives or introspection. Each argument must be a constant, or consist of a single
  * variable whose type is the argument's type or the non-null form of it. Otherwise, the compiler may drop variables
  * inside literals of custom scalars or accept `null` for a non-null type. It also copies constants into the code, so no
  * argument may contain a credential.
