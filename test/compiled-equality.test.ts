@@ -68,7 +68,7 @@ function createFullContext(): Context {
     operations: new Set(),
     failures: [],
     cipher: createCredentialCipher(keys),
-    hub: createHub({ perViewer: 1, total: 1 }),
+    hub: createHub(1),
     announce: () => undefined,
     outbox: createOutbox(readConfig({}).delivery),
     push: null,

@@ -19,7 +19,7 @@ let hub: Hub;
 beforeAll(async () => {
   database = await createTestDatabase();
   opened = await openDatabase({ url: database.url, poolSize: 2, timeoutMs: 5000 });
-  hub = createHub({ perViewer: 20, total: 20 });
+  hub = createHub(20);
 });
 afterAll(async () => {
   await opened.close();
@@ -174,7 +174,7 @@ test('a sweep reads unannounced changes, and nothing that was already read', asy
 });
 
 test('a stream opened after the hub was closed ends immediately', async () => {
-  const closed = createHub({ perViewer: 1, total: 1 });
+  const closed = createHub(1);
   closed.close();
   const list = await startList('late', [1]);
   const stream = await list.open({}, closed);

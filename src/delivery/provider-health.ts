@@ -1,6 +1,6 @@
 import { addJitter } from './retry-delay.ts';
 
-/** The pause after a failure, in milliseconds; doubled with each consecutive failure. */
+/** The first and the longest pause in milliseconds, before jitter. Each pause is twice as long as the one before. */
 type Pauses = { readonly first: number; readonly max: number };
 
 const whileUnavailable: Pauses = { first: 1000, max: 60_000 };

@@ -25,9 +25,6 @@ export type Subscriber = {
   fail(error: Error): void;
 };
 
-/** The maximum number of subscribers that one viewer may have, and that the gateway may have in total. */
-export type HubLimits = { perViewer: number; total: number };
-
 /** The subscribers of a gateway, by the user whose changes they show. */
 export type Hub = {
   /** Adds a subscriber. @throws {RateLimitedError} if there are too many */
@@ -48,6 +45,9 @@ export type Hub = {
   readonly size: number;
 };
 
+/** The maximum number of subscribers that one viewer may have on a gateway. */
+const MAX_SUBSCRIBERS_PER_VIEWER = 20;
+
 /** How long a client over the limit waits before it tries again. */
 const RETRY_SECONDS = 10;
 
@@ -57,8 +57,8 @@ export type HubObservers = Partial<Pick<Hub, 'observeDelay'>> & {
   onChange?(change: Change): void;
 };
 
-/** Creates a hub without subscribers. */
-export function createHub(limits: HubLimits, { observeDelay, onChange }: HubObservers = {}): Hub {
+/** Creates a hub that accepts up to `maxSubscribers` in total. */
+export function createHub(maxSubscribers: number, { observeDelay, onChange }: HubObservers = {}): Hub {
   const users = new Map<string, Set<Subscriber>>();
   const openedBy = new Map<string, number>();
   let size = 0;
@@ -68,7 +68,9 @@ export function createHub(limits: HubLimits, { observeDelay, onChange }: HubObse
     join(subscriber) {
       const { userId, viewer } = subscriber;
       const opened = openedBy.get(viewer.userId) ?? 0;
-      if (size >= limits.total || opened >= limits.perViewer) throw new RateLimitedError(RETRY_SECONDS);
+      if (size >= maxSubscribers || opened >= MAX_SUBSCRIBERS_PER_VIEWER) {
+        throw new RateLimitedError(RETRY_SECONDS);
+      }
       openedBy.set(viewer.userId, opened + 1);
       users.set(userId, (users.get(userId) ?? new Set()).add(subscriber));
       size += 1;

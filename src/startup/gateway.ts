@@ -39,9 +39,6 @@ export type Gateway = {
   close(graceMs: number): Promise<void>;
 };
 
-/** Maximum number of live streams that one viewer may open on one gateway. */
-const MAX_SUBSCRIBERS_PER_VIEWER = 20;
-
 /** Creates all parts of the gateway and listens. The caller closes the database. */
 export async function startGateway(
   config: Config,
@@ -52,10 +49,10 @@ export async function startGateway(
   const redis = await connectToRedis(config.redisUrl);
   const metrics = new Registry();
   const delivery = createDelivery(config, metrics, log);
-  const hub = createHub(
-    { perViewer: MAX_SUBSCRIBERS_PER_VIEWER, total: config.maxSubscribers },
-    { observeDelay: createEventDelay(metrics), onChange: delivery.onChange },
-  );
+  const hub = createHub(config.maxSubscribers, {
+    observeDelay: createEventDelay(metrics),
+    onChange: delivery.onChange,
+  });
   const keySet = await openKeySet(config.keySet, config.dataDir);
   const { stalledWriteTimeout, ...httpTimeouts } = timeouts;
   const server = createHttpServer({ requireHostHeader: false, optimizeEmptyRequests: true, ...httpTimeouts });

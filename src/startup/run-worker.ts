@@ -12,7 +12,7 @@ export const runWorker = defineService(async (config, database, log) => {
   const metrics = new Registry();
   const delivery = createDelivery(config, metrics, log);
   // A worker has no subscribers; announcements only wake the sender.
-  const hub = createHub({ perViewer: 0, total: 0 }, { onChange: delivery.onChange });
+  const hub = createHub(0, { onChange: delivery.onChange });
   const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
   const live = startLiveEvents(database, hub, timing, log);
   let admin: AdminServer | undefined;
