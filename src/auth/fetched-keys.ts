@@ -19,6 +19,7 @@ type FetchedKeys = {
   fetchedAt: number;
   /** The time of the last failure, if no fetch has succeeded since. */
   failedAt: number;
+  /** The error of the latest fetch. Undefined if it succeeded. */
   failure: unknown;
 };
 
@@ -42,6 +43,7 @@ export function createFetchedKeys(url: URL): { latest: Readonly<FetchedKeys>; re
       latest.fingerprints = fingerprintsIn(fetched);
       latest.fetchedAt = triedAt;
       latest.failedAt = Number.NEGATIVE_INFINITY;
+      latest.failure = undefined;
     } catch (error) {
       latest.failure = error;
       latest.failedAt = Date.now();

@@ -10,7 +10,10 @@ export type KeySet = JWTVerifyGetKey<CryptoKey> & {
    * Returns the seconds since the last successful fetch, undefined if there was none. Only remote key sets define it.
    */
   age?(): number | undefined;
-  /** Fetches the keys, at most once per `COOLDOWN_MS`. Returns the last failure; never rejects. */
+  /**
+   * Fetches the keys, at most once per `COOLDOWN_MS`. Returns the error of the latest fetch, undefined if it succeeded;
+   * never rejects.
+   */
   fetch?(): Promise<unknown>;
   /** Returns the fingerprints of the current keys, fetching them again if they are old. */
   fingerprints?(): Promise<ReadonlySet<string>>;

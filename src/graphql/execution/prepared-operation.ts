@@ -5,7 +5,10 @@ import type { createExecutor } from './executor.ts';
 import { checkPermissions, type Operation } from './operation.ts';
 import type { VariableValues } from './variables.ts';
 
-/** An operation of the gateway itself, such as the operation of a REST route, with the same checks as any other. */
+/**
+ * An operation of the gateway itself, such as the operation of a REST route. Permissions, rate limits and arguments are
+ * checked as for any other; the document is not limited.
+ */
 export type PreparedOperation = {
   /** @throws {GatewayError} if the viewer may not run it */
   authorize(viewer: Viewer): void;
