@@ -16,8 +16,8 @@ export type AttemptOutcome =
   /** The message will never be accepted. If the target itself is refused, nothing more is sent to it. */
   | ({ kind: 'failed'; suspendTarget: boolean } & AttemptFailure)
   /**
-   * The provider currently accepts no messages. `needsOperator` means that waiting will not help, because it refuses
-   * the credentials.
+   * The provider currently accepts no messages. `needsOperator` means that waiting will not help, for example because
+   * it refuses the credentials.
    */
   | ({ kind: 'unavailable'; needsOperator: boolean; retryAfterSeconds?: number } & AttemptFailure);
 

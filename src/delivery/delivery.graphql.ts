@@ -37,7 +37,7 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
     rate_limited: "The provider's rate limit is exceeded.",
     provider_unavailable: 'The provider did not respond or failed.',
     provider_refused:
-      "The provider refused the gateway's credentials, its sender address, or the gateway's access to the recipient.",
+      "The provider refused the gateway's credentials, its sender address, or its access to the recipient, or the provider's certificate is invalid.",
     reply_lost: 'The message was sent but the reply was lost, so the user may receive it twice.',
     lease_expired:
       'The sender stopped, or could not use the database, before it stored a result. The user may receive the message twice.',

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Log } from '../log.ts';
 
-/** Logs every disconnection and reconnection once. */
+/** Logs when Redis becomes unreachable, and when it is connected again. */
 export function logConnection(redis: Redis, log: Log): void {
   let isDisconnected = false;
   redis.on('error', (error) => {
