@@ -55,8 +55,8 @@ export type Combinations = {
   from: RawBuilder<unknown>;
   table: string;
   /**
-   * The condition that matches a record to a row of `from`. For some index that contains `created_at, id`, it compares
-   * every preceding column with a single value (`=`), so that the matching records are sorted in that index.
+   * The condition that matches a record to a row of `from`. It must compare with `=` every column that precedes
+   * `created_at, id` in an index, so that PostgreSQL can read the matching records from that index in the list's order.
    */
   matches: RawBuilder<unknown>;
 };
