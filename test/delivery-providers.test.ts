@@ -1,5 +1,15 @@
 import type { ServerResponse } from 'node:http';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readConfig } from '../src/config.ts';
+import { openDatabase } from '../src/database/database.ts';
+import { bindChannel } from '../src/delivery/bound-channel.ts';
+import { type ChatTarget, createChatChannel } from '../src/delivery/chat/chat-channel.ts';
+import { createOutbox } from '../src/delivery/create-outbox.ts';
+import { deliver } from '../src/delivery/deliver.ts';
+import { createProviders } from '../src/delivery/providers.ts';
+import { createLog } from '../src/log.ts';
+import { createDeliveryMetrics } from '../src/metrics/delivery-metrics.ts';
 import { type ChatApi, startChatApi } from './support/chat-api.ts';
 import {
   listDeliveries,
@@ -8,6 +18,7 @@ import {
   registerPush,
   unreachableProviders,
 } from './support/delivery.ts';
+import { claim, data } from './support/delivery-job.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { type MailServer, startMailServer } from './support/mail-server.ts';
@@ -227,4 +238,35 @@ describe('a push service', () => {
     expect(await readStates('later')).toEqual([['later', 'pending', 0, null]]);
     expect(held).toHaveLength(0);
   });
+});
+
+test('a delivery counts as running while its target is still being read', async () => {
+  const gateway = await startTestGateway();
+  const database = await openDatabase({ url: gateway.database.url, poolSize: 2, timeoutMs: 5000 });
+  const { delivery } = readConfig({ CHAT_TOKEN: chat.token, CHAT_API_URL: chat.url });
+  if (delivery.chat === null) throw new Error('The chat is not configured.');
+  const log = createLog('silent', { write: () => undefined });
+  const target = Promise.withResolvers<ChatTarget>();
+  const providers = createProviders();
+  const delivering = deliver(
+    {
+      em: database.em,
+      outbox: createOutbox(delivery),
+      channels: new Map([['chat', bindChannel(createChatChannel(delivery.chat), () => target.promise, log)]]),
+      providers,
+      appUrl: null,
+      metrics: createDeliveryMetrics(new Registry()),
+      log,
+    },
+    { claim, data, claimedAt: performance.now() },
+  );
+
+  expect(providers.get('chat', 'chat').running).toBe(1);
+
+  target.resolve({ memberId: 'U-slow' });
+  await delivering;
+  expect(chat.messages.filter(({ memberId }) => memberId === 'U-slow')).toHaveLength(1);
+  expect(providers.get('chat', 'chat').running).toBe(0);
+  await database.close();
+  await gateway.close();
 });

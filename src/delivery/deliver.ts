@@ -73,17 +73,21 @@ async function attempt(
   message: Message,
 ): Promise<AttemptOutcome | undefined> {
   const channel = channels.get(claim.channel);
-  const send = await channel?.prepare(data);
-  if (channel === undefined || send === undefined) return targetUnreadable;
-  // A process that was suspended may have lost its lease.
-  if (performance.now() - claimedAt > LEASE_MS - ATTEMPT_MS - STORE_MS) return undefined;
+  if (channel === undefined) return targetUnreadable;
   const provider = providers.get(claim.channel, claim.provider);
+  // Before anything is awaited, so that the next claim counts this delivery.
   provider.running += 1;
-  const outcome = await runWithDeadline(send, claim, message).finally(() => {
+  try {
+    const send = await channel.prepare(data);
+    if (send === undefined) return targetUnreadable;
+    // A process that was suspended may have lost its lease.
+    if (performance.now() - claimedAt > LEASE_MS - ATTEMPT_MS - STORE_MS) return undefined;
+    const outcome = await runWithDeadline(send, claim, message);
+    recordHealth(provider, channel.isProviderChosenByUsers, claim.userId, outcome);
+    return outcome;
+  } finally {
     provider.running -= 1;
-  });
-  recordHealth(provider, channel.isProviderChosenByUsers, claim.userId, outcome);
-  return outcome;
+  }
 }
 
 /** Runs an attempt. If it does not end in time, returns `reply_lost`, because the message may have been delivered. */

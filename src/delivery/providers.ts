@@ -14,7 +14,7 @@ export type ProviderState = {
   readonly channel: DeliveryChannel;
   readonly name: string;
   readonly health: ProviderHealth;
-  /** The number of messages that are being sent. */
+  /** The number of messages that are being prepared or sent. */
   running: number;
   /**
    * The last user whose message was refused with `needsOperator`, until a message is delivered or permanently rejected.

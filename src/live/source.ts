@@ -43,7 +43,7 @@ export class SourceReader<Event> {
     this.#seen = this.#source.getStartRevision(revisions);
   }
 
-  /** Whether the user had an epoch at the last read. A user without changes has none. */
+  /** Whether the user had an epoch at the last read. A user without revisions has none. */
   get hasEpoch(): boolean {
     return this.#epoch !== undefined;
   }

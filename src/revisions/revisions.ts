@@ -5,10 +5,10 @@ import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts'
 import type { UserRevision } from './user-revision.entity.ts';
 
 /**
- * A user's revisions. Each kind of record has its own revision, which every change increments. Revisions can be
- * compared only within an epoch, which combines the epochs of the database and of the user. The deletion of a user
- * deletes the revisions; the next change of the user begins a new epoch, with revisions from 0. A new epoch also begins
- * when an operator renews the database's epoch after a restore.
+ * A user's revisions: one each of the notifications, the workspaces and the editor credential, which every change of
+ * such a record increments. Revisions can be compared only within an epoch, which combines the epochs of the database and
+ * of the user. The deletion of a user deletes the revisions; the next change of the user begins a new epoch, with
+ * revisions from 0. A new epoch also begins when an operator renews the database's epoch after a restore.
  */
 export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
 
@@ -22,7 +22,10 @@ const find = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>)
     .where('userId', '=', sql<string>`any(${slot('users')}::text[])`),
 );
 
-/** Finds the revisions of users. A user has none before the first change, and from a deletion until the next change. */
+/**
+ * Finds the revisions of users. A user has none before the first change, and from a deletion until the next change. A
+ * mutation that changes nothing may create them too.
+ */
 export async function findRevisionsByUser(
   em: EntityManager,
   users: readonly string[],

@@ -16,7 +16,7 @@ export type EmailOptions = Omit<MailSettings, 'from'> & { timeouts?: EmailTimeou
 export type EmailTimeouts = {
   /** For setting up the session, from the DNS query to the end of the TLS handshake. */
   connectionTimeout: number;
-  /** For each of two steps of that: the server's first reply, and an upgrade by STARTTLS. */
+  /** For the server's first reply, and for an upgrade by STARTTLS. Both are parts of setting up the session. */
   greetingTimeout: number;
   /** For a wait without any data from the server. */
   socketTimeout: number;
