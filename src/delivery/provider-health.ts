@@ -14,7 +14,7 @@ export type ProviderHealth = {
   /**
    * Returns how many more messages may be sent: any number before a pause, 0 during it, then one at a time until the
    * provider accepts or permanently rejects a message, which shows that it works. `running` is the number of messages
-   * that are being sent.
+   * that are being prepared or sent.
    */
   countAllowed(now: number, running: number): number;
   /** Records that the provider works, which resets the failures unless a pause is running. */

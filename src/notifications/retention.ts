@@ -13,8 +13,8 @@ const INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Deletes settled notifications whose last change was more than `days` ago, now and every hour until it is stopped. With
- * `days` 0, it deletes none.
+ * Deletes settled notifications whose last change was more than `days` ago, now and every hour until it is stopped.
+ * With `days` 0, it deletes none.
  */
 export function startRetention(
   dependencies: ChangeDependencies,
