@@ -84,6 +84,7 @@ test(`a user has at most ${PER_USER} subscriptions of any kind; the next one ret
   ]) {
     const { status, headers, errors } = await subscribe(gateway, document, {}, { token });
     expect([status, headers.get('retry-after')]).toEqual([429, '10']);
+    expect(errors[0]?.message).toBe('Too many open streams. Try again in 10 s.');
     expect(errors[0]?.extensions).toEqual({ code: 'RATE_LIMITED', retryAfter: 10 });
   }
   (await subscribeToNotifications(gateway, 'another user')).close();

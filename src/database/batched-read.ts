@@ -15,8 +15,8 @@ type ReadAll<Item, Result> = (
 
 /**
  * Returns a function that reads one item, and combines concurrent calls. Calls made in one turn of the event loop
- * become one statement. While two statements are running, further calls wait and become the next one. Calls that select
- * different properties are not combined.
+ * become one statement, up to 100 of them. While two statements are running, further calls wait and become the next one.
+ * Calls that select different properties are not combined.
  */
 export function defineBatchedRead<Item, Result>(
   readAll: ReadAll<Item, Result>,

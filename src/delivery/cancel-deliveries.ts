@@ -2,7 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { defineStatement, type Slots } from '../database/statement.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
-import { deliveryKey, matchesNotificationIn, selectWithTargets, unwantedReason } from './delivery-queries.ts';
+import { deliveryKey, matchesNotificationIn } from './delivery-key.ts';
+import { selectWithTargets, unwantedReason } from './unwanted-reason.ts';
 
 /**
  * Checks all open deliveries of these users, and cancels those that are no longer wanted. A delivery is open while a

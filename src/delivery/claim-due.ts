@@ -3,7 +3,7 @@ import type { EntityManager } from '../database/database.ts';
 import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
-import { deliveryKey, matchesKeyIn } from './delivery-queries.ts';
+import { deliveryKey, matchesKeyIn } from './delivery-key.ts';
 
 /** Longer than an attempt may take. A sender that has not stored a result by then is assumed to have stopped. */
 export const LEASE_SECONDS = 60;

@@ -2,7 +2,8 @@ import { type RawBuilder, sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
 import { defineListRead, type Inputs } from '../database/read.ts';
 import type { Claim } from './claim-due.ts';
-import { deliveryKey, selectWithTargets, unwantedReason } from './delivery-queries.ts';
+import { deliveryKey } from './delivery-key.ts';
+import { selectWithTargets, unwantedReason } from './unwanted-reason.ts';
 
 type Input = {
   users: readonly string[];

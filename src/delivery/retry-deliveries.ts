@@ -2,8 +2,9 @@ import { sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
 import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { deliveryKey, matchesKeyIn, selectWithTargets, unwantedReason } from './delivery-queries.ts';
+import { deliveryKey, matchesKeyIn } from './delivery-key.ts';
 import { lifetime } from './insert-deliveries.ts';
+import { selectWithTargets, unwantedReason } from './unwanted-reason.ts';
 
 /** The maximum number of deliveries that one call retries. */
 export const MAX_RETRIED = 1000;

@@ -8,7 +8,7 @@ import type { CredentialFailureReason } from './editor-auth.enums.ts';
 /** An encrypted token pair to store. */
 export type EncryptedPair = CredentialOwner & { ciphertext: string; keyId: string; now: Time };
 
-/** The user's new revision, which every change returns, except a claim. */
+/** The user's new revision, which every change returns. */
 const newRevision = sql<number>`(select revision from incremented)`.as('revision');
 
 /** The columns that are reset when a pair is stored or deleted. */
@@ -87,52 +87,10 @@ export const recordFailure = defineStatement(
   },
 );
 
-/** The duration of a claim, longer than a provider takes to refresh a pair. */
-export const CLAIM_SECONDS = 60;
-
-/**
- * Claims the refresh of a version, unless another caller has claimed it. Returns no row if nothing is stored, and a
- * null `claimedUntil` if the version is no longer current. Uses the database's clock, which all gateways share.
- */
-export const tryClaim = defineStatement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
-  const { slot } = slots;
-  return db
-    .with('stored', (db) =>
-      selectCurrent(db, slots)
-        .select(['claimId', 'claimedUntil', sql<Time>`clock_timestamp()`.as('now')])
-        .select((eb) => eb('version', '=', slot('version')).as('matches')),
-    )
-    .with('claimed', (db) =>
-      db
-        .updateTable('EditorCredential')
-        .from('stored')
-        .set({
-          claimId: slot('claimId'),
-          claimedUntil: sql<Time>`stored.now + make_interval(secs => ${sql.lit(CLAIM_SECONDS)})`,
-        })
-        .whereRef('EditorCredential.userId', '=', 'stored.userId')
-        .where('stored.matches', '=', true)
-        .where(({ or, eb, ref }) =>
-          or([
-            eb('stored.claimedUntil', 'is', null),
-            eb('stored.claimedUntil', '<=', ref('stored.now')),
-            eb('stored.claimId', '=', slot('claimId')),
-          ]),
-        )
-        .returning('EditorCredential.claimedUntil as until'),
-    )
-    .selectFrom('stored')
-    .leftJoin('claimed', (join) => join.onTrue())
-    .select([
-      sql<boolean>`until is not null`.as('granted'),
-      sql<Time | null>`case when matches then coalesce(until, claimed_until) end`.as('claimedUntil'),
-    ]);
-});
-
 type UserSlots = Slots<{ userId: string }>;
 
 /** Selects the row of a user who has a stored pair. */
-function selectCurrent(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: UserSlots) {
+export function selectCurrent(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: UserSlots) {
   return db
     .selectFrom('EditorCredential')
     .select('userId')

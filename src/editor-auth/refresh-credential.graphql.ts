@@ -1,8 +1,12 @@
 import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
-import { CLAIM_SECONDS } from './credential-statements.ts';
-import { claimRefresh, type RefreshClaim, storeRefreshedCredential } from './refresh-credential.ts';
+import {
+  CLAIM_SECONDS,
+  claimRefresh,
+  type RefreshClaim,
+  storeRefreshedCredential,
+} from './refresh-credential.ts';
 
 const ClaimEditorCredentialRefreshInput = builder.inputType('ClaimEditorCredentialRefreshInput', {
   description: 'The token pair that the caller is about to refresh.',

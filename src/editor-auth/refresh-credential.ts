@@ -1,13 +1,18 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { sql } from 'kysely';
 import type { EntityManager } from '../database/database.ts';
+import { defineStatement, type Slots } from '../database/statement.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { ConflictError, NotFoundError, REDACTED } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
-import { replacePair, tryClaim } from './credential-statements.ts';
+import { replacePair, selectCurrent } from './credential-statements.ts';
 import { encryptPair, findCredential } from './editor-auth.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
+
+/** The duration of a claim, longer than a provider takes to refresh a pair. */
+export const CLAIM_SECONDS = 60;
 
 /**
  * The result of a claim. `claimedUntil` is the end of the caller's claim if `granted`, otherwise the end of another
@@ -16,9 +21,8 @@ import type { EditorCredential } from './editor-credential.entity.ts';
 export type RefreshClaim = { granted: boolean; claimedUntil: Time };
 
 /**
- * Claims the refresh of a version for `CLAIM_SECONDS` (credential-statements.ts), unless another caller has claimed it.
- * The caller then asks the provider for a new pair. The same `claimId` renews the claim. Storing or deleting a pair
- * ends it.
+ * Claims the refresh of a version for `CLAIM_SECONDS`, unless another caller has claimed it. The caller then asks the
+ * provider for a new pair. The same `claimId` renews the claim. Storing or deleting a pair ends it.
  * @throws {NotFoundError} if no pair is stored
  * @throws {ConflictError} if `version` is no longer current
  */
@@ -32,6 +36,45 @@ export async function claimRefresh(
   if (claimedUntil === null) throw createStaleVersionError(version);
   return { granted, claimedUntil };
 }
+
+/**
+ * Claims the refresh of a version, unless another caller has claimed it. Returns no row if nothing is stored, and a
+ * null `claimedUntil` if the version is no longer current. Uses the database's clock, which all gateways share.
+ */
+const tryClaim = defineStatement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
+  const { slot } = slots;
+  return db
+    .with('stored', (db) =>
+      selectCurrent(db, slots)
+        .select(['claimId', 'claimedUntil', sql<Time>`clock_timestamp()`.as('now')])
+        .select((eb) => eb('version', '=', slot('version')).as('matches')),
+    )
+    .with('claimed', (db) =>
+      db
+        .updateTable('EditorCredential')
+        .from('stored')
+        .set({
+          claimId: slot('claimId'),
+          claimedUntil: sql<Time>`stored.now + make_interval(secs => ${sql.lit(CLAIM_SECONDS)})`,
+        })
+        .whereRef('EditorCredential.userId', '=', 'stored.userId')
+        .where('stored.matches', '=', true)
+        .where(({ or, eb, ref }) =>
+          or([
+            eb('stored.claimedUntil', 'is', null),
+            eb('stored.claimedUntil', '<=', ref('stored.now')),
+            eb('stored.claimId', '=', slot('claimId')),
+          ]),
+        )
+        .returning('EditorCredential.claimedUntil as until'),
+    )
+    .selectFrom('stored')
+    .leftJoin('claimed', (join) => join.onTrue())
+    .select([
+      sql<boolean>`until is not null`.as('granted'),
+      sql<Time | null>`case when matches then coalesce(until, claimed_until) end`.as('claimedUntil'),
+    ]);
+});
 
 /**
  * Stores a refreshed pair if `version` is still current, and returns the new version. A retry of the same refresh

@@ -62,7 +62,7 @@ export class UnauthenticatedError extends GatewayError {
   }
 }
 
-/** The token's user belongs to no organization. */
+/** The token names no organization. */
 export class MembershipRequiredError extends GatewayError {
   readonly code = 'ORG_MEMBERSHIP_REQUIRED';
 
@@ -113,13 +113,13 @@ export class ValidationError extends GatewayError {
   }
 }
 
-/** Too many requests; `retryAfter` is in whole seconds, at least 1. */
+/** Too many requests or open streams; `retryAfter` is in whole seconds, at least 1. */
 export class RateLimitedError extends GatewayError {
   readonly code = 'RATE_LIMITED';
   readonly retryAfter: number;
 
-  constructor(retryAfter: number) {
-    super(`Too many requests. Try again in ${retryAfter} s.`);
+  constructor(retryAfter: number, excess: 'requests' | 'open streams' = 'requests') {
+    super(`Too many ${excess}. Try again in ${retryAfter} s.`);
     this.retryAfter = retryAfter;
   }
 }

@@ -69,7 +69,7 @@ export function createHub(maxSubscribers: number, { observeDelay, onChange }: Hu
       const { userId, viewer } = subscriber;
       const opened = openedBy.get(viewer.userId) ?? 0;
       if (size >= maxSubscribers || opened >= MAX_SUBSCRIBERS_PER_VIEWER) {
-        throw new RateLimitedError(RETRY_SECONDS);
+        throw new RateLimitedError(RETRY_SECONDS, 'open streams');
       }
       openedBy.set(viewer.userId, opened + 1);
       users.set(userId, (users.get(userId) ?? new Set()).add(subscriber));

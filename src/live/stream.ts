@@ -95,7 +95,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   }
 
   wake(change: Change): void {
-    // The next read normally notices the deletion, because it finds no epoch, or another one than the last read. If the
+    // The next read notices the deletion of a user whose epoch is known: the epoch has disappeared or changed. If the
     // last read found no epoch (the user had no revisions yet), there is nothing to compare, so the stream ends here.
     if (change.topic === 'user' && !this.#reader.hasEpoch) this.end();
     else if (this.#reader.isUnread(change)) {

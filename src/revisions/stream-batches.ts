@@ -23,8 +23,8 @@ type ReadBatches<Row> = (
 ) => Promise<readonly Row[]>;
 
 /**
- * Returns a function that reads a stream's next batch, in the order of the changes. Concurrent calls become one
- * statement.
+ * Returns a function that reads a stream's next batch, in the order of the changes. {@link defineBatchedRead}
+ * combines concurrent calls.
  */
 export function defineNextBatchRead<Row>(readBatches: ReadBatches<Row & { stream: number }>) {
   return defineBatchedRead<StreamPosition, Row[]>(async (em, positions, selected) => {

@@ -102,7 +102,7 @@ builder.mutationField('putWorkspaces', (t) =>
     type: PutWorkspacesPayload,
     nullable: true,
     description:
-      "Stores states of a user's workspaces in one transaction. A state is ignored if its `updatedAt` is not newer than the stored `updatedAt` or than the deletion of the workspace.",
+      "Stores states of a user's workspaces in one transaction. A state is stored only if its `updatedAt` is newer than that of the stored state, if there is one, and newer than the deletion of the workspace, if it was deleted. Other states are ignored.",
     args: { input: t.arg({ type: PutWorkspacesInput, required: true, description: 'The states to store.' }) },
     resolve: async (_root, { input }, context) => {
       const states = input.workspaces.map(toState);
