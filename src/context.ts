@@ -9,7 +9,7 @@ import type { RequestFailure } from './http/request-log.ts';
 import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
-import type { Charges } from './rate-limit/charges.ts';
+import type { Charges } from './rate-limit/buckets.ts';
 import type { RateLimiter } from './rate-limit/rate-limiter.ts';
 import type { ReadScheduler } from './rate-limit/read-scheduler.ts';
 import type { Outbox } from './revisions/outbox.ts';
@@ -66,7 +66,8 @@ export type Context = {
 export type Handling<Reply> = {
   /**
    * Runs the operation of an authenticated request. Returns the reply without sending it, because `handle` sets the
-   * quota headers afterwards. The reply can be a function that sends it; the caller of `handle` calls it.
+   * quota headers afterwards. REST returns a function that
+   * sends the reply.
    */
   run(context: Context): Promise<Reply>;
   /** Converts an error, already safe to show, to a reply. */

@@ -6,8 +6,8 @@ import { timeFromPostgres } from '../values/time.ts';
 export type PoolOptions = {
   url: string;
   /**
-   * The maximum number of connections for changes. The pool `main` has half as many; it serves migrations, statistics,
-   * retention and key rotation. Each pool for reads has two.
+   * The maximum number of connections for changes. The pool `main` has half as many; it serves everything else, such as
+   * migrations, statistics, retention and key rotation. Each pool for reads has two.
    */
   poolSize: number;
   /** The timeout of each wait. */

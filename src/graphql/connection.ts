@@ -58,11 +58,11 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether there is a next page. Without `last`, the list ends before the cursor `before`, if it is given. With `last`, there is a next page if and only if `before` is given.',
+        'Whether there is a next page. Without `last`: whether more records follow this page, up to the cursor `before` if it is given. With `last`: whether `before` is given.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether there is a previous page. With `last`, the list begins after the cursor `after`, if it is given. Without `last`, there is a previous page if and only if `after` is given.',
+        'Whether there is a previous page. With `last`: whether more records precede this page, back to the cursor `after` if it is given. Without `last`: whether `after` is given.',
     }),
     startCursor: t.exposeString('startCursor', {
       description: 'Cursor of the first record. `null` on an empty page.',

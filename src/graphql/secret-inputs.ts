@@ -20,14 +20,14 @@ export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<strin
 }
 
 /**
- * Inspects the input at a path below an input type. Every value of an input that may contain a credential is secret:
- * the caller may have misspelled the name of the credential's field, or used the wrong field.
+ * Inspects the value at a path inside an input of a type. Every value of an input that may contain a credential is
+ * secret: the caller may have misspelled the name of the credential's field, or used the wrong field.
  */
 export function inspectInput(type: GraphQLInputType, path: Path): PathInfo {
   return { isSecret: mayContainSecret(type), knownKeyCount: countKnownKeys(type, path) };
 }
 
-/** Inspects the input at a path of arguments, as {@link inspectInput} does below one argument. */
+/** Like {@link inspectInput}, for a path that begins with the name of an argument. */
 export function inspectArgument(declared: readonly GraphQLArgument[], [name, ...path]: Path): PathInfo {
   const argument = declared.find((argument) => argument.name === name);
   if (argument === undefined) return { isSecret: false, knownKeyCount: 0 };

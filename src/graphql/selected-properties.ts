@@ -47,8 +47,8 @@ export const resolveRecord = {
 const ALL_PROPERTIES = '*';
 
 /**
- * Returns the properties that an operation reads of a list's records; `undefined` if it may read all. It also contains
- * `etag` and `counts` (see {@link reads}).
+ * Returns the properties that an operation reads of a list's records; `undefined` if it may read all. Contains `etag`
+ * and `counts` too if the operation reads them (see {@link reads}).
  */
 export function findSelectedProperties(info: GraphQLResolveInfo): ReadonlySet<string> | undefined {
   const found = cache.get(info.fieldNodes) ?? collectProperties(info);

@@ -1,8 +1,7 @@
 import type { Access, Bucket } from '../auth/access.ts';
 import { anonymous, type Viewer } from '../auth/viewer.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
-import { type Caller, createBuckets, keepTightest } from './buckets.ts';
-import type { Charges } from './charges.ts';
+import { type Caller, type Charges, createBuckets, keepTightest } from './buckets.ts';
 import type { Limits, PointCounters } from './point-counters.ts';
 
 /** A list costs one point for each started group of this many records. */

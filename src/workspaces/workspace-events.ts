@@ -34,15 +34,15 @@ export function createWorkspaceSource(
       return 0;
     },
     async read(after, revisions) {
-      // The two reads have different snapshots. Both contain every change up to this revision.
+      // The two reads have different snapshots. Both snapshots contain every change up to `current`.
       const current = revisions?.workspaces ?? 0;
       const [changed, deleted] = await Promise.all([
         readChanges(em, { userId, after }, selected),
         readDeletions(em, { userId, after: Math.max(after, firstRevision) }),
       ]);
-      // Either batch may end before `current`. A batch of deletions is complete unless it is full. A batch of changes
-      // is also limited by size, so it may be incomplete at any length: nothing after its last change is used. Events
-      // after `end` are left for the next read.
+      // A batch may not reach `current`. A batch of deletions reaches it unless it is full. A batch of changes is also
+      // limited by size, so its length does not show whether it does: it is complete up to its last change only. Events
+      // after `end`, up to which both batches are complete, are left for the next read.
       const lastDeleted = deleted.length === MAX_BATCH_RECORDS ? deleted.at(-1)?.revision : undefined;
       const end = Math.min(changed.at(-1)?.revision ?? current, lastDeleted ?? current, current);
       const events = [
