@@ -21,8 +21,7 @@ export async function readJson(request: IncomingMessage, response: ServerRespons
   checkContentType(request.headers['content-type']);
   // For a compressed body, Express would first read all of it.
   if (Number(request.headers['content-length']) > MAX_BODY_BYTES) throw badBody(TOO_LARGE);
-  const encoding = request.headers['content-encoding'];
-  const bytes = await (encoding === undefined ? readPlain(request) : readEncoded(request, response));
+  const bytes = await readBytes(request, response);
   if (bytes.length === 0) throw badBody('is empty');
   return parseJson(decode(bytes), ['body']);
 }
@@ -75,33 +74,8 @@ function checkContentType(contentType: string | undefined): void {
     throw badBody('must be encoded in UTF-8');
 }
 
-/** Reads an uncompressed body. */
-async function readPlain(request: IncomingMessage): Promise<Buffer> {
-  // An empty body ends before listeners can be added.
-  if (request.readableEnded) return Buffer.alloc(0);
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const fail = (reason: string) => {
-      request.off('data', take).pause();
-      reject(badBody(reason));
-    };
-    const take = (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= MAX_BODY_BYTES) chunks.push(chunk);
-      else fail(TOO_LARGE);
-    };
-    const abort = () => fail('cannot be read');
-    request.on('data', take).once('error', abort).once('close', abort);
-    request.once('end', () => {
-      request.off('error', abort).off('close', abort);
-      resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
-    });
-  });
-}
-
-/** Reads a compressed body with Express. */
-async function readEncoded(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
+/** Reads a body, decompressed and limited in size. */
+async function readBytes(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const done = (error?: unknown) => {
       if (error !== undefined) reject(badBody(describeReason(error)));
