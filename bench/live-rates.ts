@@ -18,8 +18,8 @@ export type LiveMemory = {
   idle: number;
   /** After the highest rate that met the target, or after the first rate if none did. */
   after: number;
-  /** One minute after the last event. */
-  minuteLater: number;
+  /** About two minutes after the last event. */
+  later: number;
 };
 
 export type LiveResults = { subscribers: number; rates: readonly Rate[]; memory: LiveMemory };

@@ -64,7 +64,7 @@ function printMemory(subscribers: number, { before, ...states }: LiveMemory): vo
     ['without subscribers', `${(before / 1024).toFixed(1)} MiB`],
     row(`${subscribers} idle`, states.idle),
     row('after the events', states.after),
-    row('one minute later', states.minuteLater),
+    row('two minutes later', states.later),
   ]);
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { withServer } from './bench.ts';
 import { createGatewaySettings } from './contenders.ts';
 import { startGateway } from './gateway-process.ts';
@@ -19,6 +18,7 @@ import { printLine, reportProgress } from './output.ts';
 import { type Postgres, startPostgres, withClient } from './postgres.ts';
 import { writeResults } from './results.ts';
 import type { ServerProcess } from './server-process.ts';
+import { waitForCollection } from './wait-for-collection.ts';
 
 /*
  * Measures live events: many users subscribe while notifications are published at a rate that doubles until events take
@@ -37,8 +37,6 @@ const LAST_RATE = 6400;
 const WARM_UP_SUBSCRIBERS = 200;
 /** Time to publish before delays are measured. */
 const WARM_UP_SECONDS = 2;
-const SETTLE_MS = 5000;
-const MINUTE_MS = 60_000;
 
 /** The dependencies of this benchmark. */
 type LiveBench = {
@@ -90,7 +88,7 @@ async function measure(bench: LiveBench, issuer: Issuer, subscribers: number): P
   const before = await gateway.memory();
   reportProgress(`Opening ${subscribers} streams`);
   await load.subscribe({ address: gateway.address, users: await signUsers(issuer, subscribers) });
-  await pause(SETTLE_MS);
+  await waitForCollection();
   const idle = await gateway.memory();
   const rates: Rate[] = [];
   for (let perSecond = FIRST_RATE; perSecond <= LAST_RATE; perSecond *= 2) {
@@ -99,9 +97,8 @@ async function measure(bench: LiveBench, issuer: Issuer, subscribers: number): P
     if (!isFastEnough(rate)) break;
   }
   const after = (findHighestRate(rates) ?? rates[0])?.runs.at(-1)?.memory ?? Number.NaN;
-  reportProgress('Waiting a minute');
-  await pause(MINUTE_MS);
-  return { subscribers, rates, memory: { before, idle, after, minuteLater: await gateway.memory() } };
+  await waitForCollection();
+  return { subscribers, rates, memory: { before, idle, after, later: await gateway.memory() } };
 }
 
 /** Opens and closes streams, then waits for garbage collection. */
@@ -112,7 +109,7 @@ async function warmUp({ address }: ServerProcess, issuer: Issuer): Promise<void>
   } finally {
     await passing.stop();
   }
-  await pause(SETTLE_MS);
+  await waitForCollection();
 }
 
 async function signUsers(issuer: Issuer, count: number) {

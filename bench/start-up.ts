@@ -1,7 +1,6 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Bench, withServer } from './bench.ts';
 import { createGatewaySettings } from './contenders.ts';
 import { startGateway } from './gateway-process.ts';
@@ -9,6 +8,7 @@ import { reportProgress } from './output.ts';
 import { takeSample } from './sample.ts';
 import { startServerProcess } from './server-process.ts';
 import { median } from './statistics.ts';
+import { waitForCollection } from './wait-for-collection.ts';
 import { distribute } from './workload.ts';
 import { requestInbox } from './workloads.ts';
 
@@ -20,7 +20,6 @@ export type IdleMemory = { atRest: number; afterRequests: number };
 
 const STARTS = 5;
 const QUICK_STARTS = 2;
-const SETTLE_MS = 3000;
 const CONNECTIONS = 32;
 
 /** Measures starts with an existing database: a configured one and an embedded one. */
@@ -84,10 +83,10 @@ async function expectOk(reply: Promise<Response>): Promise<void> {
 export async function measureIdleMemory(bench: Bench): Promise<IdleMemory> {
   reportProgress('Memory of the idle gateway');
   return withServer(startGateway(createGatewaySettings(bench)), async (gateway) => {
-    await pause(SETTLE_MS);
+    await waitForCollection();
     const atRest = await gateway.memory();
     await takeSample(bench, gateway, distribute(bench.callers.readers, CONNECTIONS, requestInbox()));
-    await pause(SETTLE_MS);
+    await waitForCollection();
     return { atRest, afterRequests: await gateway.memory() };
   });
 }

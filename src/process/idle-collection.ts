@@ -1,13 +1,14 @@
 import { performance } from 'node:perf_hooks';
 
-/** How often the process checks whether to collect. */
-const CHECK_MS = 2000;
+/**
+ * A collection blocks the event loop for about 100 ms and discards compiled code, so that requests take up to twice the
+ * CPU time until it is compiled again. It therefore runs only after a period with hardly any work.
+ */
+export const IDLE_PERIOD_MS = 60_000;
+const MAX_UTILIZATION = 0.01;
 
 /** Heap growth since the last collection that triggers another. */
 const MIN_GROWTH_BYTES = 33_554_432;
-
-/** A collection blocks the event loop for about 100 ms, so it runs only below this utilization. */
-const MAX_UTILIZATION = 0.1;
 
 /**
  * Collects the old generation while the process is idle. V8 lets the heap grow by half or more before it collects, so
@@ -17,8 +18,7 @@ export function collectGarbageWhenIdle(): void {
   const { gc } = globalThis;
   if (gc === undefined) return;
   /**
-   * The size of the heap after the last collection. Initially 0, so that the first check collects the garbage from
-   * startup.
+   * The size of the heap after the last collection. Initially 0, so that the garbage from startup is collected too.
    */
   let baseline = 0;
   let seen = performance.eventLoopUtilization();
@@ -31,5 +31,5 @@ export function collectGarbageWhenIdle(): void {
     if (utilization > MAX_UTILIZATION || heapUsed - baseline < MIN_GROWTH_BYTES) return;
     gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
     baseline = process.memoryUsage().heapUsed;
-  }, CHECK_MS).unref();
+  }, IDLE_PERIOD_MS).unref();
 }
