@@ -44,7 +44,7 @@ export function bindRoute(
     context.operations.add(definition.field);
     operation.authorize(context.viewer);
     await operation.prepay(context);
-    const parts = await readParts(definition, request, response);
+    const parts = await readParts(definition, request);
     checkShape(definition, parts);
     if (!definition.paged) return serializeReply(await runOperation(definition, operation, parts, context));
     const matchesKnownTag = readIfNoneMatch(request);
@@ -79,18 +79,14 @@ function writeDocument({ field, bind, reply, paged }: Route, schema: GraphQLSche
   return `${keyword} ${field}${variables && `(${variables})`} { ${field}${given && `(${given})`} ${selection} }`;
 }
 
-async function readParts(
-  definition: Route,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<Parts> {
+async function readParts(definition: Route, request: IncomingMessage): Promise<Parts> {
   const issues: ValidationIssue[] = [];
   const parts = {
     path: parsePathParameters(definition.path, requestPath(request), issues),
     query: parseQuery(definition, requestQuery(request), issues),
   };
   if (issues.length > 0) throw new BadRequestError(summarizeIssues(issues), issues);
-  return { ...parts, body: definition.body && (await readJson(request, response)) };
+  return { ...parts, body: definition.body && (await readJson(request)) };
 }
 
 function checkShape({ body: shape }: Route, { body }: Parts): void {

@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RestRequest, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -74,6 +74,10 @@ function nest(levels: number): string {
   return `{"query":"{ __typename }","extensions":{"deep":${deep}}}`;
 }
 
+function compressed(encoding: string, content: Buffer): RestRequest {
+  return { raw: new Uint8Array(content), headers: { ...json, 'Content-Encoding': encoding } };
+}
+
 function gzip(text: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(gzipSync(text));
 }
@@ -112,7 +116,12 @@ test.each(unreadable)(
 
 test.each<[what: string, request: RestRequest]>([
   ['of exactly 1 MiB', { raw: jsonOfSize(1_048_576), headers: json }],
-  ['with gzip', { raw: gzip('{"preferences":[]}'), headers: { ...json, 'Content-Encoding': 'gzip' } }],
+  ['in br', compressed('br', brotliCompressSync('{"preferences":[]}'))],
+  ['in deflate', compressed('deflate', deflateSync('{"preferences":[]}'))],
+  ['in gzip', compressed('gzip', gzipSync('{"preferences":[]}'))],
+  ['in GZIP', compressed('GZIP', gzipSync('{"preferences":[]}'))],
+  ['in zstd', compressed('zstd', zstdCompressSync('{"preferences":[]}'))],
+  ['in identity', compressed('identity', Buffer.from('{"preferences":[]}'))],
   [
     'with a charset',
     { raw: '{"preferences":[]}', headers: { 'Content-Type': 'application/json; charset=UTF-8' } },

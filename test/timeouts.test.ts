@@ -120,6 +120,17 @@ test.concurrent('rejects a body whose Content-Length exceeds the limit immediate
   expect(text).toContain('is larger than 1048576 bytes');
 });
 
+test.concurrent.each([
+  ['as soon as it exceeds the limit', [], 'is larger than 1048576 bytes'],
+  ['whose compressed content is invalid', ['Content-Encoding: gzip'], 'cannot be read'],
+])('rejects an endless chunked body %s', { timeout: MAX_MS }, async (_what, encoding, message) => {
+  const lines = [authorized(), json, 'Transfer-Encoding: chunked', ...encoding];
+  const start = `${head('PUT /user/notification-preferences', lines)}\r\n`;
+  const { closed } = await openHalfOpenClient(gateway, start, `30D40\r\n${' '.repeat(200_000)}\r\n`);
+
+  expect(await closed).toContain(`The body ${message}.`);
+});
+
 test.concurrent('replies only once to a request whose body is ignored', { timeout: MAX_MS }, async () => {
   const start = `${head('GET /user/workspaces', [authorized(), 'Content-Length: 100000'])}\r\n`;
 

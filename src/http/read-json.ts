@@ -1,27 +1,34 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import express from 'express';
+import type { IncomingMessage } from 'node:http';
+import type { Readable, Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import getRawBody from 'raw-body';
 import { BadRequestError } from '../errors/gateway-errors.ts';
 import { formatLocation, type Path } from '../errors/issue.ts';
 
-/** Counted after decompression. */
+/** The maximum size of a body, and of its content after decompression. */
 const MAX_BODY_BYTES = 1_048_576;
 const TOO_LARGE = `is larger than ${MAX_BODY_BYTES} bytes`;
 
 /** Deeper than real requests, and far below the depth at which serializing overflows the stack. */
 const MAX_DEPTH = 256;
 
-const readRaw = express.raw({ type: () => true, limit: MAX_BODY_BYTES });
+/** The supported values of `Content-Encoding`. */
+const decompressors = new Map<string, () => Transform>([
+  ['br', createBrotliDecompress],
+  ['deflate', createInflate],
+  ['gzip', createGunzip],
+  ['zstd', createZstdDecompress],
+]);
 
 /**
  * Reads the body of a request and parses it as JSON (RFC 8259).
  * @throws {BadRequestError} if its content type, charset or encoding is not supported, or it is too large, empty, not
  *   UTF-8, not JSON or nested too deeply
  */
-export async function readJson(request: IncomingMessage, response: ServerResponse): Promise<unknown> {
+export async function readJson(request: IncomingMessage): Promise<unknown> {
   checkContentType(request.headers['content-type']);
-  // For a compressed body, Express would first read all of it.
   if (Number(request.headers['content-length']) > MAX_BODY_BYTES) throw badBody(TOO_LARGE);
-  const bytes = await readBytes(request, response);
+  const bytes = await readBytes(request);
   if (bytes.length === 0) throw badBody('is empty');
   return parseJson(decode(bytes), ['body']);
 }
@@ -53,12 +60,10 @@ export function parseJson(text: string, path: Path): unknown {
   return value;
 }
 
-function isTooDeep(value: unknown): boolean {
-  let level = [value].filter(isObject);
-  for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth += 1) {
-    level = level.flatMap((item) => Object.values(item)).filter(isObject);
-  }
-  return level.length > 0;
+/** Whether objects and arrays are nested deeper than a number of levels. */
+function isTooDeep(value: unknown, levels = MAX_DEPTH): boolean {
+  if (!isObject(value)) return false;
+  return levels === 0 || Object.values(value).some((item) => isTooDeep(item, levels - 1));
 }
 
 /** Whether a value is an object or an array. */
@@ -74,27 +79,28 @@ function checkContentType(contentType: string | undefined): void {
     throw badBody('must be encoded in UTF-8');
 }
 
-/** Reads a body, decompressed and limited in size. */
-async function readBytes(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const done = (error?: unknown) => {
-      if (error !== undefined) reject(badBody(describeReason(error)));
-      else resolve('body' in request && request.body instanceof Buffer ? request.body : Buffer.alloc(0));
-    };
-    readRaw(request, response, done);
-  });
+/** Reads and decompresses a body. Rejects as soon as the content is too large. */
+async function readBytes(request: IncomingMessage): Promise<Buffer> {
+  // An empty body ends before it can be read.
+  if (request.readableEnded) return Buffer.alloc(0);
+  const content = decompress(request);
+  try {
+    return await getRawBody(content, { limit: MAX_BODY_BYTES });
+  } catch (error) {
+    const isTooLarge = error instanceof Error && 'type' in error && error.type === 'entity.too.large';
+    throw badBody(isTooLarge ? TOO_LARGE : 'cannot be read');
+  }
 }
 
-function describeReason(error: unknown): string {
-  const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined;
-  switch (type) {
-    case 'entity.too.large':
-      return TOO_LARGE;
-    case 'encoding.unsupported':
-      return 'has an unsupported Content-Encoding';
-    default:
-      return 'cannot be read';
-  }
+function decompress(request: IncomingMessage): Readable {
+  const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (encoding === 'identity') return request;
+  const create = decompressors.get(encoding);
+  if (create === undefined) throw badBody('has an unsupported Content-Encoding');
+  const content = create();
+  // `pipeline` would break the connection if the content is invalid.
+  request.once('error', (error) => content.destroy(error)).pipe(content);
+  return content;
 }
 
 function badBody(message: string): BadRequestError {

@@ -39,7 +39,7 @@ export function createGraphQLEndpoint(options: GraphQLOptions) {
     const { method } = request;
     // The reply may contain a credential, and caches may store replies to GET.
     if (method === 'GET') response.setHeader('Cache-Control', 'no-store');
-    const read = lazy(() => readParameters(request, response));
+    const read = lazy(() => readParameters(request));
     const outcome = await handle<ExecutionOutcome | Send>(request, response, {
       async run(context) {
         context.rateLimiter.throwIfExhausted(context);
@@ -96,8 +96,8 @@ function asksIntrospection(read: () => Promise<Parameters>): Promise<boolean> {
 }
 
 /** Reads the parameters of a request. @throws {BadRequestError} if they cannot be read or are invalid */
-async function readParameters(request: IncomingMessage, response: ServerResponse): Promise<Parameters> {
-  const sent = request.method === 'POST' ? await readJson(request, response) : parseQueryParameters(request);
+async function readParameters(request: IncomingMessage): Promise<Parameters> {
+  const sent = request.method === 'POST' ? await readJson(request) : parseQueryParameters(request);
   const parsed = Parameters.safeParse(sent);
   if (parsed.success) return parsed.data;
   // The message of a validation error contains no keys from the request.
