@@ -12,9 +12,9 @@ export function toTime(date: Date): Time {
   return `${date.toISOString().slice(0, -1)}Z`;
 }
 
-/** PostgreSQL has no year 0, and RFC 3339 no year 10000. */
-const EARLIEST = new Date('0001-01-01T00:00:00.000Z');
-const LATEST = new Date('9999-12-31T23:59:59.999Z');
+/** In milliseconds since 1970. PostgreSQL has no year 0, and RFC 3339 no year 10000. */
+const EARLIEST = Date.parse('0001-01-01T00:00:00.000Z');
+const LATEST = Date.parse('9999-12-31T23:59:59.999Z');
 
 const Rfc3339 = z.iso.datetime({ offset: true });
 
@@ -28,8 +28,8 @@ export function parseTime(value: unknown): Time | undefined {
 
 /** Converts milliseconds since 1970; undefined outside the years 1 to 9999. */
 export function timeAt(milliseconds: number): Time | undefined {
-  const date = new Date(milliseconds);
-  return date >= EARLIEST && date <= LATEST ? toTime(date) : undefined;
+  const isInRange = milliseconds >= EARLIEST && milliseconds <= LATEST;
+  return isInRange ? toTime(new Date(milliseconds)) : undefined;
 }
 
 /** Converts a timestamp to milliseconds since 1970. */
