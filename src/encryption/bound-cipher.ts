@@ -60,7 +60,7 @@ export function createBoundCipher<Content, Owner>(
         contentEncryptionAlgorithms: [ENCRYPTION],
       });
       const members = Object.entries(describeOwner(owner));
-      // In old token pairs, the version in the header is a number, not a UUID.
+      // Credentials encrypted before versions were UUIDs have a number as the version in the header.
       const isOwner = members.every(
         ([name, value]) => name in protectedHeader && String(protectedHeader[name]) === value,
       );

@@ -120,8 +120,8 @@ function isFailure(data: ExecutionResult['data'], codes: readonly ErrorCode[]): 
 type Http = NonNullable<GraphQLErrorExtensions['http']>;
 
 /**
- * Converts an error to the status and headers of the reply. With `spec`, Yoga returns 200 to clients that accept only
- * `application/json`, because the request failed before execution (GraphQL over HTTP, section 6.4.1).
+ * Converts an error to the status and headers of the reply. `spec` marks an error found before execution: to clients
+ * that accept only `application/json`, Yoga then returns 200 instead (GraphQL over HTTP, section 6.4.1).
  */
 function toHttp(error: unknown, shown: GatewayError): Http {
   const { path, extensions } = error instanceof GraphQLError ? error : {};

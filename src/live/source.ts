@@ -24,10 +24,7 @@ export type Source<Event> = {
 export class SourceReader<Event> {
   readonly #em: EntityManager;
   readonly #source: Source<Event>;
-  /**
-   * The epoch of the user's revisions at the last read, which combines the database's epoch and the user's;
-   * `undefined` if the user had no revisions.
-   */
+  /** The epoch that the last read found with the user's revisions; `undefined` if the user had none. */
   #epoch: string | undefined;
   #seen = 0;
 

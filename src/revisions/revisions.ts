@@ -5,10 +5,10 @@ import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts'
 import type { UserRevision } from './user-revision.entity.ts';
 
 /**
- * A user's revisions: one each of the notifications, the workspaces and the editor credential, which every change of
- * such a record increments. Revisions can be compared only within an epoch, which combines the epochs of the database
- * and of the user. The deletion of a user deletes the revisions; the next change of the user begins a new epoch, with
- * revisions from 0. A new epoch also begins when an operator renews the database's epoch after a restore.
+ * A user's revisions: one for notifications, one for workspaces, and one for the editor credential. A change of a record
+ * increments the revision of its kind. Revisions can be compared only within an epoch, which combines the epochs of the
+ * database and of the user. The deletion of a user deletes the revisions; the next change of the user begins a new
+ * epoch, with revisions from 0. A new epoch also begins when an operator renews the database's epoch after a restore.
  */
 export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
 
