@@ -66,8 +66,8 @@ export type Context = {
 export type Handling<Reply> = {
   /**
    * Runs the operation of an authenticated request. Returns the reply without sending it, because `handle` sets the
-   * quota headers afterwards. REST returns a function that
-   * sends the reply.
+   * quota headers afterwards. An API may return a function
+   * that sends the reply.
    */
   run(context: Context): Promise<Reply>;
   /** Converts an error, already safe to show, to a reply. */

@@ -12,7 +12,7 @@ export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 
   FORBIDDEN: 'The token lacks the required scope.',
   NOT_FOUND: 'The record does not exist or belongs to another user. The body is the same for both.',
   VALIDATION_FAILED:
-    'The body or a path parameter breaks a rule. `errors` lists up to 100 errors or 128 KiB, each with its location.',
+    'The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location.',
   RATE_LIMITED: 'The rate limit is exceeded. Retry after the number of seconds in `Retry-After`.',
   INTERNAL_ERROR: "An internal error. The cause is logged with the reply's `X-Request-Id`.",
 };
@@ -43,7 +43,9 @@ const item = z
  * schema of its own, because client generators do not narrow a shared schema.
  */
 function createErrorShape(code: Code) {
-  const errors = z.array(item).describe('All errors of the first check that failed, up to 100 or 128 KiB.');
+  const errors = z
+    .array(item)
+    .describe('All errors of the first check that failed, up to 100, together at most 120 KiB.');
   return z
     .strictObject({
       error: message,

@@ -5,7 +5,10 @@ import type { Viewer } from './viewer.ts';
 
 const MAX_TOKENS = 10_000;
 
-/** After a key is removed from the key set, its tokens, including cached ones, are rejected within this time. */
+/**
+ * After a key is removed from the key set, its tokens, including cached ones, are rejected within this time, unless the
+ * key set cannot be fetched.
+ */
 const MAX_REVOCATION_MS = 60_000;
 
 /** How long a verified token is accepted without verifying it again. */

@@ -7,7 +7,7 @@ export type ErrorItem = { location: string; message: string; value: unknown };
 /** Values whose JSON is longer are described instead of repeated. */
 const MAX_VALUE_CHARACTERS = 1024;
 
-/** The errors of a reply take at most 128 KiB: this leaves room for their messages and extensions. */
+/** The maximum size of all items. With their messages and extensions, the errors of a reply take up to 128 KiB. */
 const MAX_ITEMS_BYTES = 120 * 1024;
 
 /** Creates a function that converts the errors of one reply to items. Items beyond the limits are dropped. */

@@ -19,7 +19,8 @@ export type Sweep = {
 
 /**
  * Every `intervalMs` until it is stopped, reads the current revisions of all users who have subscribers. A subscriber
- * reads again if it has not seen its user's current revisions. `onInterval` is called each time.
+ * reads again if it has not seen its user's current revisions. `onInterval` is called at every interval, but not by
+ * `sweepNow`.
  */
 export function startSweep(
   em: EntityManager,

@@ -52,7 +52,7 @@ const deleteAsOf = defineStatement((db, { slot }: Slots<{ userId: string; id: st
             .columns(['userId', 'id'])
             .doUpdateSet((eb) => ({
               deletedAt: eb.ref('excluded.deletedAt'),
-              // A repeated deletion keeps its revision: streams that have not seen it must still report it.
+              // A repeated deletion keeps the revision of the first one, which streams may not have reported yet.
               revision: eb.fn('greatest', ['excluded.revision', 'WorkspaceDeletion.revision']),
             }))
             .whereRef('excluded.deletedAt', '>', 'WorkspaceDeletion.deletedAt'),

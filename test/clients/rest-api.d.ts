@@ -580,7 +580,7 @@ export interface components {
              * @constant
              */
             code: "bad_request";
-            /** @description All errors of the first check that failed, up to 100 or 128 KiB. */
+            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description A validation error. */
@@ -601,7 +601,7 @@ export interface components {
              * @constant
              */
             code: "unauthenticated";
-            /** @description All errors of the first check that failed, up to 100 or 128 KiB. */
+            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description The token lacks the required scope. */
@@ -613,7 +613,7 @@ export interface components {
              * @enum {string}
              */
             code: "forbidden";
-            /** @description All errors of the first check that failed, up to 100 or 128 KiB. */
+            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description The token names no organization. This body has no `errors`. */
@@ -637,10 +637,10 @@ export interface components {
              * @constant
              */
             code: "not_found";
-            /** @description All errors of the first check that failed, up to 100 or 128 KiB. */
+            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
             errors: components["schemas"]["ErrorItem"][];
         };
-        /** @description The body or a path parameter breaks a rule. `errors` lists up to 100 errors or 128 KiB, each with its location. */
+        /** @description The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
         ValidationFailed: {
             /** @description Human-readable message. */
             error: string;
@@ -649,7 +649,7 @@ export interface components {
              * @constant
              */
             code: "validation_failed";
-            /** @description All errors of the first check that failed, up to 100 or 128 KiB. */
+            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
@@ -661,7 +661,7 @@ export interface components {
              * @constant
              */
             code: "rate_limited";
-            /** @description All errors of the first check that failed, up to 100 or 128 KiB. */
+            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
             errors: components["schemas"]["ErrorItem"][];
         };
         /** @description An internal error. The cause is logged with the reply's `X-Request-Id`. */
@@ -673,7 +673,7 @@ export interface components {
              * @constant
              */
             code: "internal_error";
-            /** @description All errors of the first check that failed, up to 100 or 128 KiB. */
+            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
             errors: components["schemas"]["ErrorItem"][];
         };
     };
@@ -799,7 +799,7 @@ export interface operations {
                     "application/json": components["schemas"]["NotFound"];
                 };
             };
-            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors or 128 KiB, each with its location. */
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1098,7 +1098,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors or 128 KiB, each with its location. */
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1204,7 +1204,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
                 };
             };
-            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors or 128 KiB, each with its location. */
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
             422: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
