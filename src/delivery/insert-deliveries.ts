@@ -51,9 +51,9 @@ export const insertDeliveries = defineStatement((db, { slot }: Slots<Input>) =>
 type Slot = Slots<Input>['slot'];
 
 /**
- * Selects the published notifications. `before` is a lower bound of the user's revision before this change: a change
- * that publishes n notifications of a user raises that revision by at most 2n, one for each notification and one for
- * each that it supersedes. Every notification that this change superseded therefore has a revision above `before`.
+ * Selects the published notifications. A change that publishes n notifications of a user increments that user's revision
+ * at most 2n times: for each notification, and for each that it supersedes. `before` is therefore no later than the
+ * user's revision before this change, and every notification that this change superseded has a later one.
  */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(

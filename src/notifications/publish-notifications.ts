@@ -25,10 +25,10 @@ export type Publication = { notification: Notification; created: boolean; channe
 export type NotificationDependencies = ChangeDependencies & { readonly outbox: Outbox };
 
 /**
- * Stores notifications in order, all or none, and returns their final states. Each notification supersedes the active
- * notification of its task and kind. It is stored as resolved instead if a notification of that task and kind with
- * a later `occurredAt` is stored, or if it occurred at or before the time up to which `resolveNotifications` resolved
- * that task and kind.
+ * Stores notifications in order, all or none, and returns their final states. A new notification supersedes the active
+ * one of its task and kind. It supersedes none and is itself stored as resolved if a notification of that task and kind
+ * with a later `occurredAt` is stored already, or if it occurred at or before the time up to which
+ * `resolveNotifications` resolved that task and kind.
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(
