@@ -51,7 +51,7 @@ export type EndpointsOptions = {
   publicUrl(): string;
 };
 
-/** Routes each request to its endpoint. Express serves everything except GraphQL and the page of GraphiQL. */
+/** Routes each request to its endpoint. Express serves all paths except `/graphql`, and OPTIONS of that path. */
 export function createEndpoints(options: EndpointsOptions): RequestListener {
   const { config } = options;
   const graphiqlOptions = { path: GRAPHQL_PATH, resultTypes, token: createPageToken(config) };

@@ -33,8 +33,8 @@ type Reason = { userId: string; notificationId: string; reason: CancelReason | n
 
 /**
  * For each row of the common table expression `reasons`, applies its reason to the open deliveries of its notification.
- * The caller can add conditions, so that a reason applies to one delivery only. Each delivery that this changes is no
- * longer open (`isOpen`); the others stay as they are.
+ * The caller can add conditions, so that a reason applies to one delivery only. Changed deliveries are no longer open
+ * (`isOpen` is false):
  *
  * - A pending delivery is cancelled if there is a reason.
  * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).

@@ -15,7 +15,7 @@ import type { Outbox } from '../revisions/outbox.ts';
 /** The delivery of notifications by a gateway or a worker. */
 export type Delivery = {
   readonly outbox: Outbox;
-  /** Wakes the sender after a change of notifications. For a hub. */
+  /** Wakes the sender after a change of notifications. The hub calls it with every change. */
   readonly onChange: NonNullable<HubObservers['onChange']>;
   /**
    * Starts to send over the configured channels. Returns `false` if there are none, or if this process does not send.
