@@ -11,8 +11,9 @@ export type DeliveryResult =
   /** To be attempted again after `seconds`. */
   | ({ kind: 'postponed'; seconds: number } & AttemptFailure)
   | ({ kind: 'failed' } & AttemptFailure)
-  /** Not attempted, because it expired or is no longer wanted. */
+  /** Not attempted, because it expired. */
   | { kind: 'expired' }
+  /** Not attempted, because it is no longer wanted. */
   | { kind: 'cancelled'; reason: CancelReason };
 
 /**
@@ -104,7 +105,7 @@ const storeEnd = defineStatement((db, slots: Slots<End>) => {
   return updateClaimed(db, slots).set({
     state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${slot('state', 'text')} end`,
     isOpen: false,
-    // The claim counted an attempt that was not made.
+    // The claim counted an attempt. If none was made, it is subtracted.
     attempts: sql<number>`attempts - case when ${slot('wasAttempted', 'bool')} then 0 else 1 end`,
     reason: slot('reason'),
     providerCode: slot('providerCode', 'text'),

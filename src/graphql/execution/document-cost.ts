@@ -78,7 +78,7 @@ function createMeter(context: ValidationContext): (operation: OperationDefinitio
     return {
       ...inside,
       depth: inside.depth + 1,
-      // Replaces the number of the subfields, so that the sum for an operation counts only its root fields.
+      // The field itself, without its subfields, so that the sum for an operation is the number of its root fields.
       rootFields: 1,
       aliases: inside.aliases + (node.alias ? 1 : 0),
       cost: 1 + inside.cost * countItems(node, field),
