@@ -1,6 +1,6 @@
 import { BadRequestError } from '../../errors/gateway-errors.ts';
 
-/** The limits of a document. GraphiQL's introspection and the queries of a whole screen are far below them. */
+/** The limits of a document. GraphiQL's introspection and the queries of a whole screen are below them. */
 export const documentLimits = {
   characters: 65_536,
   nesting: 100,
