@@ -65,8 +65,8 @@ export type Context = {
 /** The API-specific part of handling a request. */
 export type Handling<Reply> = {
   /**
-   * Runs the operation of a request. Returns the reply without sending it, because `handle` sets the quota headers
-   * afterwards. An API may return a function that sends the reply.
+   * Runs the operation of a request. Returns the reply, or a function that sends it, because `handle` sets the quota
+   * headers before anything is sent.
    */
   run(context: Context): Promise<Reply>;
   /** Converts an error, already safe to show, to a reply. */

@@ -38,7 +38,7 @@ export type Hub = {
   catchUp(user: string, revisions: Revisions | undefined): void;
   /** Calls `findError` with the viewer of each stream, and ends the stream if it returns an error. */
   failWhere(findError: (viewer: Viewer) => Error | undefined): void;
-  /** Records the seconds from the announcement of a change until its events have been read. */
+  /** Records the seconds from receiving the announcement of a change until its events have been read. */
   observeDelay(seconds: number): void;
   /** Ends all streams, and every later stream immediately. */
   close(): void;

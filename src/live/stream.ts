@@ -56,7 +56,7 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   #ready: Event[] = [];
   #isStale = true;
   #hasFailedToRead = false;
-  /** When the oldest unread change was announced; `undefined` if there is none. */
+  /** When the announcement of the oldest unread change was received; `undefined` if there is none. */
   #announcedAt: number | undefined;
   #hasEnded = false;
   #failure: Error | undefined;

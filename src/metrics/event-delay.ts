@@ -7,7 +7,7 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export function createEventDelay(registry: Registry): (seconds: number) => void {
   const delays = new Histogram({
     name: 'gateway_event_delay_seconds',
-    help: 'Time from the announcement of a committed change until its event has been read for a subscriber.',
+    help: 'Time from receiving the announcement of a change until its event has been read for a subscriber.',
     buckets: BUCKETS,
     registers: [registry],
   });

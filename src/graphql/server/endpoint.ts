@@ -100,7 +100,7 @@ async function readParameters(request: IncomingMessage): Promise<Parameters> {
   const sent = request.method === 'POST' ? await readJson(request) : parseQueryParameters(request);
   const parsed = Parameters.safeParse(sent);
   if (parsed.success) return parsed.data;
-  // The message of a validation error contains no keys from the request.
+  // Only the message, because the paths of the issues can contain keys from the request.
   throw new BadRequestError(new ValidationError(toIssues(parsed, sent, ['parameters'])).message);
 }
 
