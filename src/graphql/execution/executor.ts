@@ -51,7 +51,7 @@ export function createExecutor(schema: GraphQLSchema) {
     return run.query(undefined, context, variables);
   };
 
-  /** Compiles a frequent operation. After its eviction, the count starts again. */
+  /** Compiles a frequent operation. After the compiled function is evicted, the count starts again. */
   function compileIfFrequent(operation: Operation): CompiledQuery | undefined {
     const times = seen.get(operation) ?? 0;
     seen.set(operation, times + 1);

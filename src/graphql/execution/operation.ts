@@ -49,7 +49,7 @@ const NO_OPERATION = 'The document must have exactly one operation, or one with 
 /**
  * Returns the access of the root fields that a viewer may select (`permitted`), and one error for every root field that
  * the viewer may not select (`refusals`). While the arguments are unknown (`args` is undefined), a field is refused
- * only if it would be refused with any arguments.
+ * only if it would be refused whatever its arguments are.
  */
 export function checkPermissions({ rootAccess }: Operation, viewer: Viewer, args?: VariableValues) {
   const checked = rootAccess.map((access) => ({ access, refusal: checkAccess(access, viewer, args) }));
