@@ -18,7 +18,7 @@ export type Connection<Node> = {
 
 /**
  * Reads a page of a list. A REST route passes the page as `restPage`. Otherwise the arguments select it, and one record
- * more than the page is read, to find out whether another page follows. REST replies do not contain that information.
+ * more than the page is read, to find out whether there is another page. REST replies do not contain that information.
  * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
 export async function readConnection<Node>(

@@ -42,7 +42,10 @@ export function boundedText(description: string, max: number) {
   };
 }
 
-/** The description and the rule of a URL that clients may render as a link; other schemes could run code. */
+/**
+ * The description and the rule of an `http` or `https` URL. Clients may render it as a link, and URLs of other schemes
+ * could run code.
+ */
 export function linkUrl(description: string) {
   const { validate, ...field } = boundedText(
     `${description} Must start with \`http://\` or \`https://\`.`,

@@ -46,7 +46,7 @@ export function wholeNumberSchema(minimum: number, maximum = MAX_INT) {
   return z.int().min(minimum, message).max(maximum, message);
 }
 
-/** The rule of a whole number in a range, as error items state it. Zod's types allow `null`, which means no bound. */
+/** The rule of a whole number in a range, as error items state it. A range always has both ends, unlike zod's types. */
 export function describeRange(minimum: number | null, maximum: number | null): string {
   return `must be a whole number from ${minimum} to ${maximum}`;
 }
