@@ -38,7 +38,7 @@ export function resolveFrom<Item>() {
   ) => ({ extensions: reads<Item>(...properties), resolve });
 }
 
-/** Resolves a field to its own record, as another type. */
+/** Resolves a field to the record of its parent, as another type. */
 export const resolveRecord = {
   extensions: readBySubfields,
   resolve: <Item>(record: Item) => record,

@@ -24,7 +24,7 @@ export type Source<Event> = {
 export class SourceReader<Event> {
   readonly #em: EntityManager;
   readonly #source: Source<Event>;
-  /** The epoch that the last read found with the user's revisions; `undefined` if the user had none. */
+  /** The epoch of the user's revisions at the last read; `undefined` if the user had no revisions. */
   #epoch: string | undefined;
   #seen = 0;
 
