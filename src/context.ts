@@ -54,7 +54,7 @@ export type Context = {
   readonly outbox: Outbox;
   /** Null if push is not configured. */
   readonly push: PushRegistration | null;
-  /** Calls `leave` when the caller disconnects, or immediately if it already has. */
+  /** Calls `leave` when the response ends or the caller disconnects, or immediately if it already has. */
   onLeave(leave: () => void): void;
   readonly rateLimiter: RateLimiter;
   readonly charges: Charges;
