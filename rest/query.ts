@@ -7,7 +7,7 @@ type QuerySource = Extract<ArgumentSource, { from: 'query' }>;
 
 const NOT_REPEATED = 'must not be repeated';
 
-/** The parameters of a page, up to the largest GraphQL `Int`. A REST list contains all records by default. */
+/** The parameters of a page. Both are at most the largest GraphQL `Int`. A list contains all records by default. */
 export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
 
 /** Parses the query parameters of a route. Unknown parameters are ignored; invalid parameters become issues. */

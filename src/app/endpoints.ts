@@ -51,7 +51,7 @@ export type EndpointsOptions = {
   publicUrl(): string;
 };
 
-/** Routes each request to its endpoint: `/graphql`, except OPTIONS, without Express, and everything else by Express. */
+/** Routes each request to its endpoint. Requests to `/graphql` bypass Express, except OPTIONS. */
 export function createEndpoints(options: EndpointsOptions): RequestListener {
   const { config } = options;
   const graphiqlOptions = { path: GRAPHQL_PATH, resultTypes, token: createPageToken(config) };

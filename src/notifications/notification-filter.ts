@@ -60,8 +60,8 @@ export function hasFilter({ has }: Pick<Inputs<FilterInput>, 'has'>): boolean {
 }
 
 /**
- * Returns the combinations for an index on (user_id, kind, status, created_at, id). If the filter names a task or a
- * project, the index also contains its column, after user_id.
+ * Returns the combinations of kind and status to read, which PostgreSQL finds by an index on (user_id, kind, status,
+ * created_at, id). If the filter names a task or a project, the index also contains its column, after user_id.
  */
 export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
   const { slot, has } = inputs;

@@ -13,8 +13,8 @@ const INTERVAL_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Deletes settled notifications whose last change was more than `days` ago, now and every hour until it is stopped.
- * With `days` 0, it deletes none.
+ * Immediately, and then every hour until it is stopped, deletes the settled notifications that were last changed more
+ * than `days` days ago. With `days` 0, it deletes none.
  */
 export function startRetention(
   dependencies: ChangeDependencies,

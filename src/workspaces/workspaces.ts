@@ -36,7 +36,10 @@ function toFilterInput(userId: string, { projectId, status }: WorkspaceFilter): 
   return { userId, projectId: projectId ?? undefined, statuses: [...statuses] };
 }
 
-/** Returns the combinations for an index on (user_id, status, created_at, id), with or without the project. */
+/**
+ * Returns the statuses to read, which PostgreSQL finds by an index on (user_id, status, created_at, id), or one that also
+ * contains the project.
+ */
 function toCombinations(inputs: Inputs<FilterInput>): Combinations {
   const { slot } = inputs;
   const isInProject = equalsIfGiven(inputs, 'projectId', 'project_id');
