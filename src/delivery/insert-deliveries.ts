@@ -52,8 +52,8 @@ type Slot = Slots<Input>['slot'];
 
 /**
  * Selects the published notifications. A change that publishes n notifications of a user increments that user's revision
- * at most 2n times: for each notification, and for each that it supersedes. `before` is therefore at most the user's
- * revision before this change, and less than the revision of every notification that this change superseded.
+ * at most 2n times: for each notification, and for each that it supersedes. The column `before`, a notification's
+ * revision minus 2n, is therefore less than the revision of every notification that this change superseded.
  */
 function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
