@@ -47,7 +47,7 @@ export class Pipeline {
       return rows;
     } catch (error) {
       this.#stopSharing(lease);
-      // Not awaited, so that `finally` ends this lease before the retry begins to wait.
+      // Not awaited, so that `finally` ends this lease without waiting for the retry.
       if (lease.hasTimedOut) return this.#retryAlone(statement);
       if (TIMED_OUT.has(readSystemErrorCode(error))) await abandon(lease);
       throw error;

@@ -1,6 +1,9 @@
 import { BadRequestError } from '../../errors/gateway-errors.ts';
 
-/** The limits of a document. GraphiQL's introspection and the queries of a whole screen are below them. */
+/**
+ * The limits of a document. The introspection of GraphiQL and a query for everything that one screen of an app shows stay
+ * below them.
+ */
 export const documentLimits = {
   characters: 65_536,
   nesting: 100,
