@@ -23,8 +23,8 @@ const find = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>)
 );
 
 /**
- * Finds the revisions of users. A user has none before the first change, and from a deletion until the next change. A
- * mutation that changes nothing may create them too.
+ * Finds the revisions of users. A user has none until the first change creates them, and none from a deletion until the
+ * next change. A mutation that changes nothing may create them, too.
  */
 export async function findRevisionsByUser(
   em: EntityManager,
