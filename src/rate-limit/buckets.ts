@@ -9,7 +9,7 @@ export type Quota = { limit: number; remaining: number; resetSeconds: number };
 
 /** The rate limit charges of a request, written by the limiter and read for the quota headers. */
 export type Charges = {
-  /** The charged bucket with the fewest remaining points; absent if no limited bucket was charged. */
+  /** The bucket with the fewest points left of those charged or found empty; absent if none of them has a limit. */
   quota?: Quota;
   /** Whether the limiter has charged or rejected the request, so that `chargeMinimum` charges nothing. */
   wasCharged: boolean;
