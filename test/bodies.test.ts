@@ -134,6 +134,26 @@ test.each<[what: string, request: RestRequest]>([
   expect((await put(request)).status).toBe(200);
 });
 
+test('rejects compressed bodies that are invalid just after the limit, and keeps running', async () => {
+  // Hardly compressible, so that a position in the content has a position in the compressed body.
+  const words = Array.from({ length: 160_000 }, (_, index) =>
+    ((index * 2_654_435_761) % 2 ** 32).toString(16),
+  );
+  const content = words.join('');
+  const body = gzipSync(content);
+  const statuses: number[] = [];
+
+  for (let position = 1_040_000; position < 1_200_000; position += 4000) {
+    const invalid = Buffer.from(body);
+    const start = Math.floor((position / content.length) * body.length);
+    invalid.fill(0xff, start, start + 64);
+    statuses.push((await put(compressed('gzip', invalid))).status);
+  }
+
+  expect(new Set(statuses)).toEqual(new Set([400]));
+  expect((await put(compressed('gzip', gzipSync('{"preferences":[]}')))).status).toBe(200);
+});
+
 test('reads a GraphQL request of 256 levels', async () => {
   const response = await fetch(`${gateway.address}/graphql`, {
     method: 'POST',

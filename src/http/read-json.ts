@@ -87,6 +87,9 @@ async function readBytes(request: IncomingMessage): Promise<Buffer> {
   try {
     return await getRawBody(content, { limit: MAX_BODY_BYTES });
   } catch (error) {
+    // Discards the rest of the body, so that the connection can be used for the next request.
+    request.unpipe().resume();
+    if (content !== request) content.destroy();
     const isTooLarge = error instanceof Error && 'type' in error && error.type === 'entity.too.large';
     throw badBody(isTooLarge ? TOO_LARGE : 'cannot be read');
   }
@@ -98,6 +101,8 @@ function decompress(request: IncomingMessage): Readable {
   const create = decompressors.get(encoding);
   if (create === undefined) throw badBody('has an unsupported Content-Encoding');
   const content = create();
+  // Without a listener, an error after the body was rejected would end the process.
+  content.on('error', () => undefined);
   // `pipeline` would break the connection if the content is invalid.
   request.once('error', (error) => content.destroy(error)).pipe(content);
   return content;
