@@ -36,7 +36,7 @@ export function defineListRead<Input extends object, Row extends QueryResultRow>
     read(em, 'short', input, selected);
 }
 
-/** A list with more records is long: reading and sending it delays other requests noticeably. */
+/** A list with more records than this is long: reading and sending it delays other requests noticeably. */
 export const LONG_LIST = 1000;
 
 /**

@@ -35,8 +35,8 @@ const MAX_PENDING = 10_000;
 
 /**
  * Creates the announcer of a gateway. Announcements are hints: sweeps find in the tables what was not announced.
- * Announcements are sent after the commit, because `NOTIFY` within a transaction holds an exclusive lock of the
- * PostgreSQL cluster until the commit is on disk.
+ * Announcements are sent after the commit of the change, in a transaction that does not wait for the disk. `NOTIFY` in
+ * the transaction of the change would hold an exclusive lock of the PostgreSQL cluster until the commit is on disk.
  */
 export function createAnnouncer(
   { url, timeoutMs }: { url: string; timeoutMs: number },

@@ -17,7 +17,8 @@ export type StreamContext = {
 };
 
 /**
- * Opens a stream of a user's changes. It includes every change that is committed after it has been opened.
+ * Opens a stream of a user's changes. It misses no change that is committed after it has been opened, but may combine
+ * several changes of a record into one event.
  * @throws {RateLimitedError} if there are too many subscribers
  */
 export async function openStream<Event>(
