@@ -5,7 +5,7 @@ import getRawBody from 'raw-body';
 import { BadRequestError } from '../errors/gateway-errors.ts';
 import { formatLocation, type Path } from '../errors/issue.ts';
 
-/** The maximum size of a body, and of its content after decompression. */
+/** The maximum `Content-Length`, and the maximum size of the content after decompression. */
 const MAX_BODY_BYTES = 1_048_576;
 const TOO_LARGE = `is larger than ${MAX_BODY_BYTES} bytes`;
 

@@ -62,8 +62,8 @@ export function findBatches(
     sql`${sql.ref(bytes)} is null or ${sql.ref(bytes)} < ${sql.lit(MAX_BATCH_BYTES)}`;
   // `stored_before` and `text_before` are the total sizes of all preceding records, without the record itself. A batch
   // therefore includes the record that exceeds the limit, and is never empty. Converting large JSON to text takes
-  // milliseconds, so the records are first limited by their stored size, which PostgreSQL knows without reading them.
-  // `offset 0` keeps PostgreSQL from computing `last` once for every record that is joined.
+  // milliseconds, so the records are first limited by their stored size, which PostgreSQL knows without reading the
+  // texts. `offset 0` keeps PostgreSQL from computing `last` once for every record that is joined.
   return sql`(
     select stream, owner, after, (
       select max(revision) from (
