@@ -23,4 +23,4 @@ EXPOSE 4000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/healthz').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Starts Node.js instead of npm, so that the gateway receives signals. It needs up to 13 seconds to stop.
-CMD ["node", "--expose-gc", "src/main.ts"]
+CMD ["node", "src/main.ts"]

@@ -18,7 +18,7 @@ export type LiveMemory = {
   idle: number;
   /** After the highest rate that met the target, or after the first rate if none did. */
   after: number;
-  /** About two minutes after the last event. */
+  /** A minute after the last event. */
   later: number;
 };
 

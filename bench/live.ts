@@ -18,7 +18,7 @@ import { printLine, reportProgress } from './output.ts';
 import { type Postgres, startPostgres, withClient } from './postgres.ts';
 import { writeResults } from './results.ts';
 import type { ServerProcess } from './server-process.ts';
-import { waitForCollection } from './wait-for-collection.ts';
+import { settle } from './settle.ts';
 
 /*
  * Measures live events: many users subscribe while notifications are published at a rate that doubles until events take
@@ -31,8 +31,8 @@ import { waitForCollection } from './wait-for-collection.ts';
 
 const SUBSCRIBERS = 2000;
 const QUICK_SUBSCRIBERS = 500;
-const FIRST_RATE = 100;
-const LAST_RATE = 6400;
+/** Events per second. */
+const RATES = [100, 200, 400, 600, 800, 1600, 3200, 6400];
 /** Subscribers that connect and disconnect before memory is measured, so that it does not include compiled code. */
 const WARM_UP_SUBSCRIBERS = 200;
 /** Time to publish before delays are measured. */
@@ -88,20 +88,20 @@ async function measure(bench: LiveBench, issuer: Issuer, subscribers: number): P
   const before = await gateway.memory();
   reportProgress(`Opening ${subscribers} streams`);
   await load.subscribe({ address: gateway.address, users: await signUsers(issuer, subscribers) });
-  await waitForCollection();
+  await settle();
   const idle = await gateway.memory();
   const rates: Rate[] = [];
-  for (let perSecond = FIRST_RATE; perSecond <= LAST_RATE; perSecond *= 2) {
+  for (const perSecond of RATES) {
     const rate = await measureRate(bench, perSecond);
     rates.push(rate);
     if (!isFastEnough(rate)) break;
   }
   const after = (findHighestRate(rates) ?? rates[0])?.runs.at(-1)?.memory ?? Number.NaN;
-  await waitForCollection();
+  await settle();
   return { subscribers, rates, memory: { before, idle, after, later: await gateway.memory() } };
 }
 
-/** Opens and closes streams, then waits for garbage collection. */
+/** Opens and closes streams, then waits until the gateway is idle. */
 async function warmUp({ address }: ServerProcess, issuer: Issuer): Promise<void> {
   const passing = startLiveLoad();
   try {
@@ -109,7 +109,7 @@ async function warmUp({ address }: ServerProcess, issuer: Issuer): Promise<void>
   } finally {
     await passing.stop();
   }
-  await waitForCollection();
+  await settle();
 }
 
 async function signUsers(issuer: Issuer, count: number) {

@@ -7,8 +7,8 @@ import { startGateway } from './gateway-process.ts';
 import { reportProgress } from './output.ts';
 import { takeSample } from './sample.ts';
 import { startServerProcess } from './server-process.ts';
+import { settle } from './settle.ts';
 import { median } from './statistics.ts';
-import { waitForCollection } from './wait-for-collection.ts';
 import { distribute } from './workload.ts';
 import { requestInbox } from './workloads.ts';
 
@@ -83,10 +83,10 @@ async function expectOk(reply: Promise<Response>): Promise<void> {
 export async function measureIdleMemory(bench: Bench): Promise<IdleMemory> {
   reportProgress('Memory of the idle gateway');
   return withServer(startGateway(createGatewaySettings(bench)), async (gateway) => {
-    await waitForCollection();
+    await settle();
     const atRest = await gateway.memory();
     await takeSample(bench, gateway, distribute(bench.callers.readers, CONNECTIONS, requestInbox()));
-    await waitForCollection();
+    await settle();
     return { atRest, afterRequests: await gateway.memory() };
   });
 }

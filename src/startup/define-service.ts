@@ -5,7 +5,6 @@ import { findPendingMigrations, migrate, requireMigrations } from '../database/m
 import type { Log } from '../log.ts';
 import { registerLogMetrics } from '../metrics/log-metrics.ts';
 import { registerProcessMetrics } from '../metrics/process-metrics.ts';
-import { collectGarbageWhenIdle } from '../process/idle-collection.ts';
 import type { RunService } from './run-process.ts';
 
 /** A started service. */
@@ -34,7 +33,6 @@ export function defineService(
       if (config.production) await requireMigrations(database);
       else if ((await findPendingMigrations(database)).length > 0) await migrate(databaseUrl);
       const service = await start(config, database, log);
-      collectGarbageWhenIdle();
       if (config.metrics.kind !== 'off') {
         registerProcessMetrics(service.metrics);
         registerLogMetrics(service.metrics, output);
