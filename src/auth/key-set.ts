@@ -1,7 +1,7 @@
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
+import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
-import { readDevelopmentPublicKeys } from './development-key.ts';
 import { createFetchedKeys } from './fetched-keys.ts';
 
 /** Finds the public key for a token's header. Rejects with a jose error if none matches. */

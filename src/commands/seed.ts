@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { signDevelopmentToken } from '../auth/development-key.ts';
+import { signDevelopmentToken } from '../config/development-keys.ts';
 import { type Config, readConfig } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { isId } from '../values/text.ts';

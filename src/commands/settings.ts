@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readDevelopmentPublicKeys } from '../auth/development-key.ts';
+import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
 import { readConfig } from '../config.ts';
 import { runCommand } from './run-command.ts';
 

@@ -1,5 +1,5 @@
 import { argv } from 'node:process';
-import { signDevelopmentToken } from '../auth/development-key.ts';
+import { signDevelopmentToken } from '../config/development-keys.ts';
 import { readConfig } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { runCommand, warnOfNewKey } from './run-command.ts';

@@ -1,6 +1,7 @@
 import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { Secret } from '../values/secret.ts';
+import { reject } from './formats.ts';
 
 /** A mailbox: display name, empty if there is none, and address. */
 export type Mailbox = { name: string; address: string };
@@ -20,11 +21,7 @@ const ADDRESS = z.email();
 export const mailbox = z.string().transform((text, context): Mailbox => {
   const [, name = '', address = text] = /^([^<>\p{Cc}]*)<([^<>]+)>$/u.exec(text.trim()) ?? [];
   if (ADDRESS.safeParse(address.trim()).success) return { name: name.trim(), address: address.trim() };
-  context.addIssue({
-    code: 'custom',
-    message: 'must be an email address: Workspaces <no-reply@example.com>',
-  });
-  return z.NEVER;
+  return reject(context, 'must be an email address: Workspaces <no-reply@example.com>');
 });
 
 const CURVE = 'prime256v1';
@@ -43,11 +40,7 @@ export const vapidKey = z.string().transform((text, context): KeyObject => {
     const d = bytes.toString('base64url');
     return createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', x, y, d } });
   } catch {
-    context.addIssue({
-      code: 'custom',
-      message: 'must be a P-256 private key, 32 bytes in base64url (npm run -s vapid:key)',
-    });
-    return z.NEVER;
+    return reject(context, 'must be a P-256 private key, 32 bytes in base64url (npm run -s vapid:key)');
   }
 });
 
@@ -72,7 +65,7 @@ export const appUrl = z
 /** Hosts with an optional port, in lower case. */
 export const allowedHosts = z
   .string()
-  .transform((text) => text.split(',').map((part) => part.trim().toLowerCase()))
+  .transform((text): readonly string[] => text.split(',').map((part) => part.trim().toLowerCase()))
   .refine(
     (parts) => parts.every((part) => URL.parse(`https://${part}`)?.host === part),
     'must be comma-separated hosts, each with its port unless it is 443: push.example.com',

@@ -1,7 +1,23 @@
+import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
+import type { Secret } from '../values/secret.ts';
 import { allowedHosts, appUrl, mailbox, smtpUrl, vapidKey, vapidSubject } from './delivery-formats.ts';
-import { address, bearerToken, encryptionKeys, jwks, origins, wholeNumber, yesOrNo } from './formats.ts';
-import { LOOPBACK } from './hosts.ts';
+import {
+  address,
+  bearerToken,
+  encryptionKeys,
+  isLoopback,
+  jwks,
+  origins,
+  wholeNumber,
+  yesOrNo,
+} from './formats.ts';
+
+/** The default of HOST and ADMIN_HOST. */
+export const LOOPBACK = '127.0.0.1';
+
+/** The default of PORT. */
+export const DEFAULT_PORT = 4000;
 
 /** Points per minute and user; 0 means unlimited. */
 export const defaultLimits = { reads: 600, writes: 120, platform: 0 };
@@ -13,13 +29,15 @@ export const Environment = z.object({
     .enum(['production', 'development', 'test'], 'must be production, development or test')
     .optional(),
   HOST: z.string().default(LOOPBACK),
-  PORT: wholeNumber(0, 65_535).default(4000),
+  PORT: wholeNumber(0, 65_535).default(DEFAULT_PORT),
+  /** Whether other processes may listen on the same port. */
   REUSE_PORT: yesOrNo('false'),
   ADMIN_HOST: z.string().default(LOOPBACK),
+  /** The port of the admin server, which no other process shares. */
   ADMIN_PORT: wholeNumber(0, 65_535).optional(),
   PUBLIC_URL: address('http:', 'https:')
     .refine((url) => !/[?#]/.test(url), 'must have neither a query nor a fragment')
-    .transform((url) => url.replace(/\/+$/, ''))
+    .transform(trimSlashes)
     .optional(),
   DATABASE_URL: address('postgres:', 'postgresql:').optional(),
   DATA_DIR: z.string().default('.data'),
@@ -35,25 +53,33 @@ export const Environment = z.object({
   RATE_LIMIT_WRITES_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.writes),
   RATE_LIMIT_PLATFORM_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.platform),
   REDIS_URL: address('redis:', 'rediss:').optional(),
+  /** Allowed origins, exactly as browsers send them. */
   CORS_ORIGINS: origins.default([]),
+  /** Maximum number of live subscribers of this process. */
   MAX_SUBSCRIBERS: wholeNumber(1, 1_000_000).default(10_000),
+  /** Milliseconds between two checks for changes that were not announced. */
   LIVE_SWEEP_MS: wholeNumber(100, 600_000).default(5000),
+  /** Days that resolved and dismissed notifications are kept; 0 means forever. */
   NOTIFICATION_RETENTION_DAYS: wholeNumber(0, 36_500).default(90),
   SMTP_URL: smtpUrl.optional(),
   SMTP_FROM: mailbox.optional(),
   VAPID_PRIVATE_KEY: vapidKey.optional(),
+  /** The operator's address for push services (RFC 8292, section 2.1). */
   VAPID_SUBJECT: vapidSubject.optional(),
   PUSH_ALLOWED_HOSTS: allowedHosts.default([]),
   CHAT_TOKEN: bearerToken(1).optional(),
-  CHAT_API_URL: address('http:', 'https:')
-    .transform((url) => url.replace(/\/+$/, ''))
-    .default('https://slack.com/api'),
+  CHAT_API_URL: address('http:', 'https:').transform(trimSlashes).default('https://slack.com/api'),
+  /** The URL of a notification in the web app, with `{id}` in place of its ID. */
   APP_URL: appUrl.optional(),
+  /** Whether this process sends. Deliveries to configured channels are queued in any case. */
   DELIVERY: yesOrNo('true'),
+  /** The delay before an email is sent, because the user may dismiss the notification first. */
   DELIVERY_EMAIL_DELAY_SECONDS: wholeNumber(0, 3600).default(60),
   GRAPHIQL: yesOrNo('true'),
   METRICS_TOKEN: bearerToken(16, ' (openssl rand -hex 32)').optional(),
+  /** Milliseconds from the moment when readiness checks start to fail until the port is closed. */
   SHUTDOWN_DELAY_MS: wholeNumber(0, 300_000).default(0),
+  /** Milliseconds that running requests have to finish after the port is closed. */
   SHUTDOWN_GRACE_MS: wholeNumber(0, 300_000).default(10_000),
   LOG_LEVEL: z
     .enum(
@@ -62,3 +88,91 @@ export const Environment = z.object({
     )
     .default('info'),
 });
+
+type Variables = z.output<typeof Environment>;
+
+/** The settings of one process, grouped by use. `null` means not configured. */
+export const Settings = Environment.transform((variables) => ({
+  production: variables.NODE_ENV === 'production',
+  host: variables.HOST,
+  port: variables.PORT,
+  reusePort: variables.REUSE_PORT,
+  admin: readAdmin(variables),
+  publicUrl: variables.PUBLIC_URL ?? null,
+  databaseUrl: variables.DATABASE_URL ?? null,
+  dataDir: variables.DATA_DIR,
+  databasePoolSize: variables.DATABASE_POOL_SIZE,
+  databaseTimeoutMs: variables.DATABASE_TIMEOUT_MS,
+  keySet: readKeySetSource(variables),
+  issuer: variables.AUTH_ISSUER ?? null,
+  audience: variables.AUTH_AUDIENCE ?? null,
+  orgClaim: variables.AUTH_ORG_CLAIM,
+  encryptionKeys: variables.ENCRYPTION_KEYS ?? null,
+  limits: {
+    reads: variables.RATE_LIMIT_READS_PER_MINUTE,
+    writes: variables.RATE_LIMIT_WRITES_PER_MINUTE,
+    platform: variables.RATE_LIMIT_PLATFORM_PER_MINUTE,
+  },
+  redisUrl: variables.REDIS_URL ?? null,
+  corsOrigins: variables.CORS_ORIGINS,
+  maxSubscribers: variables.MAX_SUBSCRIBERS,
+  liveSweepMs: variables.LIVE_SWEEP_MS,
+  notificationRetentionDays: variables.NOTIFICATION_RETENTION_DAYS,
+  delivery: readDelivery(variables),
+  graphiql: variables.GRAPHIQL,
+  metrics: readMetricsAccess(variables),
+  shutdownDelayMs: variables.SHUTDOWN_DELAY_MS,
+  shutdownGraceMs: variables.SHUTDOWN_GRACE_MS,
+  logLevel: variables.LOG_LEVEL,
+}));
+
+function trimSlashes(url: string): string {
+  return url.replace(/\/+$/, '');
+}
+
+function readAdmin({ ADMIN_HOST, ADMIN_PORT }: Variables) {
+  return ADMIN_PORT === undefined ? null : { host: ADMIN_HOST, port: ADMIN_PORT };
+}
+
+/** The source of the public keys. `development` is a key generated in `DATA_DIR`. */
+export type KeySetSource =
+  | { kind: 'remote'; url: URL }
+  | { kind: 'local'; jwks: JSONWebKeySet }
+  | { kind: 'development' };
+
+function readKeySetSource({ AUTH_JWKS_URL, AUTH_JWKS }: Variables): KeySetSource {
+  if (AUTH_JWKS_URL !== undefined) return { kind: 'remote', url: new URL(AUTH_JWKS_URL) };
+  return AUTH_JWKS === undefined ? { kind: 'development' } : { kind: 'local', jwks: AUTH_JWKS };
+}
+
+/** A channel without a provider is `null`. */
+function readDelivery(variables: Variables) {
+  const { SMTP_URL, SMTP_FROM, VAPID_PRIVATE_KEY, VAPID_SUBJECT, CHAT_TOKEN } = variables;
+  const delaySeconds = variables.DELIVERY_EMAIL_DELAY_SECONDS;
+  const allowedHosts = variables.PUSH_ALLOWED_HOSTS;
+  return {
+    sends: variables.DELIVERY,
+    email: SMTP_URL && SMTP_FROM ? { url: SMTP_URL, from: SMTP_FROM, delaySeconds } : null,
+    push:
+      VAPID_PRIVATE_KEY && VAPID_SUBJECT
+        ? { privateKey: VAPID_PRIVATE_KEY, subject: VAPID_SUBJECT, allowedHosts }
+        : null,
+    chat: CHAT_TOKEN ? { token: CHAT_TOKEN, apiUrl: variables.CHAT_API_URL } : null,
+    appUrl: variables.APP_URL ?? null,
+  };
+}
+
+/** Access to the metrics: open, with a token, or off. */
+export type MetricsAccess = { kind: 'open' } | { kind: 'token'; token: Secret } | { kind: 'off' };
+
+/**
+ * Without a token, metrics are served only on a loopback address. In production that must be the admin port, because a
+ * proxy on the same machine forwards public requests to `PORT`.
+ */
+function readMetricsAccess(variables: Variables): MetricsAccess {
+  const { METRICS_TOKEN, NODE_ENV, HOST } = variables;
+  if (METRICS_TOKEN !== undefined) return { kind: 'token', token: METRICS_TOKEN };
+  const admin = readAdmin(variables);
+  const isOpen = admin ? isLoopback(admin.host) : NODE_ENV !== 'production' && isLoopback(HOST);
+  return { kind: isOpen ? 'open' : 'off' };
+}

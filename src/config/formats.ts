@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
 import { Secret } from '../values/secret.ts';
@@ -34,14 +35,14 @@ export function address(...protocols: string[]) {
 /** Origins (RFC 6454), separated by commas. */
 export const origins = z
   .string()
-  .transform((text) => text.split(',').map((part) => part.trim()))
+  .transform((text): readonly string[] => text.split(',').map((part) => part.trim()))
   .refine(
     (parts) => parts.every((part) => /^https?:/.test(part) && URL.parse(part)?.origin === part),
     'must be comma-separated origins without a path or trailing slash: https://app.example.com',
   );
 
 /** Adds an issue without the invalid value, which may contain a key. */
-function reject(context: z.core.$RefinementCtx, message: string) {
+export function reject(context: z.core.$RefinementCtx, message: string) {
   context.addIssue({ code: 'custom', message });
   return z.NEVER;
 }
@@ -96,4 +97,14 @@ export function bearerToken(minimum: number, hint = '') {
       `must be ${minimum} to 1024 printable ASCII characters without spaces${hint}`,
     )
     .transform((text) => new Secret(text));
+}
+
+/** Whether a host is reachable only from this machine. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** Returns the host name or IP address of a URL, without the brackets around an IPv6 address. */
+export function readHost({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
 }

@@ -1,4 +1,4 @@
-import { readDevelopmentEncryptionKeys } from '../auth/development-key.ts';
+import { readDevelopmentEncryptionKeys } from '../config/development-keys.ts';
 import type { Config, EncryptionKeys } from '../config.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { signDevelopmentToken } from '../auth/development-key.ts';
 import { scopes } from '../auth/viewer.ts';
+import { signDevelopmentToken } from '../config/development-keys.ts';
 import type { Config } from '../config.ts';
 
 /** Creates a token for one load of the page; null if this load must not contain one. */

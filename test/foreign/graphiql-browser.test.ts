@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { signDevelopmentToken } from '../../src/auth/development-key.ts';
+import { signDevelopmentToken } from '../../src/config/development-keys.ts';
 import { readExamples } from '../../src/pages/graphiql-examples.ts';
 import { hasBrowser, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
 import { type DevelopmentGateway, seed, startDevelopmentGateway } from '../support/development.ts';

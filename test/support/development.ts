@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { signDevelopmentToken } from '../../src/auth/development-key.ts';
+import { signDevelopmentToken } from '../../src/config/development-keys.ts';
 import { makeFolder, removeFolder } from './folder.ts';
 import { startTestGateway, type TestGateway } from './gateway.ts';
 import { runProcess } from './process.ts';

@@ -1,6 +1,6 @@
 import { createTransport, type NodemailerError, type SMTPPoolOptions } from 'nodemailer';
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
-import { isLoopback } from '../../config/hosts.ts';
+import { isLoopback } from '../../config/formats.ts';
 import type { EmailConfig } from '../../config.ts';
 import type { Channel } from '../channel.ts';
 import { classifyError } from './classify-error.ts';

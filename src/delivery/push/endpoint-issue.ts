@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { readHost } from '../../config/hosts.ts';
+import { readHost } from '../../config/formats.ts';
 import { MAX_LENGTH } from '../../values/text.ts';
 import { isPublicAddress } from './public-address.ts';
 
