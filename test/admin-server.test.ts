@@ -1,8 +1,8 @@
 import { Gauge, Registry } from 'prom-client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startAdminServer } from '../src/admin/admin-server.ts';
 import { openDatabase } from '../src/database/database.ts';
 import { createLog } from '../src/log.ts';
+import { startAdminServer } from '../src/server/monitoring.ts';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { scrape } from './support/metrics.ts';

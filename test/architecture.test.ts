@@ -121,7 +121,7 @@ const layers = [
   ['src/log.ts', 'src/process/', 'src/encryption/', 'src/auth/', 'src/postgres/', 'src/database/'],
   ['src/revisions/', 'src/rate-limit/', 'src/http/'],
   ['src/live/', 'src/pages/'],
-  ['src/context.ts', 'src/admin/', 'src/metrics/'],
+  ['src/context.ts', 'src/server/', 'src/metrics/'],
   ['src/graphql/'],
   features.filter((feature) => feature !== 'statistics').map((feature) => `src/${feature}/`),
   ['src/statistics/'],
@@ -176,7 +176,7 @@ test("client programs import none of the gateway's code", () => {
   expect(known.map(describeImport)).toEqual([]);
 });
 
-test('src/metrics imports only types of our other files; only it, admin/ and the composition root import prom-client', () => {
+test('src/metrics imports only types of our other files; only it, server/ and the composition root import prom-client', () => {
   const isMetrics = isIn('src/metrics/');
   expect(forbidden(isMetrics, (one) => one.typeOnly || !isOurs(one) || isMetrics(one.to))).toEqual([]);
   const mayUse = [
@@ -186,8 +186,7 @@ test('src/metrics imports only types of our other files; only it, admin/ and the
     'src/startup/define-service.ts',
     'src/startup/gateway.ts',
     'src/startup/run-worker.ts',
-    'src/admin/admin-server.ts',
-    'src/admin/metrics-endpoint.ts',
+    'src/server/monitoring.ts',
   ];
   const isOther = (path: string) => !isMetrics(path) && !mayUse.includes(path);
   expect(forbidden(isOther, ({ to }) => to !== 'prom-client')).toEqual([]);

@@ -1,12 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import express, { type Express, type NextFunction } from 'express';
+import express, { type NextFunction } from 'express';
 import type { GraphQLSchema } from 'graphql';
 import type { Registry } from 'prom-client';
 import { sendError } from '../../rest/errors.ts';
 import { serveOpenApi } from '../../rest/openapi/document.ts';
 import { createRestRouter, routes } from '../../rest/router.ts';
-import { type Readiness, serveHealth, serveReadiness } from '../admin/health.ts';
-import { METRICS_PATH, serveMetrics } from '../admin/metrics-endpoint.ts';
 import type { Config } from '../config.ts';
 import type { UnsubscribeEndpoint } from '../delivery/email/unsubscribe-endpoint.ts';
 import { UNSUBSCRIBE_PATH } from '../delivery/email/unsubscribe-token.ts';
@@ -21,6 +19,7 @@ import { createGraphiql } from '../pages/graphiql.ts';
 import { createPageToken } from '../pages/graphiql-token.ts';
 import { REFERENCE_PATHS, serveReference } from '../pages/reference.ts';
 import { serveStart } from '../pages/start-page.ts';
+import { createMonitoring, METRICS_PATH, type Readiness } from '../server/monitoring.ts';
 import { lazy } from '../values/lazy.ts';
 import type { RequestLifecycle } from './request-lifecycle.ts';
 
@@ -63,7 +62,15 @@ export function createEndpoints(options: EndpointsOptions): RequestListener {
   app.options(/.*/, (_request, response) => sendError(response, new NotFoundError()));
   app.use(createRestRouter({ ...options, handle: options.lifecycle.handle }));
   if (graphiql) app.use(graphiql);
-  mountAdminEndpoints(app, options);
+  app.use(
+    createMonitoring({
+      readiness: options.readiness,
+      registry: options.metrics,
+      // With an admin port, metrics are served only there.
+      access: config.admin === null ? config.metrics : { kind: 'off' },
+      findLog: options.lifecycle.findLog,
+    }),
+  );
   app.get(/^\/openapi\.json$/, serveOpenApi(options.schema, options.publicUrl));
   app.get(REFERENCE_PATHS, serveReference());
   app.get(/^\/$/, serveStart(config.graphiql));
@@ -105,17 +112,4 @@ function createGraphQL({ config, schema, engine, lifecycle }: EndpointsOptions) 
       else sendError(response, fail(failure, response));
     });
   };
-}
-
-/** Mounts the health, readiness and metrics endpoints. */
-function mountAdminEndpoints(
-  app: Express,
-  { config, lifecycle, readiness, metrics }: EndpointsOptions,
-): void {
-  app.get(/^\/healthz$/, (_request, response) => serveHealth(response));
-  app.get(/^\/readyz$/, (_request, response) =>
-    serveReadiness(response, readiness, lifecycle.findLog(response)),
-  );
-  if (config.admin !== null || config.metrics.kind === 'off') return;
-  app.get(/^\/metrics$/, (request, response) => serveMetrics(request, response, metrics, config.metrics));
 }

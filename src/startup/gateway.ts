@@ -3,7 +3,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import { toErrorResponse } from '../../rest/errors.ts';
-import { type AdminServer, startAdminServer } from '../admin/admin-server.ts';
 import { createApp } from '../app/app.ts';
 import { type KeySet, openKeySet } from '../auth/key-set.ts';
 import { prefetchKeySet } from '../auth/key-set-prefetch.ts';
@@ -22,6 +21,7 @@ import type { Log } from '../log.ts';
 import { createEventDelay } from '../metrics/event-delay.ts';
 import { startRetention } from '../notifications/retention.ts';
 import { logConnection } from '../rate-limit/redis-log.ts';
+import { type AdminServer, startAdminServer } from '../server/monitoring.ts';
 import { createDelivery } from './create-delivery.ts';
 
 /** A listening gateway. */

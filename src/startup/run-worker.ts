@@ -1,9 +1,9 @@
 import { Registry } from 'prom-client';
-import { type AdminServer, startAdminServer } from '../admin/admin-server.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { createHub } from '../live/hub.ts';
 import { startLiveEvents } from '../live/live-events.ts';
 import { listDeliveryLines } from '../process/start-lines.ts';
+import { type AdminServer, startAdminServer } from '../server/monitoring.ts';
 import { createDelivery } from './create-delivery.ts';
 import { defineService } from './define-service.ts';
 
