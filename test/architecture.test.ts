@@ -43,22 +43,24 @@ test('finds static, type-only and dynamic imports', () => {
   });
 });
 
-describe('rest/', () => {
-  test('imports values only from some packages and modules of src/, and otherwise only types of src/', () => {
+describe('rest/ and src/openapi/', () => {
+  const isRest = (path: string) => isIn('rest/')(path) || isIn('src/openapi/')(path);
+
+  test('import values only from some packages and modules of src/, and otherwise only types of src/', () => {
     const packages = /^(express|graphql|zod|node:.*)$/;
     const files =
-      /^(rest\/.*|src\/(errors|http)\/.*|src\/auth\/access\.ts|src\/values\/constraints\.ts|.*\.(enums|graphql)\.ts)$/;
+      /^(rest\/.*|src\/(openapi|errors|http)\/.*|src\/auth\/access\.ts|src\/values\/constraints\.ts|.*\.(enums|graphql)\.ts)$/;
     expect(
-      forbidden(isIn('rest/'), ({ to, typeOnly }) =>
+      forbidden(isRest, ({ to, typeOnly }) =>
         to.startsWith('src/') || to.startsWith('rest/') ? typeOnly || files.test(to) : packages.test(to),
       ),
     ).toEqual([]);
   });
 
-  test('imports nothing but enums and names of root fields from a feature, not even a type', () => {
+  test('import nothing but enums and names of root fields from a feature, not even a type', () => {
     expect(
       forbidden(
-        isIn('rest/'),
+        isRest,
         ({ to, names }) =>
           !isFeature(to) ||
           isEnums(to) ||
@@ -67,8 +69,8 @@ describe('rest/', () => {
     ).toEqual([]);
   });
 
-  test('is imported only by the composition root and the command that writes the OpenAPI document', () => {
-    const importers = imports.filter(({ from, to }) => isIn('rest/')(to) && isIn('src/')(from));
+  test('are imported only by the composition root and the command that writes the OpenAPI document', () => {
+    const importers = imports.filter(({ from, to }) => isRest(to) && !isRest(from));
     expect([...new Set(importers.map(({ from }) => from))]).toEqual([
       'src/app/app.ts',
       'src/app/endpoints.ts',
@@ -126,6 +128,7 @@ const layers = [
   features.filter((feature) => feature !== 'statistics').map((feature) => `src/${feature}/`),
   ['src/statistics/'],
   ['src/entities.ts', 'src/schema.ts', 'rest/'],
+  ['src/openapi/'],
   ['src/app/', 'src/commands/'],
   ['src/startup/'],
   ['src/main.ts', 'src/worker.ts'],

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { errorDescriptions } from '../rest/openapi/error-shapes.ts';
 import { routes } from '../rest/router.ts';
 import { scopes } from '../src/auth/viewer.ts';
 import { readConfig, settingNames } from '../src/config.ts';
 import { httpStatus } from '../src/errors/gateway-errors.ts';
 import { documentLimits, limitTerms } from '../src/graphql/execution/document-limits.ts';
+import { errorDescriptions } from '../src/openapi/errors.ts';
 import { readPage, tableBelow } from './support/documentation.ts';
 
 /* Tables of the documentation contain the values that the gateway uses. */

@@ -141,5 +141,5 @@ function normalize(text: string): string {
 
 test('every example is a recorded reply (npx vitest run test/openapi-examples.test.ts -u, npm run openapi)', async () => {
   const text = `${JSON.stringify(await recordExamples(), null, 2)}\n`;
-  await expect(normalize(text)).toMatchFileSnapshot('../rest/openapi/examples.json');
+  await expect(normalize(text)).toMatchFileSnapshot('../src/openapi/examples.json');
 });

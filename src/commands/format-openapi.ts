@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { createOpenApiDocument } from '../../rest/openapi/document.ts';
+import { createOpenApiDocument } from '../openapi/document.ts';
 import { schema } from '../schema.ts';
 
 /** Returns the content of `rest/openapi.json`: the document of a gateway at its default address. */

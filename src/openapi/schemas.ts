@@ -37,6 +37,11 @@ export function referenceComponent(shape: z.core.$ZodType) {
   return reference('schemas', id);
 }
 
+/** Converts a name: `dismissNotification` and `not_found` become `DismissNotification` and `NotFound`. */
+export function toPascalCase(name: string): string {
+  return name.replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+}
+
 /** Removes what zod adds to a JSON schema, and adds what OpenAPI requires. */
 function adaptToOpenApi({
   zodSchema,

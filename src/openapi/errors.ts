@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import type { ErrorCode } from '../../src/errors/gateway-errors.ts';
+import { listSources } from '../../rest/argument-sources.ts';
+import type { Route } from '../../rest/route.ts';
+import type { Access } from '../auth/access.ts';
+import { type ErrorCode, httpStatus } from '../errors/gateway-errors.ts';
+import { describeJson, type Header, quota, toHeaderRefs } from './responses.ts';
+import { type Json, reference, toPascalCase } from './schemas.ts';
 
 /** The cause of each code. `CONFLICT` and `GOING_AWAY` belong to operations without a REST path. */
 export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 'GOING_AWAY'>, string>> = {
@@ -18,7 +23,7 @@ export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 
 };
 
 /** A code that a REST path can return. */
-export type Code = keyof typeof errorDescriptions;
+type Code = keyof typeof errorDescriptions;
 
 const message = z.string().min(1).describe('Human-readable message.');
 
@@ -75,11 +80,49 @@ export const errorShapes = {
 };
 
 /** Formats the component name for the codes of one status: `ForbiddenOrOrgMembershipRequired`. */
-export function formatComponentName(codes: readonly Code[]): string {
+function formatComponentName(codes: readonly Code[]): string {
   return codes.map((code) => toPascalCase(code.toLowerCase())).join('Or');
 }
 
-/** Converts a name: `dismissNotification` and `not_found` become `DismissNotification` and `NotFound`. */
-export function toPascalCase(name: string): string {
-  return name.replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+/** Lists the codes that a route can return, by status. Only routes with a path parameter can return `NOT_FOUND`. */
+export function listErrorCodes({ bind, body }: Route, { membership }: Access): Map<number, Code[]> {
+  const namesRecord = listSources(bind).some(({ from }) => from === 'path');
+  const codes: readonly Code[] = [
+    'BAD_REQUEST',
+    'UNAUTHENTICATED',
+    'FORBIDDEN',
+    'RATE_LIMITED',
+    'INTERNAL_ERROR',
+    ...(membership ? (['ORG_MEMBERSHIP_REQUIRED'] as const) : []),
+    ...(namesRecord ? (['NOT_FOUND'] as const) : []),
+    ...(namesRecord || body ? (['VALIDATION_FAILED'] as const) : []),
+  ];
+  return Map.groupBy(codes, (code) => httpStatus[code]);
+}
+
+/** Describes an operation's error response for one status, with its examples. */
+export function describeErrors(field: string, codes: readonly Code[]): Json {
+  const examples = codes.map((code) => code.toLowerCase()).flatMap((code) => [`${field}.${code}`, code]);
+  return {
+    description: codes.map((code) => `\`${code.toLowerCase()}\`: ${errorDescriptions[code]}`).join(' '),
+    headers: toHeaderRefs(...codes.flatMap(listErrorHeaders)),
+    content: describeJson(reference('schemas', formatComponentName(codes)), ...examples),
+  };
+}
+
+function listErrorHeaders(code: Code): Header[] {
+  switch (code) {
+    case 'UNAUTHENTICATED':
+      return ['WWW-Authenticate'];
+    case 'FORBIDDEN':
+      return ['WWW-Authenticate', ...quota];
+    case 'RATE_LIMITED':
+      return ['Retry-After', ...quota];
+    case 'BAD_REQUEST':
+    case 'ORG_MEMBERSHIP_REQUIRED':
+    case 'NOT_FOUND':
+    case 'VALIDATION_FAILED':
+    case 'INTERNAL_ERROR':
+      return [...quota];
+  }
 }

@@ -1,3 +1,4 @@
+import examples from './examples.json' with { type: 'json' };
 import { type Json, reference } from './schemas.ts';
 
 const wholeNumber = (minimum: number) => ({ type: 'integer', minimum });
@@ -56,4 +57,27 @@ export function toHeaderRefs(...names: readonly Header[]) {
   return Object.fromEntries(
     ['X-Request-Id', ...names].map((name) => [name, reference('headers', name)] as const),
   );
+}
+
+/** The response if the client has the current list. */
+export const notModified = {
+  description:
+    'The list has not changed since the `ETag` in `If-None-Match`. There is no body. The request counts as a read.',
+  headers: toHeaderRefs(...quota, 'ETag', 'Cache-Control'),
+};
+
+/*
+ * Replies of a gateway. test/openapi-examples.test.ts compares them, and updates the file with
+ * `npx vitest run test/openapi-examples.test.ts -u`.
+ */
+const allExamples: Readonly<Record<string, Readonly<Record<string, unknown>>>> = examples;
+
+/**
+ * Describes a JSON body, with the examples of these keys: an error code, or an operation followed by `.request`,
+ * `.reply` or an error code.
+ */
+export function describeJson(schema: Json | undefined, ...keys: readonly string[]): Json {
+  const named = keys.flatMap((key) => Object.entries(allExamples[key] ?? {}));
+  const shown = Object.fromEntries(named.map(([name, value]) => [name, { value }]));
+  return { 'application/json': { schema, examples: shown } };
 }

@@ -1,20 +1,12 @@
 import { z } from 'zod';
-import { type Access, describeAccess } from '../../src/auth/access.ts';
-import { type Binding, listSources } from '../argument-sources.ts';
-import type { Route } from '../route.ts';
-import { toPascalCase } from './error-shapes.ts';
+import { type ArgumentSource, type Binding, listSources } from '../../rest/argument-sources.ts';
+import { pageShapes } from '../../rest/query.ts';
+import type { Route } from '../../rest/route.ts';
+import { type Access, describeAccess } from '../auth/access.ts';
+import { idSchema } from '../values/constraints.ts';
 import { describeErrors, listErrorCodes } from './errors.ts';
-import { pickExamples } from './examples.ts';
-import { quota, toHeaderRefs } from './headers.ts';
-import { describeParameters } from './parameters.ts';
-import { type Json, reference } from './schemas.ts';
-
-/** The response if the client has the current list. */
-export const notModified = {
-  description:
-    'The list has not changed since the `ETag` in `If-None-Match`. There is no body. The request counts as a read.',
-  headers: toHeaderRefs(...quota, 'ETag', 'Cache-Control'),
-};
+import { describeJson, quota, toHeaderRefs } from './responses.ts';
+import { type Json, reference, referenceComponent, toPascalCase, toSchema } from './schemas.ts';
 
 /** Lists the shapes of a route's bodies by the names that {@link describeOperation} uses. */
 export function listShapes({
@@ -66,7 +58,7 @@ export function describeOperation(
     security: [{ bearer: [access.scope] }],
     ...(parameters.length > 0 && { parameters }),
     ...(route.body && {
-      requestBody: { required: true, content: describeContent(`${route.field}.request`, schemas) },
+      requestBody: { required: true, content: describeBody(`${route.field}.request`, schemas) },
     }),
     responses: {
       [route.reply.status]: describeSuccess(route, schemas),
@@ -87,10 +79,58 @@ function describeSuccess({ field, reply, paged }: Route, schemas: Readonly<Recor
   return {
     description: reply.description,
     headers: toHeaderRefs(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
-    ...(reply.status === 200 && { content: describeContent(`${field}.reply`, schemas) }),
+    ...(reply.status === 200 && { content: describeBody(`${field}.reply`, schemas) }),
   };
 }
 
-function describeContent(name: string, schemas: Readonly<Record<string, Json>>): Json {
-  return { 'application/json': { schema: schemas[name], examples: pickExamples(name) } };
+function describeBody(name: string, schemas: Readonly<Record<string, Json>>): Json {
+  return describeJson(schemas[name], name);
+}
+
+/** The parameters of every paged list. */
+export const listParameters = {
+  Limit: {
+    name: 'limit',
+    in: 'query',
+    description: 'The maximum number of records to return. Defaults to all.',
+    schema: toSchema(pageShapes.limit),
+  },
+  Offset: {
+    name: 'offset',
+    in: 'query',
+    description: 'The number of records to skip.',
+    schema: { ...toSchema(pageShapes.offset), default: 0 },
+  },
+  IfNoneMatch: {
+    name: 'If-None-Match',
+    in: 'header',
+    description: 'An `ETag` from an earlier response. If the list is unchanged, the response is 304.',
+    schema: { type: 'string' },
+  },
+};
+
+function describeParameters({ bind, paged }: Route): readonly Json[] {
+  const own = listSources(bind).filter((source) => source.from !== 'body');
+  return [
+    ...own.map(describeParameter),
+    ...(paged ? Object.keys(listParameters).map((name) => reference('parameters', name)) : []),
+  ];
+}
+
+function describeParameter(source: Exclude<ArgumentSource, { from: 'body' }>): Json {
+  const { name, description } = source;
+  switch (source.from) {
+    case 'path':
+      return { name, in: 'path', required: true, description, schema: toSchema(idSchema) };
+    case 'query':
+      return {
+        name,
+        in: 'query',
+        description,
+        schema:
+          source.shape instanceof z.ZodEnum
+            ? { type: 'array', items: referenceComponent(source.shape) }
+            : toSchema(source.shape),
+      };
+  }
 }

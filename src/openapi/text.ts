@@ -1,4 +1,4 @@
-import type { Tag } from '../route.ts';
+import type { Tag } from '../../rest/route.ts';
 
 /** The rules of every operation, in Markdown. */
 export const introduction = `

@@ -1,13 +1,12 @@
 import type { RequestListener } from 'node:http';
 import type { GraphQLSchema } from 'graphql';
-import { type Access, requireAccess } from '../../src/auth/access.ts';
-import { sendText } from '../../src/http/send-text.ts';
-import type { Route } from '../route.ts';
-import { routes } from '../router.ts';
-import { errorShapes } from './error-shapes.ts';
-import { headers } from './headers.ts';
-import { describeOperation, listShapes, notModified } from './operation.ts';
-import { listParameters } from './parameters.ts';
+import type { Route } from '../../rest/route.ts';
+import { routes } from '../../rest/router.ts';
+import { type Access, requireAccess } from '../auth/access.ts';
+import { sendText } from '../http/send-text.ts';
+import { errorShapes } from './errors.ts';
+import { describeOperation, listParameters, listShapes } from './operation.ts';
+import { headers, notModified } from './responses.ts';
 import { type Json, toSchemas } from './schemas.ts';
 import { bearer, introduction, tags } from './text.ts';
 
@@ -20,7 +19,8 @@ const VERSION = '0.1.0';
  */
 export function createOpenApiDocument(schema: GraphQLSchema, address: string): Json {
   const accesses = routes.map((route) => ({ route, access: findAccess(route, schema) }));
-  const { schemas, components } = toSchemas(merge([...routes.map(listShapes), errorShapes]));
+  const shapes = [...routes.map(listShapes), errorShapes].flatMap((named) => Object.entries(named));
+  const { schemas, components } = toSchemas(Object.fromEntries(shapes));
   const paths = Map.groupBy(accesses, ({ route }) => route.path);
   return {
     openapi: '3.1.0',
@@ -48,10 +48,6 @@ export function createOpenApiDocument(schema: GraphQLSchema, address: string): J
       securitySchemes: { bearer },
     },
   };
-}
-
-function merge<Value>(parts: readonly Readonly<Record<string, Value>>[]): Readonly<Record<string, Value>> {
-  return Object.fromEntries(parts.flatMap((part) => Object.entries(part)));
 }
 
 function findAccess({ field }: Route, schema: GraphQLSchema): Access {
