@@ -10,12 +10,16 @@ import type { PreparedOperation } from '../src/graphql/execution/prepared-operat
 import { matchesEntityTag } from '../src/http/entity-tags.ts';
 import { readJson } from '../src/http/read-json.ts';
 import { requestPath, requestQuery } from '../src/http/request-target.ts';
-import { bindArguments, locateArgument, type Parts } from './argument-sources.ts';
-import { parsePathParameters } from './path.ts';
-import { parseQuery, toOffsetPage } from './query.ts';
+import {
+  bindArguments,
+  locateArgument,
+  type Parts,
+  parsePathParameters,
+  parseQuery,
+  toOffsetPage,
+} from './binding.ts';
 import type { Route } from './route.ts';
-import { containsSecret } from './wire.ts';
-import { createSerializer, toSelection } from './wire-results.ts';
+import { containsSecret, createSerializer, toSelection } from './wire.ts';
 
 type RouteReply = { status: 200 | 204 | 304; body: unknown };
 

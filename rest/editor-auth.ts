@@ -5,8 +5,7 @@ import {
   editorAuthField,
   storeEditorSubscriptionField,
 } from '../src/editor-auth/editor-auth.graphql.ts';
-import { body } from './argument-sources.ts';
-import type { Route } from './route.ts';
+import { body, type Route } from './route.ts';
 import { secret } from './wire.ts';
 
 /** The editor integration auth status of the specification. */

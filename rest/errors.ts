@@ -1,18 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { errorHeaders } from '../src/errors/error-headers.ts';
-import { createItemSerializer, type ErrorItem } from '../src/errors/error-items.ts';
+import { createItemSerializer } from '../src/errors/error-items.ts';
 import { type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
-import { sendJson } from './send-json.ts';
+import { sendText } from '../src/http/send-text.ts';
 
-/** The `ErrorResponse` of the specification. */
-type ErrorResponse = {
-  error: string;
-  code: string;
-  errors?: ErrorItem[];
-};
-
-/** Converts an error to the body of a reply. `ORG_MEMBERSHIP_REQUIRED` has no `errors`, as in the specification. */
-export function toErrorResponse(error: GatewayError): ErrorResponse {
+/** Converts an error to the `ErrorResponse` of the specification, where `ORG_MEMBERSHIP_REQUIRED` has no `errors`. */
+export function toErrorResponse(error: GatewayError) {
   const body = { error: error.message, code: error.code.toLowerCase() };
   return error.code === 'ORG_MEMBERSHIP_REQUIRED' ? body : { ...body, errors: createItemSerializer()(error) };
 }
@@ -21,4 +14,13 @@ export function toErrorResponse(error: GatewayError): ErrorResponse {
 export function sendError(response: ServerResponse, error: GatewayError): void {
   for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
   sendJson(response, httpStatus[error.code], toErrorResponse(error));
+}
+
+/**
+ * Sends JSON, or no body with 204 and 304. Express is not used for it, because it would reply 304 to `If-None-Match: *`
+ * on any path; only lists may reply 304.
+ */
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  if (status === 204 || status === 304) response.writeHead(status).end();
+  else sendText(response, status, 'application/json', JSON.stringify(body));
 }

@@ -1,9 +1,163 @@
 import { z } from 'zod';
 import { dismissNotificationField } from '../src/notifications/dismiss-notifications.graphql.ts';
+import {
+  type NotificationKind,
+  notificationKinds,
+  notificationStatuses,
+  taskStatuses,
+} from '../src/notifications/notification.enums.ts';
 import { notificationsField } from '../src/notifications/notifications.graphql.ts';
-import { path, query } from './argument-sources.ts';
-import { notification, notificationKind, notificationStatus } from './notification-shape.ts';
-import type { Route } from './route.ts';
+import { path, query, type Route } from './route.ts';
+import { timestamp, variant } from './wire.ts';
+
+const text = () => z.string().min(1);
+
+/** Kinds in the specification's order. */
+export const notificationKind = z.enum(notificationKinds).meta({
+  id: 'NotificationKind',
+  description: 'The kind of a notification. It determines the type of the payload.',
+});
+
+const notificationStatus = z.enum(notificationStatuses).meta({
+  id: 'NotificationStatus',
+  description:
+    "The status of a notification. `active`: the notification needs the user's attention. `resolved`: the " +
+    'platform resolved the notification, because it was answered, the task resumed or was deleted, or a later ' +
+    'notification replaced it. `dismissed`: the user dismissed the notification.',
+});
+
+const task = z
+  .strictObject({
+    id: text().describe("The task's ID."),
+    project_id: text().describe('The ID of the project that the task belongs to.'),
+    name: z.string().optional().describe("The task's name. Omitted if unknown."),
+    workspace_id: z
+      .string()
+      .nullable()
+      .describe('The ID of the workspace that the task runs in. `null` if unknown.'),
+  })
+  .meta({ id: 'NotificationTask', description: 'The task that a notification is about.' });
+
+const option = z
+  .strictObject({
+    label: z.string().describe('The text of the answer.'),
+    description: z.string().optional().describe('An explanation of the answer.'),
+    preview: z.string().optional().describe('A preview of the result of choosing this answer.'),
+  })
+  .meta({ id: 'AskUserQuestionOption', description: 'An answer that the user can choose.' });
+
+const question = z
+  .strictObject({
+    question: z.string().describe('The text of the question.'),
+    options: z.array(option).describe('The answers to choose from.'),
+    header: z.string().optional().describe('A short heading.'),
+    id: z.string().optional().describe("The question's ID, not necessarily unique."),
+    multiSelect: z.boolean().nullish().describe('Whether the user can choose several answers.'),
+  })
+  .meta({ id: 'AskUserQuestion', description: 'A question for the user.' });
+
+const planRequested = z
+  .strictObject({
+    tool_id: text().describe('The ID of the tool call that asks the user.'),
+    summary: z.string().describe('A summary of the plan, from `input`.'),
+    plan: z.string().describe('The full plan, from `input`.'),
+    input: z
+      .looseObject({
+        summary: z.string().describe('A summary of the plan.'),
+        plan: z.string().describe('The full plan.'),
+      })
+      .describe("The tool call's complete input, including additional properties."),
+  })
+  .meta({ id: 'PlanRequestedPayload', description: 'A plan that the user is asked to approve.' });
+
+const questionRequested = z
+  .strictObject({
+    tool_id: text().describe('The ID of the tool call that asks the user.'),
+    input: z
+      .looseObject({ questions: z.array(question).describe('The questions.') })
+      .describe("The tool call's complete input, including additional properties."),
+  })
+  .meta({ id: 'QuestionRequestedPayload', description: 'Questions that the user is asked to answer.' });
+
+const taskResult = z
+  .strictObject({
+    task_status: z
+      .enum(taskStatuses)
+      .describe(
+        'The status of the task. `awaiting_input`: the task is waiting for input from the user. `errored`: the task ' +
+          'stopped with an error.',
+      ),
+    message: z.string().optional().describe('The response or the error message. Omitted if there is none.'),
+    message_label: z.string().optional().describe('A label for the message. Omitted if there is none.'),
+    message_timestamp: z
+      .string()
+      .nullable()
+      .describe("Timestamp of the message, in the task's own format. `null` if there is none."),
+  })
+  .meta({
+    id: 'TaskResultPayload',
+    description: 'The result of a task that failed or produced a response.',
+  });
+
+function createVariant(typeName: string, description: string, kind: NotificationKind, payload: z.ZodObject) {
+  return variant(typeName, {
+    id: text().describe("The notification's ID, unique among the user's notifications but not across users."),
+    kind: z.literal(kind).describe("The notification's kind."),
+    status: notificationStatus,
+    task,
+    title: z.string().describe('The title, one line of text.'),
+    payload,
+    occurred_at: timestamp.describe('Timestamp at which the event occurred in the task.'),
+    created_at: timestamp.describe('Timestamp of publication. Lists are sorted by it.'),
+    updated_at: timestamp.describe('Timestamp of the last change.'),
+    dismissed_at: timestamp
+      .nullable()
+      .describe('Timestamp of the dismissal. `null` if the notification was not dismissed.'),
+    resolved_at: timestamp
+      .nullable()
+      .describe('Timestamp of the resolution. `null` if the notification was never resolved.'),
+    pr_url: z.string().nullable().describe("The URL of the task's pull request. `null` if there is none."),
+    preview_text: z
+      .string()
+      .nullable()
+      .describe('A short preview of the response or error message. `null` if there is none.'),
+    project_name: z.string().optional().describe("The project's name. Omitted if unknown."),
+    project_repo_url: z
+      .string()
+      .nullable()
+      .describe("The URL of the project's repository. `null` if unknown."),
+  }).meta({ id: typeName, description });
+}
+
+/** The `Notification` of the specification, and the union of the same name in GraphQL. */
+const notification = z
+  .discriminatedUnion('kind', [
+    createVariant(
+      'PlanRequestedNotification',
+      'The notification of a task that asks the user to approve a plan.',
+      'plan_requested',
+      planRequested,
+    ),
+    createVariant(
+      'QuestionRequestedNotification',
+      'The notification of a task that asks the user questions.',
+      'question_requested',
+      questionRequested,
+    ),
+    createVariant(
+      'TaskFailedNotification',
+      'The notification of a task that failed.',
+      'task_failed',
+      taskResult,
+    ),
+    createVariant(
+      'TaskResponseReadyNotification',
+      'The notification of a task that produced a response.',
+      'task_response_ready',
+      taskResult,
+    ),
+  ])
+  .meta({ id: 'Notification', description: 'A notification. Its kind determines its type.' });
 
 /** Reading and dismissing notifications. */
 export const notifications: readonly Route[] = [

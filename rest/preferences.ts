@@ -3,10 +3,9 @@ import {
   notificationPreferencesField,
   updateNotificationPreferencesField,
 } from '../src/notifications/preferences/preferences.graphql.ts';
-import { body } from './argument-sources.ts';
-import { notificationKind } from './notification-shape.ts';
-import type { Route } from './route.ts';
-import { timestamp } from './timestamp.ts';
+import { notificationKind } from './notifications.ts';
+import { body, type Route } from './route.ts';
+import { timestamp } from './wire.ts';
 
 const channels = {
   email_enabled: z.boolean().describe('Whether email is enabled.'),

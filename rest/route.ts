@@ -1,5 +1,4 @@
 import type { z } from 'zod';
-import type { Binding } from './argument-sources.ts';
 
 /*
  * The REST API implements a given specification of the account and integrations service, here called the specification.
@@ -29,14 +28,9 @@ export type Route = {
   reply: {
     /** A 204 has no body. */
     status: 200 | 204;
-    /**
-     * The property of the JSON body that contains the result, such as `notifications`. Without it, the body is the
-     * result.
-     */
+    /** The property of the body that contains the result: `notifications`. By default the body is the result. */
     name?: string;
-    /**
-     * The subfield of the root field that is sent, such as `nodes`. Without it, the root field's whole value is sent.
-     */
+    /** The subfield of the root field that is sent: `nodes`. By default the whole value of the root field is sent. */
     from?: string;
     shape: z.ZodType;
     description: string;
@@ -45,3 +39,40 @@ export type Route = {
 
 /** The sections of the reference. */
 export type Tag = 'Notifications' | 'Notification preferences' | 'Editor auth' | 'Workspaces';
+
+/** A repeatable enum, or a single string. */
+export type QueryShape = z.ZodEnum | z.ZodString;
+
+/** Where an argument comes from. */
+export type ArgumentSource =
+  | { from: 'path'; name: string; description: string }
+  | { from: 'query'; name: string; shape: QueryShape; description: string }
+  | { from: 'body'; name: string };
+
+/** The sources of the arguments, nested as the arguments are. */
+export type Binding = { readonly [argument: string]: ArgumentSource | Binding };
+
+/** A path parameter. */
+export function path(name: string, description: string): ArgumentSource {
+  return { from: 'path', name, description };
+}
+
+/** A query parameter. A parameter whose values are an enum can be repeated. */
+export function query(name: string, shape: QueryShape, description: string): ArgumentSource {
+  return { from: 'query', name, shape, description };
+}
+
+/** A property of the body. */
+export function body(name: string): ArgumentSource {
+  return { from: 'body', name };
+}
+
+/** Lists the sources of a binding, including nested sources. */
+export function listSources(binding: Binding): ArgumentSource[] {
+  return Object.values(binding).flatMap((bound) => (isSource(bound) ? [bound] : listSources(bound)));
+}
+
+/** Only a source has a string as `from`: the binding of an argument named `from` is an object. */
+export function isSource(bound: ArgumentSource | Binding): bound is ArgumentSource {
+  return typeof bound.from === 'string';
+}

@@ -6,11 +6,10 @@ import type { Engine } from '../src/graphql/execution/engine.ts';
 import { toPattern } from '../src/http/route-names.ts';
 import { bindRoute } from './bind-route.ts';
 import { editorAuth } from './editor-auth.ts';
-import { sendError } from './errors.ts';
+import { sendError, sendJson } from './errors.ts';
 import { notifications } from './notifications.ts';
 import { preferences } from './preferences.ts';
 import type { Route } from './route.ts';
-import { sendJson } from './send-json.ts';
 import { workspaces } from './workspaces.ts';
 
 /** Every path of the REST API. */

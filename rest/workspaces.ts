@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { idSchema } from '../src/values/constraints.ts';
 import { workspaceStatuses } from '../src/workspaces/workspace.enums.ts';
 import { workspacesField } from '../src/workspaces/workspaces.graphql.ts';
-import { query } from './argument-sources.ts';
-import type { Route } from './route.ts';
-import { timestamp } from './timestamp.ts';
+import { query, type Route } from './route.ts';
+import { timestamp } from './wire.ts';
 
 const hardware = z
   .strictObject({

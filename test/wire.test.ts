@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { toArguments, toBodyPath } from '../rest/body-arguments.ts';
-import { containsSecret, secret, variant } from '../rest/wire.ts';
-import { createSerializer, toSelection } from '../rest/wire-results.ts';
+import { toArguments, toBodyPath } from '../rest/binding.ts';
+import { containsSecret, createSerializer, secret, toSelection, variant } from '../rest/wire.ts';
 
 /** Writes a result and parses it. */
 const write = (of: z.core.$ZodType, result: unknown): unknown =>

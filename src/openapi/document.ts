@@ -18,10 +18,13 @@ const VERSION = '0.1.0';
  * @throws {Error} if a route's root field declares no access
  */
 export function createOpenApiDocument(schema: GraphQLSchema, address: string): Json {
-  const accesses = routes.map((route) => ({ route, access: findAccess(route, schema) }));
   const shapes = [...routes.map(listShapes), errorShapes].flatMap((named) => Object.entries(named));
   const { schemas, components } = toSchemas(Object.fromEntries(shapes));
-  const paths = Map.groupBy(accesses, ({ route }) => route.path);
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    const operation = describeOperation(route, findAccess(route, schema), schemas);
+    paths[route.path] = { ...paths[route.path], [route.method]: operation };
+  }
   return {
     openapi: '3.1.0',
     info: {
@@ -32,14 +35,7 @@ export function createOpenApiDocument(schema: GraphQLSchema, address: string): J
     },
     servers: [{ url: address }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
-    paths: Object.fromEntries(
-      [...paths].map(([path, operations]) => [
-        path,
-        Object.fromEntries(
-          operations.map(({ route, access }) => [route.method, describeOperation(route, access, schemas)]),
-        ),
-      ]),
-    ),
+    paths,
     components: {
       schemas: components,
       responses: { NotModified: notModified },

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { listSources } from '../../rest/argument-sources.ts';
-import type { Route } from '../../rest/route.ts';
+import { listSources, type Route } from '../../rest/route.ts';
 import type { Access } from '../auth/access.ts';
 import { type ErrorCode, httpStatus } from '../errors/gateway-errors.ts';
 import { describeJson, type Header, quota, toHeaderRefs } from './responses.ts';
@@ -25,7 +24,17 @@ export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 
 /** A code that a REST path can return. */
 type Code = keyof typeof errorDescriptions;
 
-const message = z.string().min(1).describe('Human-readable message.');
+/** The headers of each code, besides the request's ID. */
+const codeHeaders: Readonly<Record<Code, readonly Header[]>> = {
+  BAD_REQUEST: quota,
+  UNAUTHENTICATED: ['WWW-Authenticate'],
+  ORG_MEMBERSHIP_REQUIRED: quota,
+  FORBIDDEN: ['WWW-Authenticate', ...quota],
+  NOT_FOUND: quota,
+  VALIDATION_FAILED: quota,
+  RATE_LIMITED: ['Retry-After', ...quota],
+  INTERNAL_ERROR: quota,
+};
 
 const item = z
   .strictObject({
@@ -53,7 +62,7 @@ function createErrorShape(code: Code) {
     .describe('All errors of the first check that failed, up to 100, together at most 120 KiB.');
   return z
     .strictObject({
-      error: message,
+      error: z.string().min(1).describe('Human-readable message.'),
       code: z.literal(code.toLowerCase()).describe('Machine-readable code.'),
       ...(code !== 'ORG_MEMBERSHIP_REQUIRED' && { errors }),
     })
@@ -84,10 +93,16 @@ function formatComponentName(codes: readonly Code[]): string {
   return codes.map((code) => toPascalCase(code.toLowerCase())).join('Or');
 }
 
-/** Lists the codes that a route can return, by status. Only routes with a path parameter can return `NOT_FOUND`. */
-export function listErrorCodes({ bind, body }: Route, { membership }: Access): Map<number, Code[]> {
+/** Describes the error responses of a route, by status. */
+export function describeErrors(route: Route, access: Access): Json {
+  const byStatus = Map.groupBy(listCodes(route, access), (code) => httpStatus[code]);
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, describeError(route, codes)]));
+}
+
+/** Lists the codes that a route can return. Only routes with a path parameter can return `NOT_FOUND`. */
+function listCodes({ bind, body }: Route, { membership }: Access): readonly Code[] {
   const namesRecord = listSources(bind).some(({ from }) => from === 'path');
-  const codes: readonly Code[] = [
+  return [
     'BAD_REQUEST',
     'UNAUTHENTICATED',
     'FORBIDDEN',
@@ -97,32 +112,14 @@ export function listErrorCodes({ bind, body }: Route, { membership }: Access): M
     ...(namesRecord ? (['NOT_FOUND'] as const) : []),
     ...(namesRecord || body ? (['VALIDATION_FAILED'] as const) : []),
   ];
-  return Map.groupBy(codes, (code) => httpStatus[code]);
 }
 
-/** Describes an operation's error response for one status, with its examples. */
-export function describeErrors(field: string, codes: readonly Code[]): Json {
+/** Describes a route's error response for one status, with its examples. */
+function describeError({ field }: Route, codes: readonly Code[]): Json {
   const examples = codes.map((code) => code.toLowerCase()).flatMap((code) => [`${field}.${code}`, code]);
   return {
     description: codes.map((code) => `\`${code.toLowerCase()}\`: ${errorDescriptions[code]}`).join(' '),
-    headers: toHeaderRefs(...codes.flatMap(listErrorHeaders)),
+    headers: toHeaderRefs(...codes.flatMap((code) => codeHeaders[code])),
     content: describeJson(reference('schemas', formatComponentName(codes)), ...examples),
   };
-}
-
-function listErrorHeaders(code: Code): Header[] {
-  switch (code) {
-    case 'UNAUTHENTICATED':
-      return ['WWW-Authenticate'];
-    case 'FORBIDDEN':
-      return ['WWW-Authenticate', ...quota];
-    case 'RATE_LIMITED':
-      return ['Retry-After', ...quota];
-    case 'BAD_REQUEST':
-    case 'ORG_MEMBERSHIP_REQUIRED':
-    case 'NOT_FOUND':
-    case 'VALIDATION_FAILED':
-    case 'INTERNAL_ERROR':
-      return [...quota];
-  }
 }

@@ -1,21 +1,14 @@
 import { z } from 'zod';
-import { type ArgumentSource, type Binding, listSources } from '../../rest/argument-sources.ts';
-import { pageShapes } from '../../rest/query.ts';
-import type { Route } from '../../rest/route.ts';
+import { pageShapes } from '../../rest/binding.ts';
+import { type ArgumentSource, type Binding, listSources, type Route } from '../../rest/route.ts';
 import { type Access, describeAccess } from '../auth/access.ts';
 import { idSchema } from '../values/constraints.ts';
-import { describeErrors, listErrorCodes } from './errors.ts';
+import { describeErrors } from './errors.ts';
 import { describeJson, quota, toHeaderRefs } from './responses.ts';
 import { type Json, reference, referenceComponent, toPascalCase, toSchema } from './schemas.ts';
 
 /** Lists the shapes of a route's bodies by the names that {@link describeOperation} uses. */
-export function listShapes({
-  field,
-  summary,
-  bind,
-  body,
-  reply,
-}: Route): Readonly<Record<string, z.ZodType>> {
+export function listShapes({ field, summary, bind, body, reply }: Route): Record<string, z.ZodType> {
   const replyShape =
     reply.name === undefined
       ? reply.shape
@@ -39,53 +32,36 @@ function listEnums(bind: Binding): Record<string, z.ZodType> {
 }
 
 /** Describes a route as an Operation object. */
-export function describeOperation(
-  route: Route,
-  access: Access,
-  schemas: Readonly<Record<string, Json>>,
-): Json {
+export function describeOperation(route: Route, access: Access, schemas: Record<string, Json>): Json {
+  const { field, reply, paged, isExtension } = route;
   const parameters = describeParameters(route);
+  const describeBody = (name: string) => describeJson(schemas[name], name);
   return {
-    operationId: route.field,
+    operationId: field,
     tags: [route.tag],
     summary: route.summary,
     description: [
       route.description,
       `${describeAccess(access)} Counts against the rate limit for ${access.bucket}.`,
-      ...(route.isExtension ? [EXTENSION] : []),
+      ...(isExtension ? [EXTENSION] : []),
     ].join('\n\n'),
-    ...(route.isExtension && { 'x-extension': true }),
+    ...(isExtension && { 'x-extension': true }),
     security: [{ bearer: [access.scope] }],
     ...(parameters.length > 0 && { parameters }),
-    ...(route.body && {
-      requestBody: { required: true, content: describeBody(`${route.field}.request`, schemas) },
-    }),
+    ...(route.body && { requestBody: { required: true, content: describeBody(`${field}.request`) } }),
     responses: {
-      [route.reply.status]: describeSuccess(route, schemas),
-      ...(route.paged && { 304: reference('responses', 'NotModified') }),
-      ...Object.fromEntries(
-        [...listErrorCodes(route, access)].map(([status, codes]) => [
-          status,
-          describeErrors(route.field, codes),
-        ]),
-      ),
+      [reply.status]: {
+        description: reply.description,
+        headers: toHeaderRefs(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
+        ...(reply.status === 200 && { content: describeBody(`${field}.reply`) }),
+      },
+      ...(paged && { 304: reference('responses', 'NotModified') }),
+      ...describeErrors(route, access),
     },
   };
 }
 
 const EXTENSION = 'This operation is an extension: the specification does not define it.';
-
-function describeSuccess({ field, reply, paged }: Route, schemas: Readonly<Record<string, Json>>): Json {
-  return {
-    description: reply.description,
-    headers: toHeaderRefs(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
-    ...(reply.status === 200 && { content: describeBody(`${field}.reply`, schemas) }),
-  };
-}
-
-function describeBody(name: string, schemas: Readonly<Record<string, Json>>): Json {
-  return describeJson(schemas[name], name);
-}
 
 /** The parameters of every paged list. */
 export const listParameters = {
@@ -122,15 +98,11 @@ function describeParameter(source: Exclude<ArgumentSource, { from: 'body' }>): J
   switch (source.from) {
     case 'path':
       return { name, in: 'path', required: true, description, schema: toSchema(idSchema) };
-    case 'query':
-      return {
-        name,
-        in: 'query',
-        description,
-        schema:
-          source.shape instanceof z.ZodEnum
-            ? { type: 'array', items: referenceComponent(source.shape) }
-            : toSchema(source.shape),
-      };
+    case 'query': {
+      const { shape } = source;
+      const isList = shape instanceof z.ZodEnum;
+      const schema = isList ? { type: 'array', items: referenceComponent(shape) } : toSchema(shape);
+      return { name, in: 'query', description, schema };
+    }
   }
 }

@@ -4,11 +4,17 @@ import { z } from 'zod';
 export type Json = Readonly<Record<string, unknown>>;
 
 /** Converts shapes to JSON schemas by name. Every shape with an ID becomes a component. */
-export function toSchemas(shapes: Readonly<Record<string, z.ZodType>>): {
-  schemas: Readonly<Record<string, Json>>;
-  components: Json;
-} {
-  const { properties, $defs } = z.toJSONSchema(z.object(shapes), { override: adaptToOpenApi });
+export function toSchemas(shapes: Readonly<Record<string, z.ZodType>>) {
+  const { properties, $defs } = z.toJSONSchema(z.object(shapes), {
+    // Removes what zod adds to a JSON schema, and adds what OpenAPI requires.
+    override({ zodSchema, jsonSchema }) {
+      // The format or the referenced schema already has the pattern.
+      if (zodSchema instanceof z.ZodStringFormat || jsonSchema.$ref !== undefined) delete jsonSchema.pattern;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (zodSchema instanceof z.ZodDiscriminatedUnion) jsonSchema.discriminator = toDiscriminator(zodSchema);
+    },
+  });
   const text = JSON.stringify({ schemas: properties, components: $defs });
   return Schemas.parse(JSON.parse(text.replaceAll('"#/$defs/', `"${reference('schemas', '').$ref}`)));
 }
@@ -40,21 +46,6 @@ export function referenceComponent(shape: z.core.$ZodType) {
 /** Converts a name: `dismissNotification` and `not_found` become `DismissNotification` and `NotFound`. */
 export function toPascalCase(name: string): string {
   return name.replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
-}
-
-/** Removes what zod adds to a JSON schema, and adds what OpenAPI requires. */
-function adaptToOpenApi({
-  zodSchema,
-  jsonSchema,
-}: {
-  zodSchema: z.core.$ZodType;
-  jsonSchema: z.core.JSONSchema.BaseSchema;
-}) {
-  // The format or the referenced schema already has the pattern.
-  if (zodSchema instanceof z.ZodStringFormat || jsonSchema.$ref !== undefined) delete jsonSchema.pattern;
-  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-  if (zodSchema instanceof z.ZodDiscriminatedUnion) jsonSchema.discriminator = toDiscriminator(zodSchema);
 }
 
 function toDiscriminator({ def, options }: z.ZodDiscriminatedUnion): Json {
