@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { hasRepeatedMembers } from '../src/auth/repeated-members.ts';
+import { hasRepeatedMembers } from '../src/auth/authenticate.ts';
 
 test.each([
   '{"sub":"a","sub":"b"}',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { createTokenCache } from '../src/auth/token-cache.ts';
+import { createTokenCache } from '../src/auth/authenticate.ts';
 import { anonymous, type Viewer } from '../src/auth/viewer.ts';
 
 const start = Date.parse('2026-01-01T00:00:00Z');

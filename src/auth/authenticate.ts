@@ -1,12 +1,12 @@
+import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { errors, jwtVerify } from 'jose';
+import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
 import { isId } from '../values/text.ts';
 import { fingerprint } from './fingerprint.ts';
-import type { KeySet } from './key-set.ts';
-import { hasRepeatedMembers } from './repeated-members.ts';
-import { createTokenCache, type TokenCache } from './token-cache.ts';
+import { type KeySet, STALE_MS } from './key-set.ts';
 import { parseScopes, type Viewer } from './viewer.ts';
 
 /** The requirements that a token is verified against. */
@@ -96,4 +96,63 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
 function describeReason(error: errors.JOSEError | z.ZodError): string {
   if (error instanceof errors.JOSEError) return `${error.code}: ${error.message}`;
   return error.issues.map(({ path, code }) => `claim "${path.join('.')}": ${code}`).join(', ');
+}
+
+/**
+ * Whether any object in a JSON text repeats a member. Parsers differ in which value they use, so issuer and gateway
+ * could read different claims (RFC 7519, section 4).
+ */
+export function hasRepeatedMembers(json: string): boolean {
+  const open: (Set<string> | null)[] = [];
+  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"(?:\s*:)?|[{}[\]]/gs)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '[') open.push(null);
+    else if (token === '}' || token === ']') open.pop();
+    else if (token.endsWith(':')) {
+      const name: unknown = JSON.parse(token.slice(0, -1));
+      const names = open.at(-1);
+      if (typeof name !== 'string' || !names) continue;
+      if (names.has(name)) return true;
+      names.add(name);
+    }
+  }
+  return false;
+}
+
+const MAX_TOKENS = 10_000;
+
+/**
+ * After a key is removed from the key set, its tokens, including cached ones, are rejected within this time, unless the
+ * key set cannot be fetched.
+ */
+const MAX_REVOCATION_MS = 60_000;
+
+/** How long a verified token is accepted without verifying it again. */
+const TTL_MS = MAX_REVOCATION_MS - STALE_MS;
+
+/** Verifies a token. */
+type Verify = (token: string) => Promise<Viewer>;
+
+/** Verifies tokens and caches the results. */
+export type TokenCache = { verify: Verify; readonly size: number };
+
+/**
+ * Caches the viewers of verified tokens, at most until the token expires. Keys are hashes, so that no token stays in
+ * memory. Rejected tokens are not cached.
+ */
+export function createTokenCache(verify: Verify): TokenCache {
+  const cache = new LRUCache<string, { viewer: Viewer; until: number }>({ max: MAX_TOKENS });
+  return {
+    get size() {
+      return cache.size;
+    },
+    async verify(token) {
+      const key = hash('sha256', token, 'base64');
+      const cached = cache.get(key);
+      if (cached !== undefined && Date.now() < cached.until) return cached.viewer;
+      const viewer = await verify(token);
+      cache.set(key, { viewer, until: Math.min(viewer.expiresAt, Date.now() + TTL_MS) });
+      return viewer;
+    },
+  };
 }
