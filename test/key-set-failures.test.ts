@@ -80,6 +80,18 @@ test.each(invalidReplies)(
   },
 );
 
+test('tokens cause at most one fetch in 5 s while no key set could be fetched', async () => {
+  issuer.fail();
+  await start();
+  const token = await signToken({ sub: 'alice' });
+
+  for (const seconds of [0, 1, 2, 3, 4.9]) {
+    setClock(seconds);
+    expect(await requestOverRest(token)).toBe(500);
+  }
+  expect(issuer.requests()).toBe(1);
+});
+
 test('requests do not wait while the key set is refreshed in the background', async () => {
   const token = await sign(await startWith('one'), 'one');
   await requestOverRest(token);
@@ -128,20 +140,29 @@ test('verifies concurrent tokens with a new key after a single fetch', async () 
   expect(issuer.requests()).toBe(2);
 });
 
-test('unknown keys cause at most one fetch in 5 s, whether concurrent or sequential', async () => {
-  const key = await startWith('one');
-  await requestOverRest(await sign(key, 'one'));
+test.each([
+  ['replies', false],
+  ['fails', true],
+])(
+  'unknown keys cause at most one fetch in 5 s, concurrent or sequential: the issuer %s',
+  async (_what, isDown) => {
+    const key = await startWith('one');
+    await requestOverRest(await sign(key, 'one'));
+    if (isDown) issuer.fail();
 
-  for (const seconds of [6, 8, 10.9, 12]) {
-    setClock(seconds);
-    const tokens = await Promise.all(Array.from({ length: 8 }, (_, index) => sign(key, `unknown-${index}`)));
-    const statuses = await Promise.all(
-      tokens.flatMap((token) => [requestOverRest(token), requestOverGraphQL(token)]),
-    );
-    expect(new Set(statuses)).toEqual(new Set([401]));
-  }
-  expect(issuer.requests()).toBe(3);
-});
+    for (const seconds of [6, 8, 10.9, 12]) {
+      setClock(seconds);
+      const tokens = await Promise.all(
+        Array.from({ length: 8 }, (_, index) => sign(key, `unknown-${index}`)),
+      );
+      const statuses = await Promise.all(
+        tokens.flatMap((token) => [requestOverRest(token), requestOverGraphQL(token)]),
+      );
+      expect(new Set(statuses)).toEqual(new Set([401]));
+    }
+    expect(issuer.requests()).toBe(3);
+  },
+);
 
 test.each<[when: string, seconds: number[]]>([
   ['not used in between', []],

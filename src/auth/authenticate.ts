@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
 import { isId } from '../values/text.ts';
 import { fingerprint } from './fingerprint.ts';
-import { type KeySet, STALE_MS } from './key-set.ts';
+import { type KeySet, REMOVAL_MS } from './key-set.ts';
 import { parseScopes, type Viewer } from './viewer.ts';
 
 /** The requirements that a token is verified against. */
@@ -128,7 +128,7 @@ const MAX_TOKENS = 10_000;
 const MAX_REVOCATION_MS = 60_000;
 
 /** How long a verified token is accepted without verifying it again. */
-const TTL_MS = MAX_REVOCATION_MS - STALE_MS;
+const TTL_MS = MAX_REVOCATION_MS - REMOVAL_MS;
 
 /** Verifies a token. */
 type Verify = (token: string) => Promise<Viewer>;

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import express, { type NextFunction, Router } from 'express';
 import type { Registry } from 'prom-client';
 import type { KeySet } from '../auth/key-set.ts';
-import { isAwaitingFirstFetch } from '../auth/key-set-prefetch.ts';
+import { isAwaitingFirstFetch } from '../auth/key-set.ts';
 import type { Config, MetricsAccess } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { findPendingMigrations } from '../database/migrate.ts';
