@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import type pg from 'pg';
-import { listen } from '../src/http/listen.ts';
+import { listen } from '../src/server/listen.ts';
 import type { BacklogRound, Cost } from './backlog-round.ts';
 import { withServer } from './bench.ts';
 import { createNotification } from './change-requests.ts';

@@ -1,6 +1,16 @@
+import type { Request } from 'express';
 import { z } from 'zod';
-import type { Path, ValidationIssue } from '../src/errors/issue.ts';
+import {
+  BadRequestError,
+  type GatewayError,
+  REDACTED,
+  ValidationError,
+} from '../src/errors/gateway-errors.ts';
+import { type Path, summarizeIssues, type ValidationIssue } from '../src/errors/issue.ts';
 import { isRecord, valueAt } from '../src/errors/json-path.ts';
+import { toIssues } from '../src/errors/validation-issues.ts';
+import { asGatewayError } from '../src/graphql/plugins/masking.ts';
+import { readJson } from '../src/http/read-json.ts';
 import { describeRange, wholeNumberSchema } from '../src/values/constraints.ts';
 import {
   type ArgumentSource,
@@ -10,7 +20,7 @@ import {
   type QueryShape,
   type Route,
 } from './route.ts';
-import { isStrictObject, toCamelCase, unwrap } from './wire.ts';
+import { containsSecret, isStrictObject, toCamelCase, unwrap } from './wire.ts';
 
 /** The parts of a request that supply arguments, decoded. */
 export type Parts = {
@@ -19,14 +29,47 @@ export type Parts = {
   body: unknown;
 };
 
-/** Decodes the parameters of a path that matches the template. Invalid encodings become issues. */
-export function parsePathParameters(template: string, pathname: string, issues: ValidationIssue[]) {
-  const segments = pathname.split('/');
+/**
+ * Creates the function that reads what a route needs of a request, and checks the shape of the body.
+ * @throws {BadRequestError} if a part cannot be read
+ * @throws {ValidationError} if the body does not have the shape
+ */
+export function createReader(route: Route): (request: Request) => Promise<Parts> {
+  const pathNames = listPathParameters(route.path);
+  const queryParameters = listQueryParameters(route);
+  return async (request) => {
+    const issues: ValidationIssue[] = [];
+    const path = parsePathParameters(pathNames, request.path, issues);
+    const query = queryParameters.length === 0 ? {} : parseQuery(queryParameters, request.query, issues);
+    if (issues.length > 0) throw new BadRequestError(summarizeIssues(issues), issues);
+    if (route.body === undefined) return { path, query, body: undefined };
+    const body = await readJson(request);
+    const checked = route.body.safeParse(body);
+    if (checked.success) return { path, query, body };
+    // The caller may have sent a credential under a wrong name.
+    const isSecret = containsSecret(route.body);
+    const inspect = ({ length }: Path) => ({ isSecret, knownKeyCount: length });
+    throw new ValidationError(toIssues(checked, body, ['body'], inspect));
+  };
+}
+
+/** Lists the names of a template's parameters, and the positions of their segments. */
+function listPathParameters(template: string): { name: string; position: number }[] {
+  return template.split('/').flatMap((part, position) => {
+    const [, name] = /^\{(\w+)\}$/.exec(part) ?? [];
+    return name === undefined ? [] : [{ name, position }];
+  });
+}
+
+/** Decodes the parameters of a path. Invalid encodings become issues. */
+function parsePathParameters(
+  names: ReturnType<typeof listPathParameters>,
+  pathname: string,
+  issues: ValidationIssue[],
+): Record<string, string> {
   const parameters: Record<string, string> = {};
-  for (const [index, part] of template.split('/').entries()) {
-    const name = /^\{(\w+)\}$/.exec(part)?.[1];
-    const segment = segments[index] ?? '';
-    if (name === undefined) continue;
+  for (const { name, position } of names) {
+    const segment = pathname.split('/')[position] ?? '';
     try {
       parameters[name] = decodeURIComponent(segment);
     } catch {
@@ -39,32 +82,35 @@ export function parsePathParameters(template: string, pathname: string, issues: 
 /** The parameters of a page. Both are at most the largest GraphQL `Int`. A list contains all records by default. */
 export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
 
-/** Parses the query parameters of a route. Unknown parameters are ignored; invalid parameters become issues. */
-export function parseQuery({ bind, paged }: Route, sent: URLSearchParams, issues: ValidationIssue[]) {
+type QueryParameter = { name: string; shape: QueryShape | z.ZodInt };
+
+function listQueryParameters({ bind, paged }: Route): QueryParameter[] {
   const own = listSources(bind).filter((source) => source.from === 'query');
-  const shapes = [
-    ...own.map(({ name, shape }) => [name, shape] as const),
-    ...Object.entries(paged ? pageShapes : {}),
-  ];
+  const page = Object.entries(paged ? pageShapes : {}).map(([name, shape]) => ({ name, shape }));
+  return [...own, ...page];
+}
+
+/** Parses query parameters. Unknown parameters are ignored; invalid parameters become issues. */
+function parseQuery(declared: readonly QueryParameter[], sent: Request['query'], issues: ValidationIssue[]) {
   const query: Record<string, readonly string[]> = {};
-  for (const [name, shape] of shapes) {
-    const values = sent.getAll(name);
+  for (const parameter of declared) {
+    const values = [sent[parameter.name]].flat().filter((value) => typeof value === 'string');
     if (values.length === 0) continue;
-    issues.push(...findIssues(['query', name], shape, values));
-    query[name] = [...new Set(values)];
+    issues.push(...findIssues(parameter, values));
+    query[parameter.name] = [...new Set(values)];
   }
   return query;
 }
 
-function findIssues(path: Path, shape: QueryShape | z.ZodInt, values: readonly string[]): ValidationIssue[] {
-  if (!(shape instanceof z.ZodEnum) && values.length > 1) {
+function findIssues({ name, shape }: QueryParameter, values: readonly string[]): ValidationIssue[] {
+  const path = ['query', name];
+  if (values.length > 1 && !(shape instanceof z.ZodEnum))
     return [{ path, message: 'must not be repeated', value: values }];
-  }
   return values.flatMap((value) => findMessages(shape, value).map((message) => ({ path, message, value })));
 }
 
 /** Returns the messages of the rules that a value breaks. */
-function findMessages(shape: QueryShape | z.ZodInt, value: string): string[] {
+function findMessages(shape: QueryParameter['shape'], value: string): string[] {
   if (shape instanceof z.ZodNumber) {
     const isValid = /^\d+$/.test(value) && shape.safeParse(Number(value)).success;
     return isValid ? [] : [describeRange(shape.minValue, shape.maxValue)];
@@ -80,26 +126,34 @@ export function toOffsetPage({ limit, offset }: Parts['query']) {
   return { limit: limit && Number(limit[0]), offset: offset && Number(offset[0]) };
 }
 
-/** Converts a request to arguments. */
-export function bindArguments(binding: Binding, parts: Parts, bodyShape: z.ZodObject | undefined) {
-  const entries = Object.entries(binding).map(([name, bound]): [string, unknown] => [
+/** Creates the function that converts a request to arguments. */
+export function createBinder(binding: Binding, bodyShape: z.ZodObject | undefined) {
+  const members = Object.entries(binding).map(([name, bound]) => ({
     name,
-    isSource(bound) ? bindArgument(bound, parts, bodyShape) : bindArguments(bound, parts, bodyShape),
-  ]);
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+    read: isSource(bound) ? readSource(bound, bodyShape) : createBinder(bound, bodyShape),
+  }));
+  return (parts: Parts): Record<string, unknown> => {
+    const values: Record<string, unknown> = {};
+    for (const { name, read } of members) {
+      const value = read(parts);
+      if (value !== undefined) values[name] = value;
+    }
+    return values;
+  };
 }
 
-function bindArgument(source: ArgumentSource, parts: Parts, bodyShape: z.ZodObject | undefined): unknown {
+function readSource(source: ArgumentSource, bodyShape: z.ZodObject | undefined): (parts: Parts) => unknown {
+  const { name } = source;
   switch (source.from) {
     case 'path':
-      return parts.path[source.name];
-    case 'query': {
-      const values = parts.query[source.name];
-      return source.shape instanceof z.ZodEnum ? values?.map((word) => word.toUpperCase()) : values?.[0];
-    }
+      return ({ path }) => path[name];
+    case 'query':
+      return source.shape instanceof z.ZodEnum
+        ? ({ query }) => query[name]?.map((word) => word.toUpperCase())
+        : ({ query }) => query[name]?.[0];
     case 'body': {
-      const shape = bodyShape?.shape[source.name];
-      return shape && toArguments(shape, valueAt(parts.body, [source.name]));
+      const shape = bodyShape?.shape[name];
+      return ({ body }) => shape && toArguments(shape, valueAt(body, [name]));
     }
   }
 }
@@ -118,8 +172,20 @@ export function toArguments(shape: z.core.$ZodType, value: unknown): unknown {
   );
 }
 
+/** Returns the error of an operation that a route ran, with the broken rules of arguments located in the request. */
+export function locateError(error: unknown, { bind, body }: Route, parts: Parts): GatewayError {
+  const shown = asGatewayError(error);
+  if (!(shown instanceof ValidationError)) return shown;
+  return new ValidationError(
+    shown.issues.map(({ path, message, value }) => {
+      const place = locateArgument(bind, path, body);
+      return { path: place, message, value: value === REDACTED ? value : (valueAt(parts, place) ?? null) };
+    }),
+  );
+}
+
 /** Converts an argument's path to the location in the request that it came from. */
-export function locateArgument(binding: Binding, argument: Path, bodyShape: z.ZodObject | undefined): Path {
+function locateArgument(binding: Binding, argument: Path, bodyShape: z.ZodObject | undefined): Path {
   const [step, ...rest] = argument;
   const bound = step === undefined ? undefined : binding[step];
   if (bound === undefined) return ['body'];

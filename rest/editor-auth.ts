@@ -56,12 +56,7 @@ export const editorAuth: readonly Route[] = [
       })
       .meta({ id: 'EditorSubscription', description: "The token pair of a user's editor subscription." }),
     bind: { input: { accessToken: body('accessToken'), refreshToken: body('refreshToken') } },
-    reply: {
-      status: 200,
-      from: 'editorAuth',
-      shape: status,
-      description: 'The new status of the editor connection.',
-    },
+    reply: { from: 'editorAuth', shape: status, description: 'The new status of the editor connection.' },
   },
   {
     method: 'get',
@@ -71,7 +66,7 @@ export const editorAuth: readonly Route[] = [
     summary: 'Get editor auth status',
     description: "Returns the status of the caller's editor connection.",
     bind: {},
-    reply: { status: 200, shape: status, description: 'The status of the editor connection.' },
+    reply: { shape: status, description: 'The status of the editor connection.' },
   },
   {
     method: 'delete',

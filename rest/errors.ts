@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { errorHeaders } from '../src/errors/error-headers.ts';
 import { createItemSerializer } from '../src/errors/error-items.ts';
 import { type GatewayError, httpStatus } from '../src/errors/gateway-errors.ts';
-import { sendText } from '../src/http/send-text.ts';
+import { sendText } from '../src/http/messages.ts';
 
 /** Converts an error to the `ErrorResponse` of the specification, where `ORG_MEMBERSHIP_REQUIRED` has no `errors`. */
 export function toErrorResponse(error: GatewayError) {
@@ -12,7 +12,7 @@ export function toErrorResponse(error: GatewayError) {
 
 /** Sends an error: its status, headers and body. */
 export function sendError(response: ServerResponse, error: GatewayError): void {
-  for (const [name, value] of Object.entries(errorHeaders(error))) response.setHeader(name, value);
+  response.setHeaders(new Map(Object.entries(errorHeaders(error))));
   sendJson(response, httpStatus[error.code], toErrorResponse(error));
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../src/notifications/notification.enums.ts';
 import { notificationsField } from '../src/notifications/notifications.graphql.ts';
 import { path, query, type Route } from './route.ts';
-import { timestamp, variant } from './wire.ts';
+import { nullableText, optionalText, timestamp, toPascalCase, variant } from './wire.ts';
 
 const text = () => z.string().min(1);
 
@@ -30,19 +30,16 @@ const task = z
   .strictObject({
     id: text().describe("The task's ID."),
     project_id: text().describe('The ID of the project that the task belongs to.'),
-    name: z.string().optional().describe("The task's name. Omitted if unknown."),
-    workspace_id: z
-      .string()
-      .nullable()
-      .describe('The ID of the workspace that the task runs in. `null` if unknown.'),
+    name: optionalText("The task's name. Omitted if unknown."),
+    workspace_id: nullableText('The ID of the workspace that the task runs in. `null` if unknown.'),
   })
   .meta({ id: 'NotificationTask', description: 'The task that a notification is about.' });
 
 const option = z
   .strictObject({
     label: z.string().describe('The text of the answer.'),
-    description: z.string().optional().describe('An explanation of the answer.'),
-    preview: z.string().optional().describe('A preview of the result of choosing this answer.'),
+    description: optionalText('An explanation of the answer.'),
+    preview: optionalText('A preview of the result of choosing this answer.'),
   })
   .meta({ id: 'AskUserQuestionOption', description: 'An answer that the user can choose.' });
 
@@ -50,8 +47,8 @@ const question = z
   .strictObject({
     question: z.string().describe('The text of the question.'),
     options: z.array(option).describe('The answers to choose from.'),
-    header: z.string().optional().describe('A short heading.'),
-    id: z.string().optional().describe("The question's ID, not necessarily unique."),
+    header: optionalText('A short heading.'),
+    id: optionalText("The question's ID, not necessarily unique."),
     multiSelect: z.boolean().nullish().describe('Whether the user can choose several answers.'),
   })
   .meta({ id: 'AskUserQuestion', description: 'A question for the user.' });
@@ -87,19 +84,19 @@ const taskResult = z
         'The status of the task. `awaiting_input`: the task is waiting for input from the user. `errored`: the task ' +
           'stopped with an error.',
       ),
-    message: z.string().optional().describe('The response or the error message. Omitted if there is none.'),
-    message_label: z.string().optional().describe('A label for the message. Omitted if there is none.'),
-    message_timestamp: z
-      .string()
-      .nullable()
-      .describe("Timestamp of the message, in the task's own format. `null` if there is none."),
+    message: optionalText('The response or the error message. Omitted if there is none.'),
+    message_label: optionalText('A label for the message. Omitted if there is none.'),
+    message_timestamp: nullableText(
+      "Timestamp of the message, in the task's own format. `null` if there is none.",
+    ),
   })
   .meta({
     id: 'TaskResultPayload',
     description: 'The result of a task that failed or produced a response.',
   });
 
-function createVariant(typeName: string, description: string, kind: NotificationKind, payload: z.ZodObject) {
+function createVariant(kind: NotificationKind, whatTaskDid: string, payload: z.ZodObject) {
+  const typeName = `${toPascalCase(kind)}Notification`;
   return variant(typeName, {
     id: text().describe("The notification's ID, unique among the user's notifications but not across users."),
     kind: z.literal(kind).describe("The notification's kind."),
@@ -116,46 +113,20 @@ function createVariant(typeName: string, description: string, kind: Notification
     resolved_at: timestamp
       .nullable()
       .describe('Timestamp of the resolution. `null` if the notification was never resolved.'),
-    pr_url: z.string().nullable().describe("The URL of the task's pull request. `null` if there is none."),
-    preview_text: z
-      .string()
-      .nullable()
-      .describe('A short preview of the response or error message. `null` if there is none.'),
-    project_name: z.string().optional().describe("The project's name. Omitted if unknown."),
-    project_repo_url: z
-      .string()
-      .nullable()
-      .describe("The URL of the project's repository. `null` if unknown."),
-  }).meta({ id: typeName, description });
+    pr_url: nullableText("The URL of the task's pull request. `null` if there is none."),
+    preview_text: nullableText('A short preview of the response or error message. `null` if there is none.'),
+    project_name: optionalText("The project's name. Omitted if unknown."),
+    project_repo_url: nullableText("The URL of the project's repository. `null` if unknown."),
+  }).meta({ id: typeName, description: `The notification of a task that ${whatTaskDid}.` });
 }
 
 /** The `Notification` of the specification, and the union of the same name in GraphQL. */
 const notification = z
   .discriminatedUnion('kind', [
-    createVariant(
-      'PlanRequestedNotification',
-      'The notification of a task that asks the user to approve a plan.',
-      'plan_requested',
-      planRequested,
-    ),
-    createVariant(
-      'QuestionRequestedNotification',
-      'The notification of a task that asks the user questions.',
-      'question_requested',
-      questionRequested,
-    ),
-    createVariant(
-      'TaskFailedNotification',
-      'The notification of a task that failed.',
-      'task_failed',
-      taskResult,
-    ),
-    createVariant(
-      'TaskResponseReadyNotification',
-      'The notification of a task that produced a response.',
-      'task_response_ready',
-      taskResult,
-    ),
+    createVariant('plan_requested', 'asks the user to approve a plan', planRequested),
+    createVariant('question_requested', 'asks the user questions', questionRequested),
+    createVariant('task_failed', 'failed', taskResult),
+    createVariant('task_response_ready', 'produced a response', taskResult),
   ])
   .meta({ id: 'Notification', description: 'A notification. Its kind determines its type.' });
 
@@ -172,7 +143,6 @@ export const notifications: readonly Route[] = [
       'request body is ignored. The IDs `.` and `..` cannot be used in a path; dismiss those notifications with GraphQL.',
     bind: { input: { id: path('id', "The notification's ID.") } },
     reply: {
-      status: 200,
       name: 'notification',
       from: 'notification',
       shape: notification,
@@ -198,7 +168,6 @@ export const notifications: readonly Route[] = [
     },
     paged: true,
     reply: {
-      status: 200,
       name: 'notifications',
       from: 'nodes',
       shape: z.array(notification),

@@ -86,7 +86,6 @@ export const preferences: readonly Route[] = [
       .meta({ id: 'NotificationPreferencesUpdate', description: 'Changes of notification preferences.' }),
     bind: { input: { preferences: body('preferences') } },
     reply: {
-      status: 200,
       name: 'preferences',
       from: 'preferences',
       shape: z.array(preference),
@@ -104,7 +103,6 @@ export const preferences: readonly Route[] = [
       "Returns the caller's preferences for all kinds. All channels of a kind are enabled until its preference is stored.",
     bind: {},
     reply: {
-      status: 200,
       name: 'preferences',
       shape: z.array(effectivePreference),
       description: 'The preferences for all kinds.',

@@ -26,8 +26,8 @@ export type Route = {
   /** Whether `limit` and `offset` select a page of the list. */
   paged?: boolean;
   reply: {
-    /** A 204 has no body. */
-    status: 200 | 204;
+    /** A 204 has no body. Defaults to 200. */
+    status?: 200 | 204;
     /** The property of the body that contains the result: `notifications`. By default the body is the result. */
     name?: string;
     /** The subfield of the root field that is sent: `nodes`. By default the whole value of the root field is sent. */

@@ -1,49 +1,111 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import express, { type Router } from 'express';
-import type { GraphQLSchema } from 'graphql';
-import type { HandleRequest } from '../src/context.ts';
-import type { Engine } from '../src/graphql/execution/engine.ts';
-import { toPattern } from '../src/http/route-names.ts';
-import { bindRoute } from './bind-route.ts';
+import express, { type Request, type RequestHandler, type Response } from 'express';
+import { type DocumentNode, type ExecutionResult, type GraphQLSchema, parse, validate } from 'graphql';
+import { type Access, requireAccess } from '../src/auth/access.ts';
+import type { RootValue, ServerContext } from '../src/context.ts';
+import { valueAt } from '../src/errors/json-path.ts';
+import type { GraphQLServer } from '../src/graphql/server.ts';
+import { toPattern } from '../src/http/messages.ts';
+import { contextOf, type IdentifyCaller } from '../src/server/caller.ts';
+import { createBinder, createReader, locateError, toOffsetPage } from './binding.ts';
 import { editorAuth } from './editor-auth.ts';
-import { sendError, sendJson } from './errors.ts';
+import { sendJson } from './errors.ts';
 import { notifications } from './notifications.ts';
 import { preferences } from './preferences.ts';
 import type { Route } from './route.ts';
+import { createSerializer, toSelection } from './wire.ts';
 import { workspaces } from './workspaces.ts';
 
 /** Every path of the REST API. */
 export const routes: readonly Route[] = [...notifications, ...preferences, ...editorAuth, ...workspaces];
 
-/** The parts of the gateway that the REST API uses. */
-export type RestOptions = {
-  schema: GraphQLSchema;
-  engine: Pick<Engine, 'prepare'>;
-  handle: HandleRequest;
-};
-
 /**
- * Creates the router of the REST API.
+ * Creates the router of the REST API. The operations of its routes run on the plugins of the GraphQL server.
+ *
+ * Checks run in this order: path (404), token (401), permission (403), rate limit (429), syntax (400), shape (422),
+ * rules (422), record (404, 409).
  * @throws {Error} if a route does not fit the schema
  */
-export function createRestRouter(options: RestOptions): Router {
+export function createRestRouter(schema: GraphQLSchema, yoga: GraphQLServer, identifyCaller: IdentifyCaller) {
   const router = express.Router();
   for (const route of routes) {
-    router[route.method](toPattern(route.path), createHandler(route, options));
+    const { access, document } = prepareOperation(route, schema);
+    router[route.method](
+      // Express would decode parameters, and report invalid encodings, before the token is checked.
+      toPattern(route.path),
+      identifyCaller({ field: route.field, access }),
+      handle(route, (args) => yoga.getEnveloped(args.contextValue).execute({ schema, document, ...args })),
+    );
   }
   return router;
 }
 
-function createHandler(route: Route, { schema, engine, handle }: RestOptions) {
-  const handleRoute = bindRoute(route, schema, engine);
-  return async (request: IncomingMessage, response: ServerResponse) => {
-    const send = await handle(request, response, {
-      async run(context) {
-        const { status, body } = await handleRoute(request, response, context);
-        return () => sendJson(response, status, body);
-      },
-      refuse: (error) => () => sendError(response, error),
-    });
-    send();
+/** Prepares the operation that a route runs. @throws {Error} if it does not fit the schema */
+function prepareOperation(route: Route, schema: GraphQLSchema): { access: Access; document: DocumentNode } {
+  const isMutation = schema.getMutationType()?.getFields()[route.field] !== undefined;
+  const root = isMutation ? schema.getMutationType() : schema.getQueryType();
+  const field = root?.getFields()[route.field];
+  const { bind, reply, paged } = route;
+  const used = field?.args.filter(({ name }) => name in bind) ?? [];
+  const variables = used.map(({ name, type }) => `$${name}: ${type}`).join(', ');
+  const given = used.map(({ name }) => `${name}: $${name}`).join(', ');
+  const content = toSelection(reply.shape);
+  const selection =
+    reply.from === undefined ? content : `{ ${paged ? 'etag ' : ''}${reply.from} ${content} }`;
+  const text = `${isMutation ? 'mutation' : 'query'} ${route.field}${variables && `(${variables})`} { ${route.field}${given && `(${given})`} ${selection} }`;
+  const document = parse(text);
+  const [error] = validate(schema, document);
+  if (error !== undefined) throw new Error(`${error.message} In: ${text}`);
+  return { access: requireAccess(route.field, field?.extensions), document };
+}
+
+/** Executes the operation of a route. */
+type Execute = (args: {
+  contextValue: ServerContext;
+  variableValues: Record<string, unknown>;
+  rootValue: RootValue;
+}) => PromiseLike<ExecutionResult> | ExecutionResult;
+
+/** Creates the handler of a route. */
+function handle(route: Route, execute: Execute): RequestHandler {
+  const { field, reply, paged } = route;
+  const { status = 200 } = reply;
+  const readParts = createReader(route);
+  const bind = createBinder(route.bind, route.body);
+  const serialize = createSerializer(reply.shape);
+  const send = (response: Response, value: unknown) => {
+    const content = serialize(reply.from === undefined ? value : valueAt(value, [reply.from]));
+    sendJson(response, status, reply.name === undefined ? content : { [reply.name]: content });
   };
+
+  return async (request, response) => {
+    const parts = await readParts(request);
+    const matchesKnownTag = readIfNoneMatch(request);
+    const { data, errors: [error] = [] } = await execute({
+      contextValue: { req: request, res: response },
+      variableValues: bind(parts),
+      rootValue: paged
+        ? { page: toOffsetPage(parts.query), ...(matchesKnownTag && { matchesKnownTag }) }
+        : {},
+    });
+    if (error !== undefined) throw locateError(error, route, parts);
+    const value = valueAt(data, [field]);
+    if (!paged) return send(response, value);
+    const context = contextOf(response);
+    const list = valueAt(value, [reply.from ?? '']);
+    if (Array.isArray(list)) context.quota.chargeRecords(context, list.length);
+    const etag = String(valueAt(value, ['etag']));
+    response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
+    response.appendHeader('Vary', 'Authorization');
+    if (matchesKnownTag?.(etag)) sendJson(response, 304, undefined);
+    else send(response, value);
+  };
+}
+
+/**
+ * Returns the function that checks whether `If-None-Match` contains a given entity tag, by weak comparison (RFC 9110,
+ * section 13.1.2); undefined without the header.
+ */
+function readIfNoneMatch({ headers }: Request): ((etag: string) => boolean) | undefined {
+  const known = headers['if-none-match']?.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return known && ((etag) => known.includes('*') || known.includes(etag));
 }

@@ -22,10 +22,13 @@ export const timestamp = z.iso.datetime().meta({
   description: 'An RFC 3339 timestamp in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.',
 });
 
-/**
- * A credential in a body. Its value is never shown in an error. The metadata add the argument's constraints to the
- * OpenAPI document.
- */
+/** Text that is `null` in some records. */
+export const nullableText = (description: string) => z.string().nullable().describe(description);
+
+/** Text that some records omit. */
+export const optionalText = (description: string) => z.string().optional().describe(description);
+
+/** A credential in a body, never shown in an error. The metadata add its constraints to the OpenAPI document. */
 export const secret = () => z.string().meta({ ...credentialSchema.meta(), format: 'password' });
 
 /** Whether a body of this shape contains a credential. */
@@ -49,6 +52,11 @@ export function unwrap(shape: z.core.$ZodType): z.core.$ZodType {
 /** Converts a name of the specification to GraphQL's: `project_id` to `projectId`. */
 export function toCamelCase(name: string): string {
   return name.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+}
+
+/** Converts a name: `dismissNotification` and `not_found` become `DismissNotification` and `NotFound`. */
+export function toPascalCase(name: string): string {
+  return name.replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }
 
 /** Converts a shape to a GraphQL selection, with the names on the wire as aliases. Empty for a leaf. */

@@ -3,7 +3,7 @@ import { idSchema } from '../src/values/constraints.ts';
 import { workspaceStatuses } from '../src/workspaces/workspace.enums.ts';
 import { workspacesField } from '../src/workspaces/workspaces.graphql.ts';
 import { query, type Route } from './route.ts';
-import { timestamp } from './wire.ts';
+import { nullableText, optionalText, timestamp } from './wire.ts';
 
 const hardware = z
   .strictObject({
@@ -11,7 +11,7 @@ const hardware = z
     cpus: z.int().describe('The number of processors.'),
     memory_mb: z.int().describe('The size of the memory in megabytes.'),
     volume_size_gb: z.int().describe('The size of the volume in gigabytes.'),
-    gpu_kind: z.string().nullable().describe('The kind of graphics processor. `null` if there is none.'),
+    gpu_kind: nullableText('The kind of graphics processor. `null` if there is none.'),
   })
   .meta({ id: 'WorkspaceHardware', description: 'The hardware that a workspace runs on.' });
 
@@ -27,19 +27,14 @@ const common = {
   status: z.enum(workspaceStatuses).exclude(['error']).describe("The workspace's status."),
   hardware,
   keep_active: z.boolean().describe('Whether the workspace stays running when idle.'),
-  machine_id: z
-    .string()
-    .optional()
-    .describe('The ID of the machine that the workspace runs on. Omitted until it is provisioned.'),
-  private_ip: z
-    .string()
-    .optional()
-    .describe("The workspace's address in the internal network. Omitted if it has none."),
-  git_ref: z.string().optional().describe('The current git reference in the workspace. Omitted if unknown.'),
-  preview_token: z
-    .string()
-    .optional()
-    .describe("The token for the workspace's preview URLs, a secret. Omitted if there is none."),
+  machine_id: optionalText(
+    'The ID of the machine that the workspace runs on. Omitted until it is provisioned.',
+  ),
+  private_ip: optionalText("The workspace's address in the internal network. Omitted if it has none."),
+  git_ref: optionalText('The current git reference in the workspace. Omitted if unknown.'),
+  preview_token: optionalText(
+    "The token for the workspace's preview URLs, a secret. Omitted if there is none.",
+  ),
   created_at: timestamp.describe(
     'Timestamp of creation, as reported by the platform. Lists are sorted by it.',
   ),
@@ -56,7 +51,7 @@ const workspace = z
       .strictObject({
         ...common,
         status: z.literal('error').describe("The workspace's status."),
-        error_message: z.string().nullable().describe('The details of the error. `null` if unknown.'),
+        error_message: nullableText('The details of the error. `null` if unknown.'),
       })
       .meta({ id: 'FailedWorkspace', description: 'A workspace that failed.' }),
   ])
@@ -86,12 +81,6 @@ export const workspaces: readonly Route[] = [
       ),
     },
     paged: true,
-    reply: {
-      status: 200,
-      name: 'workspaces',
-      from: 'nodes',
-      shape: z.array(workspace),
-      description: 'The workspaces.',
-    },
+    reply: { name: 'workspaces', from: 'nodes', shape: z.array(workspace), description: 'The workspaces.' },
   },
 ];

@@ -1,3 +1,3 @@
-import { runProcess } from './startup/run-process.ts';
+import { runProcess } from './server/process.ts';
 
-runProcess({ database: 'own', load: async () => (await import('./startup/run-gateway.ts')).runGateway });
+runProcess({ database: 'own', load: async () => (await import('./server/gateway.ts')).startGateway });

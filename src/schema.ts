@@ -1,7 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 import { builder } from './graphql/builder.ts';
-import { guardSchema } from './graphql/guard-schema.ts';
-import { rateLimitDirectives } from './graphql/rate-limit-directive.ts';
+import { guardRootFields, limitRootFields, rateLimitDirectives } from './graphql/root-fields.ts';
+import type { Quota } from './quota/quota.ts';
 import './delivery/delivery.graphql.ts';
 import './delivery/contacts.graphql.ts';
 import './delivery/push-subscriptions.graphql.ts';
@@ -24,5 +24,10 @@ import './workspaces/put-workspaces.graphql.ts';
 import './workspaces/workspace-events.graphql.ts';
 import './workspaces/workspaces.graphql.ts';
 
-/** The schema of all features. Every root field checks access, then the rate limit, then its arguments. */
-export const schema: GraphQLSchema = guardSchema(builder.toSchema({ directives: rateLimitDirectives }));
+/** The schema of all features, with the default limits. */
+export const schema: GraphQLSchema = builder.toSchema({ directives: rateLimitDirectives });
+
+/** Creates the schema that a gateway serves: every root field checks access, then the rate limit, then its arguments. */
+export function createServedSchema(quota: Quota): GraphQLSchema {
+  return guardRootFields(limitRootFields(schema, quota));
+}

@@ -1,3 +1,3 @@
-import { runProcess } from './startup/run-process.ts';
+import { runProcess } from './server/process.ts';
 
-runProcess({ database: 'shared', load: async () => (await import('./startup/run-worker.ts')).runWorker });
+runProcess({ database: 'shared', load: async () => (await import('./server/worker.ts')).startWorker });

@@ -2,7 +2,7 @@ import SchemaBuilder from '@pothos/core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
 import type { Access as DeclaredAccess } from '../src/auth/access.ts';
-import { rootFieldPlugin } from '../src/graphql/root-field-plugin.ts';
+import { rootFieldPlugin } from '../src/graphql/builder-plugins.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { operations } from './support/openapi.ts';

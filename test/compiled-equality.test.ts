@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import fc from 'fast-check';
-import { parse } from 'graphql';
+import { execute, parse } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { scopes } from '../src/auth/viewer.ts';
 import { readConfig } from '../src/config.ts';
@@ -8,17 +8,17 @@ import type { Context } from '../src/context.ts';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { createOutbox } from '../src/delivery/create-outbox.ts';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
-import { validateDocument } from '../src/graphql/execution/documents.ts';
-import { compile, interpret, isCompilable } from '../src/graphql/execution/executor.ts';
-import { createOperations, type Operation } from '../src/graphql/execution/operation.ts';
-import { findVariableIssues } from '../src/graphql/execution/variable-issues.ts';
-import { maskResult } from '../src/graphql/mask-errors.ts';
+import type { Operation } from '../src/graphql/operation.ts';
+import { compile, isCompilable } from '../src/graphql/plugins/compiled-execution.ts';
+import { validateDocument } from '../src/graphql/plugins/documents.ts';
+import { maskResult } from '../src/graphql/plugins/masking.ts';
+import { findOperation, findVariableIssues } from '../src/graphql/plugins/operations.ts';
 import { createHub } from '../src/live/hub.ts';
 import { createLog } from '../src/log.ts';
-import { createPointCounters } from '../src/rate-limit/point-counters.ts';
-import { createRateLimiter } from '../src/rate-limit/rate-limiter.ts';
-import { ReadScheduler } from '../src/rate-limit/read-scheduler.ts';
-import { schema } from '../src/schema.ts';
+import { createLimiters } from '../src/quota/limiters.ts';
+import { createQuota } from '../src/quota/quota.ts';
+import { ReadScheduler } from '../src/quota/read-scheduler.ts';
+import { createServedSchema } from '../src/schema.ts';
 import { toTime } from '../src/values/time.ts';
 import { arbitraryQueries } from './support/arbitrary-queries.ts';
 import { settingsFor, startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -27,7 +27,11 @@ import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 /* A compiled operation must return exactly what graphql-js returns for it, byte for byte. */
 
 const limits = { reads: 0, writes: 0, platform: 0 };
-const rateLimiter = createRateLimiter(limits, createPointCounters(limits, undefined));
+const quota = createQuota(
+  limits,
+  createLimiters(limits, undefined, () => undefined),
+);
+const schema = createServedSchema(quota);
 
 let gateway: TestGateway;
 let database: Database;
@@ -73,9 +77,9 @@ function createFullContext(): Context {
     outbox: createOutbox(readConfig({}).delivery),
     push: null,
     readScheduler: new ReadScheduler(),
-    rateLimiter,
+    quota,
     onLeave: () => undefined,
-    charges: { wasCharged: true, prepaid: { reads: 100, writes: 100, platform: 100 } },
+    charges: { admitted: 0, isBlocked: false, onChange: () => undefined },
   };
 }
 
@@ -84,7 +88,7 @@ const keys = readConfig(settingsFor({ url: 'postgres://unused' })).encryptionKey
 function createOperation(query: string): Operation | undefined {
   const document = parse(query);
   if (validateDocument(schema, document).length > 0) return undefined;
-  return createOperations(schema, document)();
+  return findOperation(schema, document, undefined);
 }
 
 test('a compiled operation returns the same as the interpreted one, for queries over the whole schema', {
@@ -103,10 +107,18 @@ test('a compiled operation returns the same as the interpreted one, for queries 
       if (compiled === undefined) return;
       counts.compiled += 1;
       const [expected, found] = await Promise.all([
-        interpret(schema, operation, variables, createFullContext()),
-        compiled.query(undefined, createFullContext(), variables),
+        execute({
+          schema,
+          document: operation.document,
+          rootValue: {},
+          variableValues: variables,
+          contextValue: createFullContext(),
+        }),
+        compiled.query({}, createFullContext(), variables),
       ]);
-      expect(JSON.stringify(maskResult(found))).toBe(JSON.stringify(maskResult(expected)));
+      expect(JSON.stringify(maskResult(found, createFullContext()))).toBe(
+        JSON.stringify(maskResult(expected, createFullContext())),
+      );
     }),
     { numRuns: 1000 },
   );
@@ -154,10 +166,11 @@ test.each([
   ['a long document', `{ notificationCounts { total } } #${' '.repeat(9000)}`],
 ])('%s is not compiled', (_what, query) => {
   const document = parse(query);
-  const operation = createOperations(
+  const operation = findOperation(
     schema,
     document,
-  )(document.definitions.length > 1 && query.includes('query A') ? 'A' : undefined);
+    document.definitions.length > 1 && query.includes('query A') ? 'A' : undefined,
+  );
 
   expect(operation && isCompilable(schema, operation)).toBe(false);
 });

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { parse, validate } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { limitCost } from '../src/graphql/execution/document-cost.ts';
-import { RUNS_BEFORE_COMPILATION } from '../src/graphql/execution/executor.ts';
+import { limitCost } from '../src/graphql/document-limits.ts';
+import { RUNS_BEFORE_COMPILATION } from '../src/graphql/plugins/compiled-execution.ts';
 import { schema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';

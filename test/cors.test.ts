@@ -154,7 +154,8 @@ test.each(issues)(
     const limited = await member(`limited by ${status}`);
     const ask = () => rest(gateway, method, path, { token: limited, ...sent, headers: { Origin: ORIGIN } });
     let reply = await ask();
-    while (status === 429 && reply.status !== status) reply = await ask();
+    for (let count = 0; status === 429 && reply.status !== status && count < 5; count += 1)
+      reply = await ask();
 
     expect([reply.status, allowed(reply.headers)]).toEqual([status, ORIGIN]);
     expect(reply.headers.get('access-control-expose-headers')?.split(',')).toEqual(readable);

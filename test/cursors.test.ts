@@ -11,16 +11,20 @@ import { toTime } from '../src/values/time.ts';
 /** Returns the page that a list receives for these arguments. */
 async function requestPage(args: Parameters<typeof readConnection>[0], isOfList = isId): Promise<Page> {
   let asked: Page = {};
-  await readConnection<Position>(args, undefined, {
-    readRecords: async (page) => {
-      asked = page;
-      return [];
+  await readConnection<Position>(
+    args,
+    {},
+    {
+      readRecords: async (page) => {
+        asked = page;
+        return [];
+      },
+      totalCount: async () => 0,
+      etag: async () => '"0-0"',
+      selected: new Set(),
+      isId: isOfList,
     },
-    totalCount: async () => 0,
-    etag: async () => '"0-0"',
-    selected: new Set(),
-    isId: isOfList,
-  });
+  );
   return asked;
 }
 

@@ -1,40 +1,56 @@
 import { expect, test } from 'vitest';
-import { createDocumentCache } from '../src/graphql/execution/documents.ts';
+import { createGraphQLServer } from '../src/graphql/server.ts';
 import { schema } from '../src/schema.ts';
 
 /** Valid documents of about one kilobyte, and of the maximum length. */
 const small = (index: number) => `query Q${index} { workspaces { totalCount } } # ${' '.repeat(1000)}`;
 const large = (index: number) => `query Q${index} { workspaces { totalCount } } # `.padEnd(65_536);
+const invalid = (index: number) => `{ ${index}`.padEnd(65_536);
 
-function createReader() {
-  const read = createDocumentCache(schema);
-  return (text: string) => {
-    const found = read(text);
-    if ('errors' in found) throw new Error(found.errors[0]?.message);
-    return found.findOperation;
-  };
+/** Returns the function with which Yoga parses documents. */
+function createParser(): (text: string) => unknown {
+  const yoga = createGraphQLServer(schema);
+  return (text) => yoga.getEnveloped({}).parse(text);
+}
+
+/** Returns the error with which parsing fails. */
+function catchError(parse: (text: string) => unknown, text: string): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    return error;
+  }
 }
 
 test('caches documents by their whole text', () => {
-  const read = createReader();
-  const first = read('{ __typename }');
+  const parse = createParser();
+  const first = parse('{ __typename }');
 
-  expect(read('{ __typename }')).toBe(first);
-  expect(read('{ __typename } ')).not.toBe(first);
+  expect(parse('{ __typename }')).toBe(first);
+  expect(parse('{ __typename } ')).not.toBe(first);
 });
 
 test('evicts the oldest of many unique documents', () => {
-  const read = createReader();
-  const documents = Array.from({ length: 300 }, (_none, index) => read(small(index)));
+  const parse = createParser();
+  const documents = Array.from({ length: 300 }, (_none, index) => parse(small(index)));
 
-  expect(read(small(299))).toBe(documents[299]);
-  expect(read(small(0))).not.toBe(documents[0]);
+  expect(parse(small(299))).toBe(documents[299]);
+  expect(parse(small(0))).not.toBe(documents[0]);
 });
 
 test('limits the total size of cached documents', () => {
-  const read = createReader();
-  const first = read(large(0));
-  for (let index = 1; index < 4; index += 1) read(large(index));
+  const parse = createParser();
+  const first = parse(large(0));
+  for (let index = 1; index < 4; index += 1) parse(large(index));
 
-  expect(read(large(0))).not.toBe(first);
+  expect(parse(large(0))).not.toBe(first);
+});
+
+test('limits the total size of documents whose errors are cached', () => {
+  const parse = createParser();
+  const first = catchError(parse, invalid(0));
+  expect(catchError(parse, invalid(0))).toBe(first);
+  for (let index = 1; index < 4; index += 1) catchError(parse, invalid(index));
+
+  expect(catchError(parse, invalid(0))).not.toBe(first);
 });

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
-import { parseDocument, validateDocument } from '../src/graphql/execution/documents.ts';
+import { parseDocument, validateDocument } from '../src/graphql/plugins/documents.ts';
 import { schema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import {

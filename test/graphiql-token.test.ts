@@ -70,15 +70,22 @@ describe('in development the page contains a token', () => {
   });
 });
 
+test.each(['localhost:4000.example.test', '127.0.0.1@example.test'])(
+  'the page is not served if the Host is %s, which is not valid',
+  async (host) => {
+    const { status, text } = await getPage(gateway, [`Host: ${host}`]);
+
+    expect([status, findToken(text)]).toEqual([400, undefined]);
+  },
+);
+
 describe('the page contains no token', () => {
   test.each([
     'rebound.example.test',
     'rebound.example.test:4000',
     'localhost.example.test',
     'example.test.localhost',
-    'localhost:4000.example.test',
     '127.0.0.1.example.test',
-    '127.0.0.1@example.test',
     '127.0.0.1evil',
     '192.168.0.7:4000',
     '[::2]:4000',

@@ -53,6 +53,11 @@ test.each([
     rawRequest(get, ['Host: other.test']),
     'has more than one Host header',
   ],
+  ...['a b', '[', 'a<b', 'a/b', 'a@b', 'a:99999'].map((host) => [
+    `has the Host header "${host}"`,
+    `${get} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+    'has an invalid Host header',
+  ]),
 ])('returns 400 with an error body for a request that %s', async (_what, bytes, message) => {
   const reply = await sendRaw(gateway, bytes);
 

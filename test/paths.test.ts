@@ -81,6 +81,25 @@ test('accepts an absolute URL in place of the path, as sent by proxies (RFC 9112
   expect([status, JSON.parse(text)]).toEqual([200, { notification: expect.objectContaining({ id }) }]);
 });
 
+test.each(['gateway.test', 'gateway.test:4000', ''])(
+  'accepts an absolute URL of GraphQL, with the Host header "%s"',
+  async (host) => {
+    const body = JSON.stringify({ query: '{ __typename }' });
+    const lines = [
+      'POST http://gateway.test:4000/graphql HTTP/1.1',
+      `Host: ${host}`,
+      'Connection: close',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      `Authorization: Bearer ${token}`,
+    ];
+
+    const { status, text } = await sendRaw(gateway, [...lines, '', body].join('\r\n'));
+
+    expect([status, JSON.parse(text)]).toEqual([200, { data: { __typename: 'Query' } }]);
+  },
+);
+
 test('HEAD returns the same as GET without the body (RFC 9110, section 9.3.2)', async () => {
   const lines = [`Authorization: Bearer ${token}`];
 

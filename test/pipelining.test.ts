@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { limitPipelining } from '../src/http/pipelining.ts';
+import { limitPipelining } from '../src/server/connections.ts';
 import { openUnread } from './abuse/support/unread.ts';
 import { eventually } from './support/eventually.ts';
 import { getPort } from './support/proxy.ts';
@@ -15,7 +15,7 @@ let running: Map<number, ServerResponse>;
 beforeEach(async () => {
   received = [];
   running = new Map();
-  const { listener } = limitPipelining(({ url = '' }, response) => {
+  const listener = limitPipelining(({ url = '' }, response) => {
     const number = Number(url.slice(1));
     received.push(number);
     running.set(number, response);

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { KeyedSemaphore, ReadScheduler } from '../src/rate-limit/read-scheduler.ts';
+import { KeyedSemaphore, ReadScheduler } from '../src/quota/read-scheduler.ts';
 import { graphql } from './support/client.ts';
 import { waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';

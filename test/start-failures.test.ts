@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openKeySet } from '../src/auth/key-set.ts';
 import { readDevelopmentEncryptionKeys } from '../src/config/development-keys.ts';
 import { OperatorError } from '../src/errors/operator-error.ts';
-import { listen } from '../src/http/listen.ts';
+import { listen } from '../src/server/listen.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import { runProcess } from './support/process.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
-import { listStartLines } from '../src/process/start-lines.ts';
+import { listStartLines } from '../src/server/start-lines.ts';
 
 const started = { address: 'http://127.0.0.1:4000', adminAddress: undefined };
 

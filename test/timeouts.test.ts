@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { timeouts } from '../src/http/timeouts.ts';
+import { timeouts } from '../src/server/connections.ts';
 import { rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { openHalfOpenClient } from './support/half-open-client.ts';

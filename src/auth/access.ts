@@ -47,10 +47,7 @@ export function describeAccess({ scope, membership, otherUserScope }: Access, ta
   return `Requires the scope \`${scope}\`${other}.${member}`;
 }
 
-/**
- * Returns the access that a root field declares.
- * @throws {Error} if it declares none
- */
+/** Returns the access that a root field declares. @throws {Error} if it declares none */
 export function requireAccess(name: string, declared: { access?: Access } | null | undefined): Access {
   if (declared?.access === undefined) throw new Error(`The root field "${name}" declares no access.`);
   return declared.access;
@@ -63,9 +60,7 @@ export function requireAccess(name: string, declared: { access?: Access } | null
 export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): GatewayError | undefined {
   if (viewer === anonymous)
     return UnauthenticatedError.missingToken('no token; only introspection is allowed without one');
-  const scope = usesOtherUserScope(access, viewer, args)
-    ? (access.otherUserScope ?? access.scope)
-    : access.scope;
+  const scope = findScope(access, viewer, args);
   if (!viewer.scopes.has(scope)) return new ForbiddenError(scope);
   return access.membership && !viewer.isMember ? new MembershipRequiredError() : undefined;
 }
@@ -73,11 +68,10 @@ export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): G
 type Arguments = { readonly userId?: unknown };
 
 /**
- * Whether `otherUserScope` applies instead of `scope`: if the arguments name another user. While the arguments are
- * unknown, it applies if the viewer has it, so that `checkAccess` refuses only a viewer who has neither scope.
+ * Returns the required scope: `otherUserScope` if the arguments name another user. While the arguments are unknown, it
+ * is required if the viewer has it, so that `checkAccess` refuses only a viewer who has neither scope.
  */
-function usesOtherUserScope(access: Access, viewer: Viewer, args?: Arguments): boolean {
-  if (args === undefined)
-    return access.otherUserScope !== undefined && viewer.scopes.has(access.otherUserScope);
-  return typeof args.userId === 'string' && args.userId !== viewer.userId;
+function findScope({ scope, otherUserScope = scope }: Access, viewer: Viewer, args?: Arguments): Scope {
+  if (args === undefined) return viewer.scopes.has(otherUserScope) ? otherUserScope : scope;
+  return typeof args.userId === 'string' && args.userId !== viewer.userId ? otherUserScope : scope;
 }

@@ -3,19 +3,14 @@ import type { IncomingMessage } from 'node:http';
 import { errors, jwtVerify } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import type { Config } from '../config.ts';
 import { InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
 import { isId } from '../values/text.ts';
-import { fingerprint } from './fingerprint.ts';
-import { type KeySet, REMOVAL_MS } from './key-set.ts';
+import { fingerprint, type KeySet, REMOVAL_MS } from './key-set.ts';
 import { parseScopes, type Viewer } from './viewer.ts';
 
 /** The requirements that a token is verified against. */
-export type TokenRules = {
-  keySet: KeySet;
-  issuer: string | null;
-  audience: string | null;
-  orgClaim: string;
-};
+type TokenRules = Pick<Config, 'issuer' | 'audience' | 'orgClaim'> & { keySet: KeySet };
 
 /** Identifies the viewer who sent a request. */
 export type Authenticate = (request: IncomingMessage) => Promise<Viewer>;
@@ -47,11 +42,7 @@ function readBearerToken(request: IncomingMessage): string {
   return token;
 }
 
-const Claims = z.looseObject({
-  sub: z.string().refine(isId),
-  exp: z.number(),
-  scope: z.string().optional(),
-});
+const Claims = z.looseObject({ sub: z.string().refine(isId), exp: z.number(), scope: z.string().optional() });
 
 const Organization = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]);
 
@@ -130,23 +121,20 @@ const MAX_REVOCATION_MS = 60_000;
 /** How long a verified token is accepted without verifying it again. */
 const TTL_MS = MAX_REVOCATION_MS - REMOVAL_MS;
 
-/** Verifies a token. */
-type Verify = (token: string) => Promise<Viewer>;
-
 /** Verifies tokens and caches the results. */
-export type TokenCache = { verify: Verify; readonly size: number };
+type TokenCache = ReturnType<typeof createTokenCache>;
 
 /**
  * Caches the viewers of verified tokens, at most until the token expires. Keys are hashes, so that no token stays in
  * memory. Rejected tokens are not cached.
  */
-export function createTokenCache(verify: Verify): TokenCache {
+export function createTokenCache(verify: (token: string) => Promise<Viewer>) {
   const cache = new LRUCache<string, { viewer: Viewer; until: number }>({ max: MAX_TOKENS });
   return {
-    get size() {
+    get size(): number {
       return cache.size;
     },
-    async verify(token) {
+    async verify(token: string): Promise<Viewer> {
       const key = hash('sha256', token, 'base64');
       const cached = cache.get(key);
       if (cached !== undefined && Date.now() < cached.until) return cached.viewer;

@@ -1,3 +1,4 @@
+import { createPublicKey, hash, KeyObject } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   createLocalJWKSet,
@@ -6,22 +7,21 @@ import {
   type ExportedJWKSCache,
   errors,
   type FetchImplementation,
+  type JSONWebKeySet,
+  type JWK,
   type JWKSCacheInput,
   type JWTVerifyGetKey,
   jwksCache,
 } from 'jose';
+import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
 import type { Log } from '../log.ts';
 import { readResponseText } from '../values/response-text.ts';
-import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
-import { fingerprintsIn } from './fingerprint.ts';
 
 /** Finds the public key for a token's header. Rejects with a jose error if none matches. */
 export type KeySet = JWTVerifyGetKey<CryptoKey> & {
-  /**
-   * Returns the seconds since the last successful fetch, undefined if there was none. Only remote key sets define it.
-   */
+  /** Returns the seconds since the last successful fetch, undefined if none succeeded. Only remote key sets define it. */
   age?(): number | undefined;
   /**
    * Fetches the keys, unless an attempt failed within the last 5 seconds. Returns the error of the latest attempt,
@@ -34,14 +34,8 @@ export type KeySet = JWTVerifyGetKey<CryptoKey> & {
 
 /** Opens the configured key set (RFC 7517). */
 export async function openKeySet(source: KeySetSource, dataDir: string): Promise<KeySet> {
-  switch (source.kind) {
-    case 'remote':
-      return createRemoteKeySet(source.url);
-    case 'local':
-      return createLocalJWKSet(source.jwks);
-    case 'development':
-      return createLocalJWKSet(await readDevelopmentPublicKeys(dataDir));
-  }
+  if (source.kind === 'remote') return createRemoteKeySet(source.url);
+  return createLocalJWKSet(source.kind === 'local' ? source.jwks : await readDevelopmentPublicKeys(dataDir));
 }
 
 /** Minimum time from one fetch to the next, so that tokens with unknown keys cannot each trigger a fetch. */
@@ -161,4 +155,30 @@ export function prefetchKeySet(keySet: KeySet, log: Log): { stop(): void } {
 /** Whether a key set must be fetched and never was. */
 export function isAwaitingFirstFetch({ age }: Pick<KeySet, 'age'>): boolean {
   return age !== undefined && age() === undefined;
+}
+
+/** Returns the fingerprint of a public key, which does not depend on how a key set represents it. */
+export function fingerprint(key: CryptoKey): string {
+  const digest = digests.get(key) ?? digestKey(KeyObject.from(key));
+  digests.set(key, digest);
+  return digest;
+}
+
+const digests = new WeakMap<CryptoKey, string>();
+
+/** Returns the fingerprints of a set's keys. Skips keys that Node.js cannot read: they verify no token. */
+function fingerprintsIn({ keys }: JSONWebKeySet): ReadonlySet<string> {
+  return new Set(keys.flatMap((key) => fingerprintOfJwk(key) ?? []));
+}
+
+function fingerprintOfJwk(key: JWK): string | undefined {
+  try {
+    return digestKey(createPublicKey({ key, format: 'jwk' }));
+  } catch {
+    return undefined;
+  }
+}
+
+function digestKey(key: KeyObject): string {
+  return hash('sha256', key.export({ type: 'spki', format: 'der' }), 'base64');
 }

@@ -33,17 +33,13 @@ export async function signDevelopmentToken(
   { dataDir, issuer, audience }: Pick<Config, 'dataDir' | 'issuer' | 'audience'>,
   claims: Readonly<Record<string, unknown>>,
   lifetimeSeconds: number,
-  onNewKey?: (path: string) => void,
+  onNewKey?: OnNewKey,
 ): Promise<string> {
   const jwk = await readSigningKey(dataDir, onNewKey);
   const now = Math.floor(Date.now() / 1000);
-  const registered = {
-    iat: now,
-    exp: now + lifetimeSeconds,
-    ...(issuer !== null && { iss: issuer }),
-    ...(audience !== null && { aud: audience }),
-  };
-  return new SignJWT({ ...registered, ...claims })
+  const registered = { iat: now, exp: now + lifetimeSeconds };
+  const configured = { ...(issuer !== null && { iss: issuer }), ...(audience !== null && { aud: audience }) };
+  return new SignJWT({ ...registered, ...configured, ...claims })
     .setProtectedHeader({ alg: ALGORITHM, kid: jwk.kid, typ: 'JWT' })
     .sign(await importJWK(jwk, ALGORITHM));
 }
@@ -73,10 +69,10 @@ const SigningKey = z.object({
   kid: z.string(),
 });
 
-async function readSigningKey(
-  dataDir: string,
-  onNewKey?: (path: string) => void,
-): Promise<z.output<typeof SigningKey>> {
+/** Called with the path of a key file that was created. */
+type OnNewKey = (path: string) => void;
+
+async function readSigningKey(dataDir: string, onNewKey?: OnNewKey) {
   const path = join(dataDir, 'signing-key.json');
   const generate = async () => {
     const { privateKey } = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true });
@@ -98,21 +94,14 @@ async function readSigningKey(
  * Reads a file, or creates it readable by its owner only. If several processes create it at once, all read the content
  * of the first.
  */
-async function readOrCreate(
-  path: string,
-  generate: () => Promise<string>,
-  onCreate?: (path: string) => void,
-): Promise<string> {
+async function readOrCreate(path: string, generate: () => Promise<string>, onNewKey?: OnNewKey) {
   if (!existsSync(path)) {
     await mkdir(dirname(path), { recursive: true });
     const draft = `${path}.${randomUUID()}`;
     await writeFile(draft, await generate(), { mode: 0o600 });
-    await link(draft, path).then(
-      () => onCreate?.(path),
-      (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'EEXIST') throw error;
-      },
-    );
+    const failure = await link(draft, path).catch((error: NodeJS.ErrnoException) => error);
+    if (!failure) onNewKey?.(path);
+    else if (failure.code !== 'EEXIST') throw failure;
     await rm(draft);
   }
   return readFile(path, 'utf8');

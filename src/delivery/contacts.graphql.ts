@@ -1,7 +1,6 @@
 import { accountRead, platform } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
+import { builder, userArgument } from '../graphql/builder.ts';
 import { emailRule, memberIdRule } from '../graphql/rules.ts';
-import { userArgument } from '../graphql/user-argument.ts';
 import type { Contact } from './contact.entity.ts';
 import { findContact, putContact } from './contacts.ts';
 import { maskEmail, maskMemberId } from './mask-contact.ts';

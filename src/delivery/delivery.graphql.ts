@@ -1,7 +1,5 @@
 import { accountRead, platform } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
-import { toEnumValues } from '../graphql/enum-values.ts';
-import { userArgument } from '../graphql/user-argument.ts';
+import { builder, toEnumValues, userArgument } from '../graphql/builder.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import {

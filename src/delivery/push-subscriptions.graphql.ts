@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { accountRead, accountWrite } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
-import { userArgument } from '../graphql/user-argument.ts';
+import { builder, userArgument } from '../graphql/builder.ts';
 import { Secret } from '../values/secret.ts';
 import { AUTH_LENGTH, isPublicPoint } from './push/message-encryption.ts';
 import {

@@ -1,6 +1,5 @@
 import { memberRead } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
-import { userArgument } from '../graphql/user-argument.ts';
+import { builder, userArgument } from '../graphql/builder.ts';
 import { openStream } from '../live/stream.ts';
 import { EditorAuthRef } from './editor-auth.graphql.ts';
 import { createEditorAuthSource, type EditorAuthEvent } from './editor-auth-events.ts';

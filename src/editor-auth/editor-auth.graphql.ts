@@ -1,7 +1,5 @@
 import { memberRead, memberWrite } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
-import { toEnumValues } from '../graphql/enum-values.ts';
-import { userArgument } from '../graphql/user-argument.ts';
+import { builder, toEnumValues, userArgument } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
 import { credentialFailureReasons, editorAuthMethodTypes, reauthReasons } from './editor-auth.enums.ts';
 import { deleteCredential, type EditorAuth, readEditorAuth, storeCredential } from './editor-auth.ts';

@@ -1,11 +1,11 @@
 import type { OutputRef } from '@pothos/core';
-import type { PageRequest } from '../context.ts';
+import type { RootValue } from '../context.ts';
+import type { Page, Tagged } from '../database/page.ts';
 import type { Selected } from '../database/selected.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
-import { type ListReader, readListPage } from './list-page.ts';
 import { type PageArguments, toPage } from './page-arguments.ts';
-import { readBySubfields, reads, resolveFrom } from './selected-properties.ts';
+import { readBySubfields, reads, resolveFrom } from './selected-fields.ts';
 
 /** A page of a list, as a Relay connection. */
 export type Connection<Node> = {
@@ -17,22 +17,22 @@ export type Connection<Node> = {
 };
 
 /**
- * Reads a page of a list. A REST route passes the page as `restPage`. Otherwise the arguments select it, and one record
- * more than the page is read, to find out whether there is another page. REST replies do not contain that information.
+ * Reads a page of a list. A REST route passes it as the root value. Otherwise the arguments select it, and one record
+ * more is read, to find out whether there is another page. REST replies do not contain that information.
  * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
 export async function readConnection<Node>(
   args: PageArguments,
-  restPage: PageRequest | undefined,
+  { page: restPage, matchesKnownTag }: RootValue,
   list: ListReader<Node>,
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
   if (restPage !== undefined) {
-    const records = await readListPage(list, restPage);
+    const records = await readListPage(list, restPage, matchesKnownTag);
     return { ...records, hasPreviousPage: false, hasNextPage: false, totalCount };
   }
   const { limit, ...page } = toPage(args, list.isId);
-  const { nodes: read, etag } = await readListPage(list, { page: { ...page, limit: limit + 1 } });
+  const { nodes: read, etag } = await readListPage(list, { ...page, limit: limit + 1 });
   const nodes = read.slice(0, limit);
   const hasMore = read.length > limit;
   const whole = { totalCount, etag };
@@ -41,13 +41,48 @@ export async function readConnection<Node>(
     : { nodes, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore, ...whole };
 }
 
+/** How to read a list. */
+export type ListReader<Node> = {
+  readRecords: (page: Page) => Promise<Tagged<Node>[]>;
+  totalCount: () => Promise<number>;
+  /** Reads the entity tag of the whole list. It changes with every change to a record of the list. */
+  etag: () => Promise<string>;
+  /**
+   * The properties of the records that the operation reads; also contains `etag` if it reads the entity tag.
+   * `undefined` if it may read all properties.
+   */
+  selected: ReadonlySet<string> | undefined;
+  /** Whether an ID in a cursor can belong to this list. */
+  isId: (id: string) => boolean;
+};
+
+/**
+ * Reads a page and, if the operation selects it, the entity tag. Reads no records if the client already has the list
+ * with this tag.
+ */
+async function readListPage<Node>(
+  list: ListReader<Node>,
+  page: Page,
+  matchesKnownTag?: (etag: string) => boolean,
+): Promise<Pick<Connection<Node>, 'nodes' | 'etag'>> {
+  const isTagSelected = list.selected?.has('etag') ?? true;
+  if (!isTagSelected) return { nodes: await list.readRecords(page), etag: list.etag };
+  if (matchesKnownTag === undefined) {
+    // One statement reads both. An empty page has no record to carry the tag, and is read again below.
+    const nodes = await list.readRecords({ ...page, tagged: true });
+    const tag = nodes[0]?.tag;
+    if (typeof tag === 'string') return { nodes, etag: async () => tag };
+  }
+  // The tag is read first, so that a change in between cannot combine old records with the new tag.
+  const tag = await list.etag();
+  return { nodes: matchesKnownTag?.(tag) ? [] : await list.readRecords(page), etag: async () => tag };
+}
+
 /** A record of a list, with the selected properties. */
 type ListedRecord = Selected<Position, 'id'>;
 
 /** The position of a page in its list. */
-type PageEnds = {
-  hasNextPage: boolean;
-  hasPreviousPage: boolean;
+type PageEnds = Pick<Connection<unknown>, 'hasNextPage' | 'hasPreviousPage'> & {
   startCursor: string | undefined;
   endCursor: string | undefined;
 };
@@ -114,9 +149,8 @@ export function defineConnectionType<Node extends ListedRecord>(
         type: PageInfo,
         description: 'The position of the page in the list.',
         extensions: reads<Position>('id', 'createdAt'),
-        resolve: ({ nodes, hasNextPage, hasPreviousPage }) => ({
-          hasNextPage,
-          hasPreviousPage,
+        resolve: ({ nodes, ...page }) => ({
+          ...page,
           startCursor: formatCursorAt(nodes, 0),
           endCursor: formatCursorAt(nodes, -1),
         }),

@@ -1,5 +1,4 @@
 import type { InputShapeFromFields } from '@pothos/core';
-import type { Page } from '../database/page.ts';
 import { ValidationError } from '../errors/gateway-errors.ts';
 import type { ValidationIssue } from '../errors/issue.ts';
 import { parsePosition } from '../values/cursor.ts';
@@ -33,10 +32,7 @@ export type PageArguments = InputShapeFromFields<ReturnType<typeof definePageArg
  * Converts the arguments of a connection to a page.
  * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
-export function toPage(
-  { first, after, last, before }: PageArguments,
-  isId: (id: string) => boolean,
-): Page & { limit: number } {
+export function toPage({ first, after, last, before }: PageArguments, isId: (id: string) => boolean) {
   const issues: ValidationIssue[] = [];
   if (first != null && last != null) {
     issues.push({ path: ['last'], message: 'must not be combined with first', value: last });

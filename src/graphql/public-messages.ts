@@ -3,8 +3,6 @@ import type { GraphQLError } from 'graphql';
 /** Names in messages are truncated, because a document may contain a name of any length. */
 const MAX_NAME_CHARACTERS = 100;
 
-const UNKNOWN = 'The request is not valid GraphQL.';
-
 /** What `$` stands for in a pattern: a name or a type, the only parts of a document that a message may repeat. */
 const NAME = '[\\w@$!:.[\\]()]+';
 
@@ -15,8 +13,10 @@ const NAME = '[\\w@$!:.[\\]()]+';
 const PATTERNS = [
   '(Anonymous Subscription|Subscription "$") must (not select an introspection|select only one) top level field',
   'Argument "$" can only be defined once',
+  'Can only perform a mutation operation from a POST request',
   'Cannot query field "$" on type "$"',
   'Cannot spread fragment "$" within itself',
+  'Could not determine what operation to execute',
   'Directive "$" may not be used on $',
   'Exactly one key must be specified for OneOf type "$"',
   '(Directive|Field) "$" argument "$" of type "$" is required, but it was not provided',
@@ -29,7 +29,6 @@ const PATTERNS = [
   'Fragment "$" is never used',
   'GraphQL only supports GET and POST requests',
   'Maximum introspection depth exceeded',
-  'Must provide query string',
   'The $ definition is not executable',
   'The directive "$" can only be used once at this location',
   'There can be only one (input field|$) named "$"',
@@ -60,7 +59,7 @@ export function toPublicMessage({ message }: Pick<GraphQLError, 'message'>): str
   const [, input] = UNKNOWN_FIELD.exec(message) ?? [];
   if (input !== undefined) return `The input type "${input}" has no such field. ${suggestion}`.trimEnd();
   const [known] = PATTERNS.flatMap((pattern) => pattern.exec(message) ?? []);
-  if (known === undefined) return UNKNOWN;
+  if (known === undefined) return 'The request is not valid GraphQL.';
   return `${known}.${suggestion && ` ${suggestion}`}`.replaceAll(/\w+/g, (name) =>
     name.slice(0, MAX_NAME_CHARACTERS),
   );

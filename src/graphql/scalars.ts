@@ -2,12 +2,7 @@ import { GraphQLScalarType, Kind } from 'graphql';
 import { Secret } from '../values/secret.ts';
 import { parseTime, TIME_MESSAGE, type Time } from '../values/time.ts';
 
-/** Like all messages of this file, this one does not repeat the value: it may be a misplaced credential. */
-function readTime(value: unknown): Time {
-  const time = parseTime(value);
-  if (time === undefined) throw new TypeError(TIME_MESSAGE);
-  return time;
-}
+/* No message of these types repeats the value: it may be a misplaced credential. */
 
 /** An RFC 3339 timestamp, returned in UTC with milliseconds and `Z`. */
 export const DateTime = new GraphQLScalarType<Time, string>({
@@ -15,7 +10,11 @@ export const DateTime = new GraphQLScalarType<Time, string>({
   description:
     'An RFC 3339 timestamp. Input can have any offset. Output is in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc3339',
-  parseValue: readTime,
+  parseValue(value) {
+    const time = parseTime(value);
+    if (time === undefined) throw new TypeError(TIME_MESSAGE);
+    return time;
+  },
   serialize(value) {
     if (typeof value === 'string') return value;
     throw new TypeError('is not a time');

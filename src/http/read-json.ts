@@ -43,10 +43,7 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/**
- * Parses JSON at a path of the request.
- * @throws {BadRequestError} if it is not JSON or nested too deeply
- */
+/** Parses JSON at a path of the request. @throws {BadRequestError} if it is not JSON or nested too deeply */
 export function parseJson(text: string, path: Path): unknown {
   let value: unknown;
   try {
@@ -62,13 +59,8 @@ export function parseJson(text: string, path: Path): unknown {
 
 /** Whether objects and arrays are nested deeper than a number of levels. */
 function isTooDeep(value: unknown, levels = MAX_DEPTH): boolean {
-  if (!isObject(value)) return false;
+  if (typeof value !== 'object' || value === null) return false;
   return levels === 0 || Object.values(value).some((item) => isTooDeep(item, levels - 1));
-}
-
-/** Whether a value is an object or an array. */
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 function checkContentType(contentType: string | undefined): void {

@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import type { LogOutput } from '../process/log-output.ts';
+import type { LogOutput } from '../log.ts';
 
 /** Registers counters of failed log writes and dropped lines. */
 export function registerLogMetrics(registry: Registry, output: LogOutput): void {

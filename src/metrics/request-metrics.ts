@@ -1,6 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { CompletedRequest } from '../http/request-log.ts';
+import type { CompletedRequest } from '../server/request-log.ts';
 
 /** Methods with their own label; any other is `_OTHER` (OpenTelemetry, HTTP semantic conventions). */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);

@@ -1,6 +1,5 @@
 import { accountRead } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
-import { userArgument } from '../graphql/user-argument.ts';
+import { builder, userArgument } from '../graphql/builder.ts';
 import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
 import { findRevisions } from '../revisions/revisions.ts';
 import { type ActiveCounts, countActive } from './active-counts.ts';

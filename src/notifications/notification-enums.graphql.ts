@@ -1,5 +1,4 @@
-import { builder } from '../graphql/builder.ts';
-import { toEnumValues } from '../graphql/enum-values.ts';
+import { builder, toEnumValues } from '../graphql/builder.ts';
 import {
   notificationKinds,
   notificationStatuses,

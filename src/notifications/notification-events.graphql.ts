@@ -1,7 +1,6 @@
 import { accountRead } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
-import { findSelectedProperties, readBySubfields, reads } from '../graphql/selected-properties.ts';
-import { userArgument } from '../graphql/user-argument.ts';
+import { builder, userArgument } from '../graphql/builder.ts';
+import { findSelectedProperties, readBySubfields, reads } from '../graphql/selected-fields.ts';
 import { openStream } from '../live/stream.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
 import type { Notification } from './notification.entity.ts';

@@ -1,6 +1,5 @@
-import { builder } from '../graphql/builder.ts';
-import { createRecordInterfaceRef, createRecordRef } from '../graphql/record-refs.ts';
-import { resolveFrom, resolveRecord } from '../graphql/selected-properties.ts';
+import { builder, createRecordInterfaceRef, createRecordRef } from '../graphql/builder.ts';
+import { resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import {

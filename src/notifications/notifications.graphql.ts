@@ -1,11 +1,9 @@
 import { accountRead } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
+import { builder, createRecordRef, userArgument } from '../graphql/builder.ts';
 import { cursorField, defineConnectionType, readConnection } from '../graphql/connection.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
-import { createRecordRef } from '../graphql/record-refs.ts';
 import { maxItems } from '../graphql/rules.ts';
-import { findSelectedProperties, resolveRecord } from '../graphql/selected-properties.ts';
-import { userArgument } from '../graphql/user-argument.ts';
+import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
@@ -67,10 +65,10 @@ builder.queryField(notificationsField, (t) =>
         description: 'Returns only notifications created before this timestamp.',
       }),
     },
-    resolve: (_root, { userId, first, after, last, before, ...filter }, { em, viewer, restPage }, info) => {
+    resolve: (root, { userId, first, after, last, before, ...filter }, { em, viewer }, info) => {
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
-      return readConnection({ first, after, last, before }, restPage, {
+      return readConnection({ first, after, last, before }, root, {
         selected,
         readRecords: (page) => listNotifications(em, owner, filter, page, selected),
         totalCount: () => countNotifications(em, owner, filter),

@@ -77,14 +77,17 @@ const PublishNotificationPayload = builder.objectRef<Publication>('PublishNotifi
   }),
 });
 
+/** The maximum number of notifications of a call. */
+const MAX_BATCH = 100;
+
 const PublishNotificationsInput = builder.inputType('PublishNotificationsInput', {
   description: 'The notifications to publish.',
   fields: (t) => ({
     notifications: t.field({
       type: [PublishNotificationInput],
       required: true,
-      description: 'The notifications, at most 100. They can be for different users.',
-      validate: maxItems(100),
+      description: `The notifications, at most ${MAX_BATCH}. They can be for different users.`,
+      validate: maxItems(MAX_BATCH),
     }),
   }),
 });
@@ -101,9 +104,9 @@ const PublishNotificationsPayload = builder
     }),
   });
 
-/** Each notification of a call costs a point; an empty call costs one too. */
+/** Each notification of a call costs a point; an empty call costs one too. A longer list is rejected after the charge. */
 function countPoints(args: object): number {
-  return Math.max(1, Batch.parse(args).input.notifications.length);
+  return Math.min(Math.max(1, Batch.parse(args).input.notifications.length), MAX_BATCH);
 }
 
 const Batch = z.object({ input: z.object({ notifications: z.array(z.unknown()) }) });

@@ -3,7 +3,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Route } from '../../rest/route.ts';
 import { routes } from '../../rest/router.ts';
 import { type Access, requireAccess } from '../auth/access.ts';
-import { sendText } from '../http/send-text.ts';
+import { sendText } from '../http/messages.ts';
 import { errorShapes } from './errors.ts';
 import { describeOperation, listParameters, listShapes } from './operation.ts';
 import { headers, notModified } from './responses.ts';
@@ -18,8 +18,9 @@ const VERSION = '0.1.0';
  * @throws {Error} if a route's root field declares no access
  */
 export function createOpenApiDocument(schema: GraphQLSchema, address: string): Json {
-  const shapes = [...routes.map(listShapes), errorShapes].flatMap((named) => Object.entries(named));
-  const { schemas, components } = toSchemas(Object.fromEntries(shapes));
+  const bodies = routes.flatMap((route) => Object.entries(listShapes(route)));
+  const errors = errorShapes.map((shape, index) => [`error.${index}`, shape] as const);
+  const { schemas, components } = toSchemas(Object.fromEntries([...bodies, ...errors]));
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     const operation = describeOperation(route, findAccess(route, schema), schemas);

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { listSources, type Route } from '../../rest/route.ts';
+import { toPascalCase } from '../../rest/wire.ts';
 import type { Access } from '../auth/access.ts';
 import { type ErrorCode, httpStatus } from '../errors/gateway-errors.ts';
 import { describeJson, type Header, quota, toHeaderRefs } from './responses.ts';
-import { type Json, reference, toPascalCase } from './schemas.ts';
+import { type Json, reference } from './schemas.ts';
 
 /** The cause of each code. `CONFLICT` and `GOING_AWAY` belong to operations without a REST path. */
 export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 'GOING_AWAY'>, string>> = {
@@ -24,16 +25,11 @@ export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 
 /** A code that a REST path can return. */
 type Code = keyof typeof errorDescriptions;
 
-/** The headers of each code, besides the request's ID. */
-const codeHeaders: Readonly<Record<Code, readonly Header[]>> = {
-  BAD_REQUEST: quota,
+/** The headers of each code besides the request's ID, if they are not only those of the rate limit. */
+const codeHeaders: Partial<Record<Code, readonly Header[]>> = {
   UNAUTHENTICATED: ['WWW-Authenticate'],
-  ORG_MEMBERSHIP_REQUIRED: quota,
   FORBIDDEN: ['WWW-Authenticate', ...quota],
-  NOT_FOUND: quota,
-  VALIDATION_FAILED: quota,
   RATE_LIMITED: ['Retry-After', ...quota],
-  INTERNAL_ERROR: quota,
 };
 
 const item = z
@@ -57,14 +53,12 @@ const item = z
  * schema of its own, because client generators do not narrow a shared schema.
  */
 function createErrorShape(code: Code) {
-  const errors = z
-    .array(item)
-    .describe('All errors of the first check that failed, up to 100, together at most 120 KiB.');
+  const limits = 'All errors of the first check that failed, up to 100, together at most 120 KiB.';
   return z
     .strictObject({
       error: z.string().min(1).describe('Human-readable message.'),
       code: z.literal(code.toLowerCase()).describe('Machine-readable code.'),
-      ...(code !== 'ORG_MEMBERSHIP_REQUIRED' && { errors }),
+      ...(code !== 'ORG_MEMBERSHIP_REQUIRED' && { errors: z.array(item).describe(limits) }),
     })
     .meta({ id: formatComponentName([code]), description: errorDescriptions[code] });
 }
@@ -73,20 +67,17 @@ const forbidden = createErrorShape('FORBIDDEN');
 const membershipRequired = createErrorShape('ORG_MEMBERSHIP_REQUIRED');
 
 /** The bodies of errors. */
-export const errorShapes = {
-  badRequest: createErrorShape('BAD_REQUEST'),
-  unauthenticated: createErrorShape('UNAUTHENTICATED'),
+export const errorShapes = [
+  createErrorShape('BAD_REQUEST'),
+  createErrorShape('UNAUTHENTICATED'),
   forbidden,
   membershipRequired,
-  forbiddenOrMembershipRequired: z.discriminatedUnion('code', [forbidden, membershipRequired]).meta({
+  z.discriminatedUnion('code', [forbidden, membershipRequired]).meta({
     id: formatComponentName(['FORBIDDEN', 'ORG_MEMBERSHIP_REQUIRED']),
     description: 'The token lacks the required scope, or it names no organization.',
   }),
-  notFound: createErrorShape('NOT_FOUND'),
-  validationFailed: createErrorShape('VALIDATION_FAILED'),
-  rateLimited: createErrorShape('RATE_LIMITED'),
-  internalError: createErrorShape('INTERNAL_ERROR'),
-};
+  ...(['NOT_FOUND', 'VALIDATION_FAILED', 'RATE_LIMITED', 'INTERNAL_ERROR'] as const).map(createErrorShape),
+];
 
 /** Formats the component name for the codes of one status: `ForbiddenOrOrgMembershipRequired`. */
 function formatComponentName(codes: readonly Code[]): string {
@@ -119,7 +110,7 @@ function describeError({ field }: Route, codes: readonly Code[]): Json {
   const examples = codes.map((code) => code.toLowerCase()).flatMap((code) => [`${field}.${code}`, code]);
   return {
     description: codes.map((code) => `\`${code.toLowerCase()}\`: ${errorDescriptions[code]}`).join(' '),
-    headers: toHeaderRefs(...codes.flatMap((code) => codeHeaders[code])),
+    headers: toHeaderRefs(...codes.flatMap((code) => codeHeaders[code] ?? quota)),
     content: describeJson(reference('schemas', formatComponentName(codes)), ...examples),
   };
 }

@@ -1,30 +1,26 @@
 import { z } from 'zod';
 import { pageShapes } from '../../rest/binding.ts';
 import { type ArgumentSource, type Binding, listSources, type Route } from '../../rest/route.ts';
+import { toPascalCase } from '../../rest/wire.ts';
 import { type Access, describeAccess } from '../auth/access.ts';
 import { idSchema } from '../values/constraints.ts';
 import { describeErrors } from './errors.ts';
 import { describeJson, quota, toHeaderRefs } from './responses.ts';
-import { type Json, reference, referenceComponent, toPascalCase, toSchema } from './schemas.ts';
+import { type Json, reference, referenceComponent, toSchema } from './schemas.ts';
 
 /** Lists the shapes of a route's bodies by the names that {@link describeOperation} uses. */
 export function listShapes({ field, summary, bind, body, reply }: Route): Record<string, z.ZodType> {
-  const replyShape =
-    reply.name === undefined
-      ? reply.shape
-      : z
-          .strictObject({ [reply.name]: reply.shape.describe(reply.description) })
-          .meta({ id: `${toPascalCase(field)}Reply`, description: `Response body of "${summary}".` });
+  const { name, shape, description } = reply;
+  const metadata = { id: `${toPascalCase(field)}Reply`, description: `Response body of "${summary}".` };
+  const replyShape = name ? z.strictObject({ [name]: shape.describe(description) }).meta(metadata) : shape;
   return {
     ...(body && { [`${field}.request`]: body }),
-    ...(reply.status === 200 && { [`${field}.reply`]: replyShape }),
+    ...(reply.status !== 204 && { [`${field}.reply`]: replyShape }),
     ...listEnums(bind),
   };
 }
 
-/**
- * Lists the enums of query parameters. An enum that no reply contains would otherwise be missing from the components.
- */
+/** Lists the enums of query parameters. One that no reply contains would be missing from the components. */
 function listEnums(bind: Binding): Record<string, z.ZodType> {
   const shapes = listSources(bind).flatMap((source) => (source.from === 'query' ? [source.shape] : []));
   const enums = shapes.filter((shape) => shape instanceof z.ZodEnum);
@@ -43,25 +39,23 @@ export function describeOperation(route: Route, access: Access, schemas: Record<
     description: [
       route.description,
       `${describeAccess(access)} Counts against the rate limit for ${access.bucket}.`,
-      ...(isExtension ? [EXTENSION] : []),
+      ...(isExtension ? ['This operation is an extension: the specification does not define it.'] : []),
     ].join('\n\n'),
     ...(isExtension && { 'x-extension': true }),
     security: [{ bearer: [access.scope] }],
     ...(parameters.length > 0 && { parameters }),
     ...(route.body && { requestBody: { required: true, content: describeBody(`${field}.request`) } }),
     responses: {
-      [reply.status]: {
+      [reply.status ?? 200]: {
         description: reply.description,
         headers: toHeaderRefs(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
-        ...(reply.status === 200 && { content: describeBody(`${field}.reply`) }),
+        ...(reply.status !== 204 && { content: describeBody(`${field}.reply`) }),
       },
       ...(paged && { 304: reference('responses', 'NotModified') }),
       ...describeErrors(route, access),
     },
   };
 }
-
-const EXTENSION = 'This operation is an extension: the specification does not define it.';
 
 /** The parameters of every paged list. */
 export const listParameters = {
@@ -95,14 +89,10 @@ function describeParameters({ bind, paged }: Route): readonly Json[] {
 
 function describeParameter(source: Exclude<ArgumentSource, { from: 'body' }>): Json {
   const { name, description } = source;
-  switch (source.from) {
-    case 'path':
-      return { name, in: 'path', required: true, description, schema: toSchema(idSchema) };
-    case 'query': {
-      const { shape } = source;
-      const isList = shape instanceof z.ZodEnum;
-      const schema = isList ? { type: 'array', items: referenceComponent(shape) } : toSchema(shape);
-      return { name, in: 'query', description, schema };
-    }
-  }
+  if (source.from === 'path')
+    return { name, in: 'path', required: true, description, schema: toSchema(idSchema) };
+  const { shape } = source;
+  const isList = shape instanceof z.ZodEnum;
+  const schema = isList ? { type: 'array', items: referenceComponent(shape) } : toSchema(shape);
+  return { name, in: 'query', description, schema };
 }

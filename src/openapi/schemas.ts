@@ -33,19 +33,11 @@ export function reference(kind: 'schemas' | 'parameters' | 'headers' | 'response
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/**
- * Creates a reference to the component of a shape.
- * @throws {Error} if the shape has no ID
- */
+/** Creates a reference to the component of a shape. @throws {Error} if the shape has no ID */
 export function referenceComponent(shape: z.core.$ZodType) {
   const id = z.globalRegistry.get(shape)?.id;
   if (id === undefined) throw new Error('A referenced shape must have an ID.');
   return reference('schemas', id);
-}
-
-/** Converts a name: `dismissNotification` and `not_found` become `DismissNotification` and `NotFound`. */
-export function toPascalCase(name: string): string {
-  return name.replace(/(?:^|_)([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }
 
 function toDiscriminator({ def, options }: z.ZodDiscriminatedUnion): Json {

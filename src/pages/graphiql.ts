@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requestPath } from '../http/request-target.ts';
-import type { Step } from '../http/steps.ts';
+import type { RequestHandler } from 'express';
+import { requestPath } from '../http/messages.ts';
 import { lazy } from '../values/lazy.ts';
 import type { Prepared } from './graphiql-assets.ts';
 import { renderPage } from './graphiql-page.ts';
@@ -15,7 +15,7 @@ type GraphiqlOptions = { path: string; resultTypes: readonly string[]; token?: P
  * Serves the GraphiQL page and its assets, without a CDN. The first request prepares the files in a separate process,
  * which takes about half a second; they occupy about 12 MB.
  */
-export function createGraphiql({ path: pagePath, resultTypes, token }: GraphiqlOptions): Step {
+export function createGraphiql({ path: pagePath, resultTypes, token }: GraphiqlOptions): RequestHandler {
   const assetsPath = `${pagePath}/assets/`;
   const files = lazy(prepare);
 

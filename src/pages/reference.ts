@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requestPath } from '../http/request-target.ts';
+import { requestPath } from '../http/messages.ts';
 import { lazy } from '../values/lazy.ts';
 import { type Assets, type AssetType, addAsset, sendAsset, sendPage } from './page.ts';
 import { bootScript, renderPage } from './reference-page.ts';

@@ -1,19 +1,18 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import express, { type NextFunction, Router } from 'express';
+import express, { type ErrorRequestHandler, type Response, Router } from 'express';
 import type { Registry } from 'prom-client';
-import type { KeySet } from '../auth/key-set.ts';
-import { isAwaitingFirstFetch } from '../auth/key-set.ts';
+import { isAwaitingFirstFetch, type KeySet } from '../auth/key-set.ts';
 import type { Config, MetricsAccess } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { findPendingMigrations } from '../database/migrate.ts';
 import { errorHeaders } from '../errors/error-headers.ts';
 import { GatewayError, httpStatus, InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
-import { listen } from '../http/listen.ts';
-import { sendText } from '../http/send-text.ts';
+import { sendText } from '../http/messages.ts';
 import type { LiveEvents } from '../live/live-events.ts';
 import { type Log, logHiddenCause } from '../log.ts';
 import type { Secret } from '../values/secret.ts';
+import { listen } from './listen.ts';
 
 /** The path of the metrics. */
 export const METRICS_PATH = '/metrics';
@@ -26,19 +25,16 @@ export type Readiness = {
   keySet: Pick<KeySet, 'age'>;
 };
 
-/** The dependencies of the monitoring endpoints. `access` is that of the port that serves them. */
-export type MonitoringOptions = {
-  readiness: Readiness;
-  registry: Registry;
-  access: MetricsAccess;
-  findLog(response: ServerResponse): Log;
-};
-
 /**
- * Routes health, readiness and metrics. Metrics fail with an `UnauthenticatedError` if a token is configured and the
- * request lacks it.
+ * Routes health, readiness and metrics. `access` is that of the port that serves them: metrics fail with an
+ * `UnauthenticatedError` if it has a token and the request lacks it.
  */
-export function createMonitoring({ readiness, registry, access, findLog }: MonitoringOptions): Router {
+export function createMonitoring(
+  readiness: Readiness,
+  registry: Registry,
+  access: MetricsAccess,
+  findLog: (response: Response) => Log,
+): Router {
   const router = Router({ caseSensitive: true, strict: true });
   // Replies while the process is running, whatever the state of its dependencies.
   router.get('/healthz', (_request, response) => sendStatus(response, 200, { status: OK }));
@@ -68,16 +64,21 @@ export async function startAdminServer(
   log: Log,
 ): Promise<AdminServer | undefined> {
   if (admin === null) return undefined;
-  const monitoring = createMonitoring({ readiness, registry, access: metrics, findLog: () => log });
+  const monitoring = createMonitoring(readiness, registry, metrics, () => log);
   const app = express().disable('x-powered-by');
   // By default, Express also replies to HEAD and OPTIONS.
   app.use((request, response, next) =>
     request.method === 'GET' ? monitoring(request, response, next) : next(),
   );
   app.use((_request, response) => sendText(response, 404, 'text/plain', 'Not found.\n'));
-  app.use((error: unknown, _request: IncomingMessage, response: ServerResponse, _next: NextFunction) => {
-    sendFailure(response, error, log);
-  });
+  const sendFailure: ErrorRequestHandler = (error: unknown, _request, response, _next) => {
+    const shown = error instanceof GatewayError ? error : new InternalError(error);
+    logHiddenCause(log, shown);
+    if (response.headersSent) return response.destroy();
+    response.setHeaders(new Map(Object.entries(errorHeaders(shown))));
+    sendText(response, httpStatus[shown.code], 'text/plain', `${shown.message}\n`);
+  };
+  app.use(sendFailure);
   const server = createServer(app);
   return {
     address: await listen(server, admin, { host: 'ADMIN_HOST', port: 'ADMIN_PORT' }),
@@ -88,22 +89,8 @@ export async function startAdminServer(
   };
 }
 
-/** Replies with an error, or closes the connection if a reply has begun. */
-function sendFailure(response: ServerResponse, error: unknown, log: Log): void {
-  const shown = error instanceof GatewayError ? error : new InternalError(error);
-  logHiddenCause(log, shown);
-  if (response.headersSent) {
-    response.destroy();
-    return;
-  }
-  for (const [name, value] of Object.entries(errorHeaders(shown))) response.setHeader(name, value);
-  sendText(response, httpStatus[shown.code], 'text/plain', `${shown.message}\n`);
-}
-
+/** The state of a part without a problem. */
 const OK = 'ok';
-
-/** The state of each part: `ok` or the problem. */
-type Checks = Record<'process' | 'database' | 'migrations' | 'key_set' | 'live_events', string>;
 
 /**
  * Replies 200 if the gateway can serve requests: the process is not stopping, the database is reachable with all
@@ -111,19 +98,18 @@ type Checks = Record<'process' | 'database' | 'migrations' | 'key_set' | 'live_e
  * because all other requests are served while they are interrupted.
  */
 async function serveReadiness(response: ServerResponse, from: Readiness, log: Log): Promise<void> {
-  const checks: Checks = {
+  const required = {
     process: from.isStopping() ? 'is stopping' : OK,
     ...(await checkDatabase(from.database, log)),
     key_set: isAwaitingFirstFetch(from.keySet) ? 'was never fetched' : OK,
-    live_events: from.live.problem ?? OK,
   };
-  const { live_events: _, ...required } = checks;
   const isReady = Object.values(required).every((state) => state === OK);
+  const checks = { ...required, live_events: from.live.problem ?? OK };
   sendStatus(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not_ready', checks });
 }
 
 /** Checks the database. The pool's timeout limits how long this takes. */
-async function checkDatabase(database: Database, log: Log): Promise<Pick<Checks, 'database' | 'migrations'>> {
+async function checkDatabase(database: Database, log: Log) {
   try {
     const pending = await findPendingMigrations(database);
     const migrations = pending.length === 0 ? OK : `${pending.join(', ')} not applied: npm run migrate`;
@@ -143,11 +129,7 @@ function checkToken({ headers: { authorization } }: IncomingMessage, token: Secr
   const [, given] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? [];
   if (given === undefined) throw UnauthenticatedError.missingToken('no bearer token for the metrics');
   // Comparing digests of equal length takes constant time.
-  if (!timingSafeEqual(digest(given), digest(token.reveal()))) {
+  const digest = (text: string) => hash('sha256', text, 'buffer');
+  if (!timingSafeEqual(digest(given), digest(token.reveal())))
     throw UnauthenticatedError.invalidToken('not the token of METRICS_TOKEN');
-  }
-}
-
-function digest(text: string): Buffer {
-  return hash('sha256', text, 'buffer');
 }

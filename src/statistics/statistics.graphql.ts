@@ -1,6 +1,5 @@
 import { platform } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
-import { toEnumValues } from '../graphql/enum-values.ts';
+import { builder, toEnumValues } from '../graphql/builder.ts';
 import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from '../notifications/notification-enums.graphql.ts';
 import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';

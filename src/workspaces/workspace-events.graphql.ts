@@ -1,7 +1,6 @@
 import { accountRead } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
-import { findSelectedProperties, readBySubfields } from '../graphql/selected-properties.ts';
-import { userArgument } from '../graphql/user-argument.ts';
+import { builder, userArgument } from '../graphql/builder.ts';
+import { findSelectedProperties, readBySubfields } from '../graphql/selected-fields.ts';
 import { openStream } from '../live/stream.ts';
 import { createWorkspaceSource, type WorkspaceEvent } from './workspace-events.ts';
 import { WorkspaceType } from './workspaces.graphql.ts';

@@ -1,12 +1,9 @@
 import { accountRead } from '../auth/access.ts';
-import { builder } from '../graphql/builder.ts';
+import { builder, createRecordRef, toEnumValues, userArgument } from '../graphql/builder.ts';
 import { cursorField, defineConnectionType, readConnection } from '../graphql/connection.ts';
-import { toEnumValues } from '../graphql/enum-values.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
-import { createRecordRef } from '../graphql/record-refs.ts';
 import { maxItems } from '../graphql/rules.ts';
-import { findSelectedProperties, resolveFrom, resolveRecord } from '../graphql/selected-properties.ts';
-import { userArgument } from '../graphql/user-argument.ts';
+import { findSelectedProperties, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -127,10 +124,10 @@ builder.queryField(workspacesField, (t) =>
         validate: maxItems(100),
       }),
     },
-    resolve: (_root, { userId, projectId, status, ...page }, { em, viewer, restPage }, info) => {
+    resolve: (root, { userId, projectId, status, ...page }, { em, viewer }, info) => {
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
-      return readConnection(page, restPage, {
+      return readConnection(page, root, {
         selected,
         readRecords: (page) => listWorkspaces(em, owner, { projectId, status }, page, selected),
         totalCount: () => countWorkspaces(em, owner, { projectId, status }),

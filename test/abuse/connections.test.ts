@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { timeouts } from '../../src/http/timeouts.ts';
+import { timeouts } from '../../src/server/connections.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { settingsFor, startTestGateway, type TestGateway } from '../support/gateway.ts';

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { readConfig } from '../../src/config.ts';
 import { openDatabase } from '../../src/database/database.ts';
-import type { Timeouts } from '../../src/http/timeouts.ts';
 import { createLog } from '../../src/log.ts';
-import { startGateway } from '../../src/startup/gateway.ts';
+import type { Timeouts } from '../../src/server/connections.ts';
+import { startGateway } from '../../src/server/gateway.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { AUDIENCE, ISSUER, jwks } from './tokens.ts';
 

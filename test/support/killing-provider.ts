@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { listen } from '../../src/http/listen.ts';
+import { listen } from '../../src/server/listen.ts';
 
 /** What happens to a call: a reply, a lost reply, or the death of the sender at a step. */
 export const fates = [

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { listen } from '../../src/http/listen.ts';
+import { listen } from '../../src/server/listen.ts';
 
 /** A pair of tokens that an authorization server issued. */
 export type Pair = { accessToken: string; refreshToken: string };

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requestPath } from '../../http/request-target.ts';
+import { requestPath } from '../../http/messages.ts';
 import { sendPage } from '../../pages/page.ts';
 import type { CancelDependencies } from '../../revisions/change-and-cancel.ts';
 import { toTime } from '../../values/time.ts';

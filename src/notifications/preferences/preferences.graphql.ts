@@ -1,7 +1,6 @@
 import { memberRead, memberWrite } from '../../auth/access.ts';
-import { builder } from '../../graphql/builder.ts';
+import { builder, userArgument } from '../../graphql/builder.ts';
 import { maxItems } from '../../graphql/rules.ts';
-import { userArgument } from '../../graphql/user-argument.ts';
 import { NotificationKindEnum } from '../notification-enums.graphql.ts';
 import { type EffectivePreference, listPreferences, updatePreferences } from './preferences.ts';
 

@@ -1,0 +1,108 @@
+import SchemaBuilder, {
+  BasePlugin,
+  type PothosInputFieldConfig,
+  type PothosInputFieldType,
+  type PothosOutputFieldConfig,
+  type SchemaTypes,
+} from '@pothos/core';
+import { type Access, describeAccess, requireAccess } from '../auth/access.ts';
+import { valueAt } from '../errors/json-path.ts';
+import { rateLimited } from './root-fields.ts';
+import { idRule, jsonRule, secretRule, textRule } from './rules.ts';
+
+declare module 'graphql' {
+  interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
+    access?: Access;
+  }
+  interface GraphQLArgumentExtensions {
+    maxItems?: number;
+  }
+  interface GraphQLInputFieldExtensions {
+    /** The maximum length of a list, checked before its items are read. */
+    maxItems?: number;
+  }
+}
+
+declare global {
+  namespace PothosSchemaTypes {
+    interface Plugins<Types extends SchemaTypes> {
+      rootField: RootFieldPlugin<Types>;
+      defaultRule: DefaultRulePlugin<Types>;
+    }
+    interface RootFieldOptions {
+      /** What the operation requires of its caller. Mandatory for a root field. */
+      access: Access;
+    }
+    interface QueryFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape> extends RootFieldOptions {}
+    interface MutationFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape>
+      extends RootFieldOptions {}
+    interface SubscriptionFieldOptions<Types, Type, Nullable, Args, ResolveShape, ResolveReturnShape>
+      extends RootFieldOptions {}
+  }
+}
+
+/**
+ * Copies the access that a root field declares to its extensions, where it is checked, and to its description, and adds
+ * `@rateLimit` with the default limit of its bucket.
+ */
+class RootFieldPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  override onOutputFieldConfig(field: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
+    if (field.kind !== 'Query' && field.kind !== 'Mutation' && field.kind !== 'Subscription') return field;
+    const access = requireAccess(field.name, field.pothosOptions);
+    return {
+      ...field,
+      description:
+        field.description && `${field.description}\n\n${describeAccess(access, 'userId' in field.args)}`,
+      extensions: { ...field.extensions, access, ...rateLimited(access.bucket) },
+    };
+  }
+}
+
+/** The name of the plugin that handles the access of root fields. */
+export const rootFieldPlugin = 'rootField';
+SchemaBuilder.registerPlugin(rootFieldPlugin, RootFieldPlugin);
+
+const defaultRules: Readonly<Record<string, object>> = {
+  ID: idRule,
+  String: textRule,
+  Secret: secretRule,
+  JSON: jsonRule,
+};
+
+/**
+ * Gives every argument and input field that declares no rule the default rule of its type, so that no string reaches
+ * the database unchecked. Also records the maximum length of each list, which must be declared. builder.ts lists this
+ * plugin after the zod plugin, because Pothos lets the last plugin process a field first.
+ */
+class DefaultRulePlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  override onInputFieldConfig(field: PothosInputFieldConfig<Types>): PothosInputFieldConfig<Types> {
+    const { type, pothosOptions } = field;
+    const validate = pothosOptions.validate ?? this.ruleOf(type);
+    return {
+      ...field,
+      ...(type.kind === 'List' && {
+        extensions: { ...field.extensions, maxItems: requireMaxItems(field.name, validate) },
+      }),
+      ...(validate !== undefined && { pothosOptions: { ...pothosOptions, validate } }),
+    };
+  }
+
+  private ruleOf(type: PothosInputFieldType<Types>): object | undefined {
+    if (type.kind === 'List') {
+      const items = this.ruleOf(type.type);
+      return items && { items };
+    }
+    return type.kind === 'Scalar' ? defaultRules[this.buildCache.getTypeConfig(type.ref).name] : undefined;
+  }
+}
+
+/** @throws {Error} if a list declares no maximum length */
+function requireMaxItems(name: string, validate: unknown): number {
+  const maxLength = valueAt(validate, ['maxLength']);
+  if (typeof maxLength === 'number') return maxLength;
+  throw new Error(`The list "${name}" declares no maximum length: give it the rule maxItems(…).`);
+}
+
+/** The name of the plugin that adds default rules. */
+export const defaultRulePlugin = 'defaultRule';
+SchemaBuilder.registerPlugin(defaultRulePlugin, DefaultRulePlugin);

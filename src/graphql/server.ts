@@ -1,0 +1,55 @@
+import type { ErrorRequestHandler } from 'express';
+import type { GraphQLSchema } from 'graphql';
+import { createYoga } from 'graphql-yoga';
+import type { ServerContext } from '../context.ts';
+import { sendText } from '../http/messages.ts';
+import { useCompiledExecution } from './plugins/compiled-execution.ts';
+import { createDocumentCaches, useDocuments } from './plugins/documents.ts';
+import { useEventStream } from './plugins/event-stream.ts';
+import { maskResult, useMasking } from './plugins/masking.ts';
+import { useOperations } from './plugins/operations.ts';
+import { resultTypes, useRequest } from './plugins/request.ts';
+
+/** The path of the GraphQL API. */
+export const GRAPHQL_PATH = '/graphql';
+
+/**
+ * Creates the GraphQL server. It handles requests to `/graphql`, and executes the operations of REST routes through
+ * `getEnveloped`, which runs only the hook `onExecute` of the plugins below.
+ */
+export function createGraphQLServer(schema: GraphQLSchema) {
+  return createYoga<ServerContext>({
+    schema,
+    plugins: [
+      useRequest(),
+      useDocuments(),
+      useOperations(),
+      useCompiledExecution(),
+      useMasking(),
+      useEventStream(),
+    ],
+    parserAndValidationCache: createDocumentCaches(),
+    graphqlEndpoint: GRAPHQL_PATH,
+    // The body is limited where it is read.
+    maxRequestBodySize: false,
+    // Replaced by `useMasking`, which also sees the errors of requests that were not executed.
+    maskedErrors: false,
+    graphiql: false,
+    landingPage: false,
+    cors: false,
+    multipart: false,
+    logging: false,
+    disposeOnProcessTerminate: false,
+  });
+}
+
+/** Replies to a request that a step before Yoga rejected. */
+export const sendGraphQLError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
+  const { reply, httpErrors } = maskResult({ errors: [error] }, response.locals.record);
+  const { status = 500, headers = {} } = httpErrors[0]?.extensions.http ?? {};
+  response.setHeaders(new Headers(headers));
+  const type = request.accepts([...resultTypes]) || resultTypes[0];
+  sendText(response, status, type, JSON.stringify(reply));
+};
+
+export type GraphQLServer = ReturnType<typeof createGraphQLServer>;

@@ -1,2 +1,0 @@
-/** The path of the GraphQL API. */
-export const GRAPHQL_PATH = '/graphql';

@@ -1,0 +1,174 @@
+import { LRUCache } from 'lru-cache';
+import { type RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import type { Bucket } from '../auth/access.ts';
+import { anonymous, type Viewer } from '../auth/viewer.ts';
+import { RateLimitedError } from '../errors/gateway-errors.ts';
+import type { LimiterName, Limiters, Limits } from './limiters.ts';
+
+/** The state of a bucket after a charge: its limit, the points left, and the seconds until all are available again. */
+export type QuotaState = {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetSeconds: number;
+};
+
+/** The charges of one request. */
+export type Charges = {
+  /** The state of the bucket with the fewest points left of those charged or found empty. */
+  tightest?: QuotaState;
+  /** Called with each new `tightest`, for the quota headers. */
+  readonly onChange: (state: QuotaState) => void;
+  /** The number of root fields that the directive has admitted. */
+  admitted: number;
+  /** Whether the request was rejected because its buckets were known to be empty. Such a request costs nothing. */
+  isBlocked: boolean;
+};
+
+/** The charged user, and the charges of the request. A `Context` can be passed. */
+export type Caller = { readonly viewer: Viewer; readonly charges: Charges };
+
+/** The points of all users, over both APIs. */
+export type Quota = ReturnType<typeof createQuota>;
+
+/** A list costs one point for each started group of this many records. */
+const RECORDS_PER_POINT = 1000;
+
+/** Maximum number of remembered empty buckets. */
+const MAX_EMPTY = 10_000;
+
+/**
+ * Creates the quota of all users. `@rateLimit` charges root fields (src/graphql/root-fields.ts); the last three functions
+ * do the rest.
+ */
+export function createQuota(limits: Limits, limiters: Limiters) {
+  /** When an empty bucket resets, in milliseconds since 1970, by key. */
+  const resets = new LRUCache<string, number>({ max: MAX_EMPTY });
+  const limitersByName = new Map<string, RateLimiterAbstract>(Object.entries(limiters));
+
+  function findEmpty(key: string): RateLimiterRes | undefined {
+    const msLeft = (resets.get(key) ?? 0) - Date.now();
+    return msLeft > 0 ? new RateLimiterRes(0, msLeft) : undefined;
+  }
+
+  function rememberIfEmpty(key: string, { remainingPoints, msBeforeNext }: RateLimiterRes): void {
+    if (remainingPoints <= 0) resets.set(key, Date.now() + msBeforeNext);
+  }
+
+  /** Charges a limiter, unless the bucket is known to be empty. Rejects with the result if too few points are left. */
+  async function consume(key: string, points: number): Promise<RateLimiterRes> {
+    const empty = findEmpty(key);
+    if (empty !== undefined) throw empty;
+    const mark = key.indexOf(':');
+    const name = key.slice(0, mark);
+    const limiter = limitersByName.get(name);
+    if (limiter === undefined) throw new Error(`There is no limiter "${name}".`);
+    return limiter.consume(key.slice(mark + 1), points);
+  }
+
+  /** Records the result of a charge for the quota headers, and remembers the bucket while it is empty. */
+  function record({ viewer, charges }: Caller, name: LimiterName, result: RateLimiterRes): void {
+    rememberIfEmpty(formatKey(name, viewer), result);
+    const remaining = Math.max(0, result.remainingPoints);
+    if (charges.tightest !== undefined && charges.tightest.remaining <= remaining) return;
+    const limit = limits[name === 'rejected' ? 'reads' : name];
+    update(charges, { limit, remaining, resetSeconds: toSeconds(result.msBeforeNext) });
+  }
+
+  /** Charges one point, and returns whether it was available. */
+  async function chargeOne(caller: Caller, name: LimiterName): Promise<boolean> {
+    try {
+      record(caller, name, await consume(formatKey(name, caller.viewer), 1));
+      return true;
+    } catch (over) {
+      if (!(over instanceof RateLimiterRes)) throw over;
+      record(caller, name, over);
+      return false;
+    }
+  }
+
+  /** Never rejects, because the request has failed already and its reply does not depend on the charge. */
+  async function chargeRejected(caller: Caller): Promise<void> {
+    try {
+      if (!(await chargeOne(caller, 'reads'))) await chargeOne(caller, 'rejected');
+    } catch {
+      // A limiter in Redis is insured by one in memory, so this does not happen.
+    }
+  }
+
+  return {
+    limits,
+    /** Implements `limiterClass` of the directive, which only calls `consume`. Its keys are made by {@link formatKey}. */
+    limiterClass: class extends RateLimiterMemory {
+      override consume(key: string, points = 1): Promise<RateLimiterRes> {
+        return consume(key, points);
+      }
+    },
+    record,
+    /**
+     * Rejects a request before anything is done for it, by what is known without asking a limiter.
+     * @throws {RateLimitedError} if `bucket`, or without it every bucket that the caller's token can use, is empty, or if
+     *   the caller sent too many requests in which no root field ran
+     */
+    throwIfBlocked(caller: Caller, bucket?: Bucket): void {
+      const { viewer, charges } = caller;
+      const buckets = bucket === undefined ? listBuckets(viewer) : [bucket];
+      const rejected = findEmpty(formatKey('rejected', viewer));
+      const empty = buckets.flatMap((name) => {
+        const found = findEmpty(formatKey(name, viewer));
+        return found ? [{ name, found }] : [];
+      });
+      if (!rejected && (empty.length === 0 || empty.length < buckets.length)) return;
+      for (const { name, found } of empty) record(caller, name, found);
+      if (rejected) record(caller, 'rejected', rejected);
+      charges.isBlocked = true;
+      // Without the limit of rejected requests, the first bucket that resets can be used again.
+      const waits = empty.map(({ found }) => found.msBeforeNext);
+      throw new RateLimitedError(toSeconds(rejected?.msBeforeNext ?? Math.min(...waits)));
+    },
+    /** Charges a request in which no root field ran: one read, or if none is left, one point of `rejected`. */
+    chargeMinimum(caller: Caller): Promise<void> | undefined {
+      const { viewer, charges } = caller;
+      const isCharged = charges.admitted > 0 || charges.isBlocked;
+      if (isCharged || viewer === anonymous || limits.reads === 0) return undefined;
+      return chargeRejected(caller);
+    },
+    /** Charges the reads that the records of a list cost beyond the first. Does not wait for the result. */
+    chargeRecords({ viewer, charges }: Caller, records: number): void {
+      const points = Math.ceil(records / RECORDS_PER_POINT) - 1;
+      if (points <= 0 || limits.reads === 0) return;
+      const { tightest } = charges;
+      if (tightest) update(charges, { ...tightest, remaining: Math.max(0, tightest.remaining - points) });
+      const key = formatKey('reads', viewer);
+      // The headers may have been sent before the result arrives, and the reply does not depend on it.
+      consume(key, points).then(
+        (result) => rememberIfEmpty(key, result),
+        (over: unknown) => over instanceof RateLimiterRes && rememberIfEmpty(key, over),
+      );
+    },
+  };
+}
+
+/** Formats the key of a user's bucket: `reads:alice`. */
+export function formatKey(name: LimiterName, { userId }: Viewer): string {
+  return `${name}:${userId}`;
+}
+
+/** Converts the time until a bucket resets to whole seconds, at least 1. */
+export function toSeconds(milliseconds: number): number {
+  return Math.max(1, Math.ceil(milliseconds / 1000));
+}
+
+function update(charges: Charges, state: QuotaState): void {
+  charges.tightest = state;
+  charges.onChange(state);
+}
+
+/** Lists the buckets that a viewer's token can use. */
+function listBuckets({ scopes }: Viewer): Bucket[] {
+  const buckets: Bucket[] = [];
+  // With `platform:read`, a service can also read the accounts of users, which is charged as reads.
+  if (scopes.has('account:read') || scopes.has('platform:read')) buckets.push('reads');
+  if (scopes.has('account:write')) buckets.push('writes');
+  if ([...scopes].some((scope) => scope.startsWith('platform:'))) buckets.push('platform');
+  return buckets;
+}

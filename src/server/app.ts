@@ -1,0 +1,83 @@
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type Request,
+  type RequestHandler,
+  type Response,
+} from 'express';
+import { sendError } from '../../rest/errors.ts';
+import { createRestRouter, routes } from '../../rest/router.ts';
+import { UNSUBSCRIBE_PATH } from '../delivery/email/unsubscribe-token.ts';
+import { NotFoundError } from '../errors/gateway-errors.ts';
+import { reportError } from '../graphql/plugins/masking.ts';
+import { resultTypes } from '../graphql/plugins/request.ts';
+import { createGraphQLServer, GRAPHQL_PATH, sendGraphQLError } from '../graphql/server.ts';
+import { createRouteNames, toPattern } from '../http/messages.ts';
+import { createRequestMetrics } from '../metrics/request-metrics.ts';
+import { serveOpenApi } from '../openapi/document.ts';
+import { createGraphiql } from '../pages/graphiql.ts';
+import { createPageToken } from '../pages/graphiql-token.ts';
+import { REFERENCE_PATHS, serveReference } from '../pages/reference.ts';
+import { serveStart } from '../pages/start-page.ts';
+import type { Services } from '../services.ts';
+import { createIdentifyCaller } from './caller.ts';
+import { allowOrigins, checkTarget, setSecurityHeaders } from './headers.ts';
+import { createMonitoring, METRICS_PATH } from './monitoring.ts';
+import { recordRequests } from './request-log.ts';
+
+/**
+ * Creates the app that handles all requests: the steps of every request, then the endpoints. `publicUrl` returns the URL
+ * that clients use, which is known once the server listens.
+ */
+export function createApp(services: Services, publicUrl: () => string, isStopping: () => boolean): Express {
+  const { config, log, metrics, schema, unsubscribe } = services;
+  const yoga = createGraphQLServer(schema);
+  const identifyCaller = createIdentifyCaller(services.authenticate, services.shared);
+  const app = express().disable('x-powered-by').set('query parser', 'simple');
+
+  app.use(recordRequests(log, createRequestMetrics(metrics, createRouteNames(paths), schema)));
+  app.use(setSecurityHeaders);
+  app.use(allowOrigins(config.corsOrigins));
+  app.use(checkTarget);
+
+  // By default, Express replies to OPTIONS with the methods of the path.
+  app.options(/.*/, sendNotFound);
+  if (config.graphiql)
+    app.use(createGraphiql({ path: GRAPHQL_PATH, resultTypes, token: createPageToken(config) }));
+  app.all(
+    toPattern(GRAPHQL_PATH),
+    identifyCaller({ allowsAnonymous: config.graphiql }),
+    (request: Request, response: Response) => yoga(request, response),
+    sendGraphQLError,
+  );
+  app.use(createRestRouter(schema, yoga, identifyCaller));
+  // With an admin port, metrics are served only there.
+  const metricsAccess = config.admin === null ? config.metrics : ({ kind: 'off' } as const);
+  app.use(
+    createMonitoring({ ...services, isStopping }, metrics, metricsAccess, ({ locals }) => locals.record.log),
+  );
+  app.get(toPattern('/openapi.json'), serveOpenApi(schema, publicUrl));
+  app.get(REFERENCE_PATHS, serveReference());
+  app.get(toPattern('/'), serveStart(config.graphiql));
+  app.get(toPattern(UNSUBSCRIBE_PATH), unsubscribe.show);
+  app.post(toPattern(UNSUBSCRIBE_PATH), unsubscribe.accept);
+  app.use(sendNotFound);
+  app.use(sendFailure);
+  return app;
+}
+
+/** The path templates of all endpoints, which metrics use as route names. */
+const pages = ['/', '/docs', '/docs/assets/{file}', '/openapi.json', `${GRAPHQL_PATH}/assets/{file}`];
+const monitoring = ['/healthz', '/readyz', METRICS_PATH];
+const paths = [GRAPHQL_PATH, UNSUBSCRIBE_PATH, ...pages, ...monitoring, ...routes.map(({ path }) => path)];
+
+const sendNotFound: RequestHandler = (_request, response) => sendError(response, new NotFoundError());
+
+/** Reports an error, charges the request, and replies; closes the connection if a reply has begun. */
+const sendFailure: ErrorRequestHandler = async (error: unknown, _request, response, _next) => {
+  const { record, context } = response.locals;
+  const shown = reportError(error, record);
+  await context?.quota.chargeMinimum(context);
+  if (response.headersSent) response.destroy();
+  else sendError(response, shown);
+};

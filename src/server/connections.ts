@@ -1,0 +1,158 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Limits how long slow clients can occupy connections and memory, in milliseconds. */
+export const timeouts = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  // Longer than the usual 60 s of proxies, so that the proxy closes idle connections first.
+  keepAliveTimeout: 65_000,
+  connectionsCheckingInterval: 1000,
+  // The socket is destroyed after one to two times this value.
+  stalledWriteTimeout: 30_000,
+};
+
+/** The timeouts of a gateway's connections. Tests use shorter ones. */
+export type Timeouts = Readonly<typeof timeouts>;
+
+/** Maximum number of concurrent requests of one socket. Finished ones whose replies wait for earlier replies count. */
+const MAX_RUNNING = 16;
+
+/** A socket with more requests waiting to run is destroyed; real clients do not pipeline that many. */
+const MAX_WAITING = 128;
+
+/** `server.close()` closes idle connections only once; those that become idle later are closed at this interval. */
+const SWEEP_MS = 50;
+
+/** The requests of one socket whose replies are not complete, and its latest response. */
+type SocketRequests = {
+  running: number;
+  waiting: [IncomingMessage, ServerResponse][];
+  latest: ServerResponse;
+};
+
+/** The connections of a server. */
+export type Connections = ReturnType<typeof createConnections>;
+
+/** Creates the connections of a server, with bounded pipelining and draining. */
+export function createConnections(server: Server, stalledMs: number) {
+  const requestsBySocket = new WeakMap<Socket, SocketRequests>();
+  const running = new Slots<ServerResponse>();
+  let isDraining = false;
+
+  return {
+    /** Passes requests to a listener, and destroys sockets whose client does not read the replies. */
+    serve(listener: RequestListener): void {
+      const limited = limitPipelining(listener, requestsBySocket, (response) => {
+        if (isDraining) response.setHeader('Connection', 'close');
+        const slot = running.add(response);
+        response.once('close', () => running.delete(slot));
+      });
+      server.on('request', limited);
+      // Without this listener, Node.js replies 417 to any expectation other than 100-continue.
+      server.on('checkExpectation', limited);
+      // Node.js checks the progress of writes at this interval. While a request is running, a socket with nothing to
+      // write stays open, because live streams can be idle. Others are destroyed here, because with this listener
+      // Node.js no longer destroys idle sockets itself.
+      server.setTimeout(stalledMs, (socket) => {
+        const isServing = (requestsBySocket.get(socket)?.running ?? 0) > 0;
+        if (socket.writableLength > 0 || !isServing) socket.destroy();
+      });
+    },
+    /** Returns the response to the latest request of a socket, which may be complete. */
+    findLatest: (socket: Socket) => requestsBySocket.get(socket)?.latest,
+    get isDraining() {
+      return isDraining;
+    },
+    /** Counts the requests whose replies are not complete, including live streams. */
+    countRunning: () => running.size,
+    /** From now on, every reply announces that its connection will be closed (RFC 9112, section 9.6). */
+    startDraining(): void {
+      isDraining = true;
+      for (const response of running.values())
+        if (!response.headersSent) response.setHeader('Connection', 'close');
+    },
+    /**
+     * Stops accepting connections and waits up to `graceMs` for running requests. Then closes their connections and
+     * returns how many requests were cut off.
+     */
+    async close(graceMs: number): Promise<number> {
+      let cut = 0;
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+      const grace = setTimeout(() => {
+        cut = running.size;
+        server.closeAllConnections();
+      }, graceMs);
+      await closed;
+      clearInterval(sweep);
+      clearTimeout(grace);
+      return cut;
+    },
+  };
+}
+
+/**
+ * Limits the concurrent requests of each socket (RFC 9112, section 9.3.2); further requests wait in order. Pausing the
+ * socket is not enough, because Node.js emits all requests of a 64 KiB chunk at once. Calls `onRequest` for each request,
+ * before it waits.
+ */
+export function limitPipelining(
+  run: RequestListener,
+  requestsBySocket: WeakMap<Socket, SocketRequests> = new WeakMap(),
+  onRequest: (response: ServerResponse) => void = () => undefined,
+): RequestListener {
+  function start(requests: SocketRequests, request: IncomingMessage, response: ServerResponse): void {
+    requests.running += 1;
+    response.once('close', () => {
+      requests.running -= 1;
+      const next = requests.waiting.shift();
+      // Do not run requests whose replies cannot be sent.
+      if (next !== undefined && request.socket.writable) start(requests, ...next);
+    });
+    run(request, response);
+  }
+
+  return (request, response) => {
+    const { socket } = request;
+    if (socket.destroyed) return;
+    onRequest(response);
+    const requests = requestsBySocket.get(socket) ?? { running: 0, waiting: [], latest: response };
+    requestsBySocket.set(socket, requests);
+    requests.latest = response;
+    if (requests.running < MAX_RUNNING) start(requests, request, response);
+    else if (requests.waiting.push([request, response]) > MAX_WAITING) {
+      requests.waiting = [];
+      socket.destroy();
+    }
+  };
+}
+
+/**
+ * A set whose items leave by their slot. V8 replaces the table of a `Set` that changes often, and each table references
+ * its successor: once one is in the old generation, all its successors, and the items in them, stay alive until the next
+ * major collection.
+ */
+class Slots<Item> {
+  readonly #items: (Item | undefined)[] = [];
+  readonly #free: number[] = [];
+
+  get size(): number {
+    return this.#items.length - this.#free.length;
+  }
+
+  values(): Item[] {
+    return this.#items.filter((item) => item !== undefined);
+  }
+
+  add(item: Item): number {
+    const slot = this.#free.pop() ?? this.#items.length;
+    this.#items[slot] = item;
+    return slot;
+  }
+
+  delete(slot: number): void {
+    this.#items[slot] = undefined;
+    this.#free.push(slot);
+  }
+}

@@ -1,0 +1,113 @@
+import type { Registry } from 'prom-client';
+import { type Config, readConfig } from '../config.ts';
+import type { Database } from '../database/database.ts';
+import { describeFailure } from '../errors/operator-error.ts';
+import { createLog, type Log, type LogOutput, openLogOutput } from '../log.ts';
+import { type DatabaseUse, startDatabaseServer } from '../postgres/start-database-server.ts';
+
+/** A started service: a gateway or a worker. */
+export type RunningService = {
+  metrics: Registry;
+  /** The lines that are printed once it has started. */
+  startLines: readonly string[];
+  /** Stops; waits up to `graceMs` for running requests and deliveries. */
+  close(graceMs: number): Promise<void>;
+};
+
+/** Starts a service on an open database, which it does not close. */
+export type StartService = (config: Config, database: Database, log: Log) => Promise<RunningService>;
+
+/** Loads a service. `database` decides whether the process may use another gateway's embedded database. */
+type ServiceLoader = { database: DatabaseUse; load(): Promise<StartService> };
+
+/** Time to close database connections and stop the embedded PostgreSQL, after requests have finished. */
+const CLEANUP_MS = 3000;
+
+/** Runs a service until a signal stops the process. Prints errors and sets the exit status. */
+export function runProcess(loader: ServiceLoader): void {
+  run(loader).catch((error: unknown) => {
+    process.stderr.write(`${describeFailure(error)}\n`);
+    process.exitCode = 1;
+  });
+}
+
+async function run({ database, load }: ServiceLoader): Promise<void> {
+  const config = readConfig();
+  const output = openLogOutput();
+  const log = createLog(config.logLevel, output);
+  for (const warning of config.warnings) log.warn(warning);
+  const maxStopMs = config.shutdownDelayMs + config.shutdownGraceMs + CLEANUP_MS;
+  const stopping = awaitStopSignal(maxStopMs);
+  const printLine = (line: string) => {
+    if (config.production) log.info(line);
+    else output.write(`${line}\n`);
+    // Programs that start the gateway wait for these lines.
+    output.flush();
+  };
+  const server = await startDatabaseServer(config, database, printLine);
+  try {
+    // Loading the modules takes most of the start-up time, so invalid settings and databases are reported first.
+    const [start, opened] = await Promise.all([load(), openMigratedDatabase(config, server.url)]);
+    try {
+      const service = await start(config, opened, log);
+      await registerMetrics(config, service.metrics, output);
+      for (const line of service.startLines) printLine(line);
+      const loss = await Promise.race([stopping, server.lost]);
+      if (loss !== undefined) exitAfter(maxStopMs);
+      await service.close(loss === undefined ? config.shutdownGraceMs : 0);
+      if (loss !== undefined) throw loss;
+    } finally {
+      await opened.close();
+    }
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Opens the database and applies pending migrations; in production, fails if there are any. */
+async function openMigratedDatabase(config: Config, url: string): Promise<Database> {
+  const { openDatabase } = await import('../database/database.ts');
+  const { findPendingMigrations, migrate, requireMigrations } = await import('../database/migrate.ts');
+  const { databasePoolSize: poolSize, databaseTimeoutMs: timeoutMs } = config;
+  const database = await openDatabase({ url, poolSize, timeoutMs });
+  try {
+    if (config.production) await requireMigrations(database);
+    else if ((await findPendingMigrations(database)).length > 0) await migrate(url);
+    return database;
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function registerMetrics(config: Config, registry: Registry, output: LogOutput): Promise<void> {
+  if (config.metrics.kind === 'off') return;
+  const { registerLogMetrics } = await import('../metrics/log-metrics.ts');
+  const { registerProcessMetrics } = await import('../metrics/process-metrics.ts');
+  registerProcessMetrics(registry);
+  registerLogMetrics(registry, output);
+}
+
+/** Resolves at the first SIGTERM or SIGINT. The process exits at the second one, or `maxMs` after the first. */
+function awaitStopSignal(maxMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    let isStopping = false;
+    const stop = () => {
+      if (isStopping) exit('received a second signal');
+      isStopping = true;
+      exitAfter(maxMs);
+      resolve();
+    };
+    process.on('SIGTERM', stop).on('SIGINT', stop);
+  });
+}
+
+/** Exits the process if it is still running after `maxMs`. */
+function exitAfter(maxMs: number): void {
+  setTimeout(exit, maxMs, `shutdown took longer than ${maxMs} ms`).unref();
+}
+
+function exit(reason: string): never {
+  process.stderr.write(`Exiting immediately: ${reason}.\n`);
+  process.exit(1);
+}

@@ -1,0 +1,137 @@
+import { Registry } from 'prom-client';
+import { createAuthenticate, createTokenVerifier } from './auth/authenticate.ts';
+import { openKeySet } from './auth/key-set.ts';
+import type { Config } from './config.ts';
+import type { Database, EntityManager } from './database/database.ts';
+import { bindChannels } from './delivery/bind-channels.ts';
+import { createOutbox } from './delivery/create-outbox.ts';
+import { readBacklog } from './delivery/deliveries.ts';
+import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
+import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
+import { createProviders } from './delivery/providers.ts';
+import { createPushRegistration } from './delivery/push/create-push-registration.ts';
+import { type Sender, startSender } from './delivery/sender.ts';
+import { createCredentialCipher } from './encryption/credential-cipher.ts';
+import { readEncryptionKeys } from './encryption/encryption-keys.ts';
+import { type Change, createHub } from './live/hub.ts';
+import { startLiveEvents } from './live/live-events.ts';
+import type { Log } from './log.ts';
+import { createCredentialMetrics } from './metrics/credential-metrics.ts';
+import { createBacklogMetrics, createDeliveryMetrics } from './metrics/delivery-metrics.ts';
+import { createEventDelay } from './metrics/event-delay.ts';
+import { createFallbackCounter } from './metrics/rate-limit-fallbacks.ts';
+import { createStateMetrics } from './metrics/state-metrics.ts';
+import { createLimiters, openRedis } from './quota/limiters.ts';
+import { createQuota } from './quota/quota.ts';
+import { ReadScheduler } from './quota/read-scheduler.ts';
+import { createServedSchema } from './schema.ts';
+import { countCredentialsByState } from './statistics/statistics.ts';
+
+/** Everything that a gateway runs with. Created once for each process. */
+export type Services = Awaited<ReturnType<typeof createServices>>;
+
+/** Creates the services of a gateway. The caller closes them and the database. */
+export async function createServices(config: Config, database: Database, log: Log) {
+  const { em } = database;
+  const metrics = new Registry();
+  const keys = await readEncryptionKeys(config);
+  const keySet = await openKeySet(config.keySet, config.dataDir);
+  const tokens = createTokenVerifier({ ...config, keySet });
+  const cipher = createCredentialCipher(keys);
+  const delivery = createDelivery(config, metrics, log);
+  const { outbox } = delivery;
+  const { hub, live } = startLive(config, database, metrics, delivery, log);
+  const redis = config.redisUrl === null ? undefined : await openRedis(config.redisUrl);
+  const limiters = createLimiters(config.limits, redis, createFallbackCounter(metrics));
+  const quota = createQuota(config.limits, limiters);
+  createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
+  createStateMetrics(metrics, {
+    liveSubscribers: () => hub.size,
+    isListening: () => live.problem === undefined,
+    pools: database.pools,
+    cachedTokens: () => tokens.size,
+    keySetAge: () => keySet.age?.(),
+    isRedisUp: redis && (() => redis.status === 'ready'),
+  });
+  return {
+    config,
+    database,
+    log,
+    metrics,
+    schema: createServedSchema(quota),
+    keySet,
+    authenticate: createAuthenticate(tokens),
+    hub,
+    live,
+    delivery,
+    /** Undefined if Redis is not configured. */
+    redis,
+    unsubscribe: createUnsubscribeEndpoint({ tokens: createUnsubscribeTokens(keys), em, outbox }),
+    /** What the context of every request contains. */
+    shared: {
+      em,
+      cipher,
+      hub,
+      announce: live.announce,
+      outbox,
+      push: createPushRegistration(config.delivery.push, keys),
+      quota,
+      readScheduler: new ReadScheduler(),
+    },
+    /** Closes what was opened, except the database. */
+    async close(): Promise<void> {
+      await live.close();
+      redis?.disconnect();
+    },
+  };
+}
+
+/** The live events of a process, and the hub that they reach. */
+export function startLive(
+  config: Config,
+  database: Database,
+  metrics: Registry,
+  { onChange }: Delivery,
+  log: Log,
+) {
+  const hub = createHub(config.maxSubscribers, { observeDelay: createEventDelay(metrics), onChange });
+  const timing = { timeoutMs: config.databaseTimeoutMs, sweepMs: config.liveSweepMs };
+  return { hub, live: startLiveEvents(database, hub, timing, log) };
+}
+
+/** The delivery of notifications by a gateway or a worker. */
+type Delivery = ReturnType<typeof createDelivery>;
+
+/** Creates the configured delivery. It sends nothing until it is started. */
+export function createDelivery(config: Config, registry: Registry, log: Log) {
+  const outbox = createOutbox(config.delivery);
+  let sender: Sender | undefined;
+  return {
+    outbox,
+    /** Wakes the sender after a change of notifications. The hub calls it with every change. */
+    onChange({ topic }: Change): void {
+      if (topic === 'notifications') sender?.wake();
+    },
+    /** Starts to send over the configured channels. Returns false if there are none, or this process does not send. */
+    async start(em: EntityManager): Promise<boolean> {
+      const { channels } = outbox;
+      if (channels.size === 0) return false;
+      createBacklogMetrics(registry, channels, () => readBacklog(em));
+      const { publicUrl, delivery } = config;
+      if (!delivery.sends) return false;
+      const keys = await readEncryptionKeys(config);
+      sender = startSender({
+        em,
+        outbox,
+        channels: await bindChannels(delivery, { keys, publicUrl, log }),
+        providers: createProviders(),
+        appUrl: delivery.appUrl,
+        metrics: createDeliveryMetrics(registry),
+        log,
+      });
+      return true;
+    },
+    /** Stops sending, like {@link Sender.stop}. */
+    stop: async (graceMs: number) => sender?.stop(graceMs),
+  };
+}
