@@ -9,6 +9,7 @@ const longest = [
   'key-set-readiness',
   'abuse/requests',
   'abuse/connections',
+  'abuse/rate-limit-floods',
   'embedded-postgres',
   'process',
   'rotate-keys',
