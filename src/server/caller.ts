@@ -5,7 +5,7 @@ import { anonymous, type Viewer } from '../auth/viewer.ts';
 import type { Context, SharedContext } from '../context.ts';
 import { UnauthenticatedError } from '../errors/gateway-errors.ts';
 import type { QuotaState } from '../quota/quota.ts';
-import { type Time, toTime } from '../values/time.ts';
+import { toTime } from '../values/time.ts';
 
 /** What an endpoint requires of its caller, checked before anything of the request is read. */
 type Requirements = {
@@ -48,17 +48,11 @@ function toAnonymous(error: unknown): Viewer {
 function createContext(viewer: Viewer, response: Response, shared: SharedContext): Context {
   const { record } = response.locals;
   record.user = viewer.userId;
-  let now: Time | undefined;
   const context: Context = {
     ...shared,
     viewer,
-    get now() {
-      now ??= toTime(new Date());
-      return now;
-    },
-    get log() {
-      return record.log;
-    },
+    now: toTime(new Date()),
+    log: record.log,
     operations: record.operations,
     failures: record.failures,
     charges: { admitted: 0, isBlocked: false, onChange: (state) => setQuotaHeaders(response, state) },

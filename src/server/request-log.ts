@@ -29,14 +29,9 @@ export function recordRequests(log: Log, onComplete: (request: CompletedRequest)
     const given = request.headers['x-request-id'];
     const id = typeof given === 'string' && /^[\w.-]{1,128}$/.test(given) ? given : randomUUID();
     response.setHeader('X-Request-Id', id);
-    let requestLog: Log | undefined;
     const record: RequestRecord = {
       id,
-      // Most requests log nothing else.
-      get log() {
-        requestLog ??= log.child({ requestId: id });
-        return requestLog;
-      },
+      log: log.child({ requestId: id }),
       operations: new Set(),
       failures: [],
     };
@@ -47,9 +42,8 @@ export function recordRequests(log: Log, onComplete: (request: CompletedRequest)
       const status = response.headersSent ? response.statusCode : undefined;
       const { operations, failures } = record;
       onComplete({ method, path, status, seconds: milliseconds / 1000, operations, failures });
-      log[PROBES.has(path) ? 'debug' : 'info'](
+      record.log[PROBES.has(path) ? 'debug' : 'info'](
         {
-          requestId: id,
           method,
           path: path.replace(TOKEN_PATH, '$1{token}'),
           operation: [...operations].join(',') || undefined,

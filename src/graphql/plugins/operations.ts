@@ -15,7 +15,6 @@ import { checkAccess } from '../../auth/access.ts';
 import type { Context, GatewayPlugin } from '../../context.ts';
 import { BadRequestError, MAX_ERROR_ITEMS, REDACTED, ValidationError } from '../../errors/gateway-errors.ts';
 import type { Path, ValidationIssue } from '../../errors/issue.ts';
-import { isRecord } from '../../errors/json-path.ts';
 import { describeTooManyItems } from '../../errors/validation-issues.ts';
 import { contextOf } from '../../server/caller.ts';
 import { TIME_MESSAGE } from '../../values/time.ts';
@@ -143,22 +142,22 @@ class InputCheck {
   }
 
   #checkObject(type: GraphQLInputObjectType, value: unknown): void {
-    if (!isRecord(value)) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       this.#report('must be an object', value);
       return;
     }
     const fields = type.getFields();
     for (const { name, type, defaultValue, extensions } of Object.values(fields)) {
-      const given = Object.hasOwn(value, name) ? value[name] : undefined;
+      const given: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
       if (given === undefined && defaultValue !== undefined) continue;
       this.#checkAt(name, type, given, extensions.maxItems);
     }
     const names = Object.keys(value);
     for (const name of names) {
-      if (!Object.hasOwn(fields, name)) this.#report('is not a known field', value[name], name);
+      if (!Object.hasOwn(fields, name)) this.#report('is not a known field', Reflect.get(value, name), name);
     }
     const [first = ''] = names;
-    if (type.isOneOf && (names.length !== 1 || value[first] === null)) {
+    if (type.isOneOf && (names.length !== 1 || Reflect.get(value, first) === null)) {
       this.#report('must have exactly one field, which must not be null', value);
     }
   }
