@@ -1,4 +1,4 @@
-import type { ErrorRequestHandler } from 'express';
+import type { ErrorRequestHandler, Request, Response } from 'express';
 import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { ServerContext } from '../context.ts';
@@ -41,6 +41,19 @@ export function createGraphQLServer(schema: GraphQLSchema) {
     logging: false,
     disposeOnProcessTerminate: false,
   });
+}
+
+/**
+ * Creates the handler of requests to `/graphql`. It sends Yoga's reply itself, so that an event stream, which is sent by a
+ * plugin, does not keep Yoga's objects of the request in memory, and failures outside Yoga's hooks are masked too.
+ */
+export function serveGraphQL(yoga: GraphQLServer) {
+  return async (req: Request, res: Response): Promise<void> => {
+    const reply = await yoga.handleNodeRequestAndResponse(req, res, { req, res });
+    if (res.headersSent || res.closed) return;
+    const body = await reply.text();
+    res.setHeaders(reply.headers).writeHead(reply.status).end(body);
+  };
 }
 
 /** Replies to a request that a step before Yoga rejected. */

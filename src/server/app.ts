@@ -1,17 +1,11 @@
-import express, {
-  type ErrorRequestHandler,
-  type Express,
-  type Request,
-  type RequestHandler,
-  type Response,
-} from 'express';
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import { sendError } from '../../rest/errors.ts';
 import { createRestRouter, routes } from '../../rest/router.ts';
 import { UNSUBSCRIBE_PATH } from '../delivery/email/unsubscribe-token.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { reportError } from '../graphql/plugins/masking.ts';
 import { resultTypes } from '../graphql/plugins/request.ts';
-import { createGraphQLServer, GRAPHQL_PATH, sendGraphQLError } from '../graphql/server.ts';
+import { createGraphQLServer, GRAPHQL_PATH, sendGraphQLError, serveGraphQL } from '../graphql/server.ts';
 import { createRouteNames, toPattern } from '../http/messages.ts';
 import { createRequestMetrics } from '../metrics/request-metrics.ts';
 import { serveOpenApi } from '../openapi/document.ts';
@@ -47,7 +41,7 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   app.all(
     toPattern(GRAPHQL_PATH),
     identifyCaller({ allowsAnonymous: config.graphiql }),
-    (request: Request, response: Response) => yoga(request, response),
+    serveGraphQL(yoga),
     sendGraphQLError,
   );
   app.use(createRestRouter(schema, yoga, identifyCaller));

@@ -15,9 +15,9 @@ export function useEventStream(): GatewayPlugin {
     onResultProcess({ result, serverContext: { res }, setResultProcessor }) {
       if (!(Symbol.asyncIterator in result)) return;
       const events = result[Symbol.asyncIterator]();
-      setResultProcessor(async (_result, { Response }) => {
-        await sendEvents(events, res, heartbeats);
-        // Yoga sends nothing more, because it skips replies that have ended.
+      setResultProcessor((_result, { Response }) => {
+        sendEvents(events, res, heartbeats).catch(() => res.destroy());
+        // Not sent: the reply has begun.
         return new Response();
       }, EVENT_STREAM);
     },
@@ -26,7 +26,7 @@ export function useEventStream(): GatewayPlugin {
 
 /**
  * Sends a subscription as server-sent events (GraphQL over SSE, distinct connections mode) until it ends or the client
- * disconnects. Reads no further results while the send buffer is full. Never rejects: an error is sent as the last
+ * disconnects. Reads no further results while the send buffer is full. An error of the stream is sent as the last
  * result.
  */
 async function sendEvents(
