@@ -81,6 +81,18 @@ test('accepts an absolute URL in place of the path, as sent by proxies (RFC 9112
   expect([status, JSON.parse(text)]).toEqual([200, { notification: expect.objectContaining({ id }) }]);
 });
 
+test.each(['http://gateway.test', 'http://gateway.test?a=b'])(
+  'reads the absolute URL %s, which has no path, as the root path',
+  async (target) => {
+    expect(await sendRaw(gateway, rawRequest(`GET ${target}`))).toMatchObject({
+      status: 404,
+      text: JSON.stringify(notFound),
+    });
+    const page = await sendRaw(gateway, rawRequest(`GET ${target}`, ['Accept: text/html']));
+    expect([page.status, page.text.startsWith('<!doctype html>')]).toEqual([200, true]);
+  },
+);
+
 test.each(['gateway.test', 'gateway.test:4000', ''])(
   'accepts an absolute URL of GraphQL, with the Host header "%s"',
   async (host) => {

@@ -1,7 +1,6 @@
 import { fork } from 'node:child_process';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestHandler } from 'express';
-import { requestPath } from '../http/messages.ts';
 import { lazy } from '../values/lazy.ts';
 import type { Prepared } from './graphiql-assets.ts';
 import { renderPage } from './graphiql-page.ts';
@@ -40,7 +39,7 @@ export function createGraphiql({ path: pagePath, resultTypes, token }: GraphiqlO
 
   return (request, response, next) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return next();
-    const path = requestPath(request);
+    const { path } = request;
     if (path === pagePath && prefersPage(request, resultTypes)) {
       servePage(request, response).catch(next);
     } else if (path.startsWith(assetsPath)) {

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requestPath } from '../http/messages.ts';
+import type { Request, Response } from 'express';
 import { lazy } from '../values/lazy.ts';
 import { type Assets, type AssetType, addAsset, sendAsset, sendPage } from './page.ts';
 import { bootScript, renderPage } from './reference-page.ts';
@@ -8,7 +7,7 @@ import { bootScript, renderPage } from './reference-page.ts';
 /** The page, and its files by name. */
 type Docs = { page: string; assets: Assets };
 
-type Handler = (request: IncomingMessage, response: ServerResponse, next: () => void) => Promise<void>;
+type Handler = (request: Request, response: Response, next: () => void) => Promise<void>;
 
 /** The paths of the page and its files. */
 export const REFERENCE_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
@@ -21,7 +20,7 @@ export function serveReference(): Handler {
   const open = lazy(prepare);
   return async (request, response, next) => {
     const { page, assets } = await open();
-    const [, name] = requestPath(request).split('/assets/');
+    const [, name] = request.path.split('/assets/');
     const asset = assets.get(name ?? '');
     if (name === undefined) sendPage(response, page, 'no-cache');
     else if (asset === undefined) next();

@@ -43,12 +43,16 @@ export const checkTarget: RequestHandler = (request, _response, next) => {
   // Empty if the target has no authority.
   if (host && !(HOST.test(host) && URL.canParse(`http://${host}`)))
     throw createMalformedError('has an invalid Host header');
-  if (!request.url.startsWith('/')) {
-    request.url = request.url.replace(/^https?:\/\/[^/?]*/i, '');
+  const target = request.url.replace(ORIGIN, '');
+  if (target !== request.url) {
+    request.url = target.startsWith('/') ? target : `/${target}`;
     request.originalUrl = request.url;
   }
   next();
 };
+
+/** The beginning of an absolute URL. Its path may be empty. */
+const ORIGIN = /^https?:\/\/[^/?]*/i;
 
 /** A host without the delimiters of other parts of a URL. */
 const HOST = /^[^\s/?#@\\]+$/;

@@ -1,5 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requestPath } from '../../http/messages.ts';
+import type { ServerResponse } from 'node:http';
 import { sendPage } from '../../pages/page.ts';
 import type { CancelDependencies } from '../../revisions/change-and-cancel.ts';
 import { toTime } from '../../values/time.ts';
@@ -7,12 +6,15 @@ import { isKnownUser, unsubscribe } from './unsubscribe.ts';
 import { invalidLinkPage, renderConfirmation, renderQuestion } from './unsubscribe-pages.ts';
 import type { EmailTopic, UnsubscribeTokens } from './unsubscribe-token.ts';
 
+/** A request of an unsubscribe link, with its path as sent. */
+type LinkRequest = { readonly path: string };
+
 /** The handlers of unsubscribe links. The token in the path is the only credential. */
 export type UnsubscribeEndpoint = {
   /** Shows a page with a button. Changes nothing, because mail programs and filters open links. */
-  show(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  show(request: LinkRequest, response: ServerResponse): Promise<void>;
   /** Turns the email off (RFC 8058, section 3.2). Ignores the body. */
-  accept(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  accept(request: LinkRequest, response: ServerResponse): Promise<void>;
 };
 
 /** Creates the handlers of unsubscribe links. They do not require email to be configured: links do not expire. */
@@ -20,7 +22,7 @@ export function createUnsubscribeEndpoint(
   options: CancelDependencies & { tokens: UnsubscribeTokens },
 ): UnsubscribeEndpoint {
   const { tokens, em } = options;
-  const verify = (request: IncomingMessage) => tokens.verify(requestPath(request).split('/').at(-1) ?? '');
+  const verify = (request: LinkRequest) => tokens.verify(request.path.split('/').at(-1) ?? '');
   return {
     async show(request, response) {
       const topic = verify(request);
