@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import type { Plugin } from 'graphql-yoga';
 import type { Viewer } from './auth/viewer.ts';
-import type { EntityManager } from './database/database.ts';
+import type { Database } from './database/database.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './encryption/credential-cipher.ts';
 import type { SubscriptionCipher } from './encryption/subscription-cipher.ts';
@@ -16,7 +16,7 @@ import type { Time } from './values/time.ts';
 
 /** What the contexts of all requests share. */
 export type SharedContext = {
-  readonly em: EntityManager;
+  readonly database: Database;
   readonly cipher: CredentialCipher;
   readonly hub: Hub;
   /** Announces a committed change to subscribers. */

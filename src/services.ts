@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { createAuthenticate, createTokenVerifier } from './auth/authenticate.ts';
 import { openKeySet } from './auth/key-set.ts';
 import type { Config } from './config.ts';
-import type { Database, EntityManager } from './database/database.ts';
+import type { Database } from './database/database.ts';
 import { bindChannels } from './delivery/bind-channels.ts';
 import { createOutbox } from './delivery/create-outbox.ts';
 import { readBacklog } from './delivery/deliveries.ts';
@@ -32,7 +32,6 @@ export type Services = Awaited<ReturnType<typeof createServices>>;
 
 /** Creates the services of a gateway. The caller closes them and the database. */
 export async function createServices(config: Config, database: Database, log: Log) {
-  const { em } = database;
   const metrics = new Registry();
   const keys = await readEncryptionKeys(config);
   const keySet = await openKeySet(config.keySet, config.dataDir);
@@ -44,7 +43,7 @@ export async function createServices(config: Config, database: Database, log: Lo
   const redis = config.redisUrl === null ? undefined : await openRedis(config.redisUrl);
   const limiters = createLimiters(config.limits, redis, createFallbackCounter(metrics));
   const quota = createQuota(config.limits, limiters);
-  createCredentialMetrics(metrics, () => countCredentialsByState(em, cipher));
+  createCredentialMetrics(metrics, () => countCredentialsByState(database, cipher));
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
     isListening: () => live.problem === undefined,
@@ -66,10 +65,10 @@ export async function createServices(config: Config, database: Database, log: Lo
     delivery,
     /** Undefined if Redis is not configured. */
     redis,
-    unsubscribe: createUnsubscribeEndpoint({ tokens: createUnsubscribeTokens(keys), em, outbox }),
+    unsubscribe: createUnsubscribeEndpoint({ tokens: createUnsubscribeTokens(keys), database, outbox }),
     /** What the context of every request contains. */
     shared: {
-      em,
+      database,
       cipher,
       hub,
       announce: live.announce,
@@ -113,15 +112,15 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
       if (topic === 'notifications') sender?.wake();
     },
     /** Starts to send over the configured channels. Returns false if there are none, or this process does not send. */
-    async start(em: EntityManager): Promise<boolean> {
+    async start(database: Database): Promise<boolean> {
       const { channels } = outbox;
       if (channels.size === 0) return false;
-      createBacklogMetrics(registry, channels, () => readBacklog(em));
+      createBacklogMetrics(registry, channels, () => readBacklog(database));
       const { publicUrl, delivery } = config;
       if (!delivery.sends) return false;
       const keys = await readEncryptionKeys(config);
       sender = startSender({
-        em,
+        database,
         outbox,
         channels: await bindChannels(delivery, { keys, publicUrl, log }),
         providers: createProviders(),

@@ -59,7 +59,7 @@ afterAll(async () => {
 /** Creates a context in which alice has every scope and membership. */
 function createFullContext(): Context {
   return {
-    em: database.em,
+    database,
     viewer: {
       userId: 'alice',
       scopes: new Set(scopes),

@@ -88,7 +88,7 @@ describe('the outbox', () => {
   const putWith = (cancelUnwanted: Outbox['cancelUnwanted']) => {
     const outbox: Outbox = { channels: new Set(), queuePublished: async () => undefined, cancelUnwanted };
     const targets = { email: new Secret('dave@example.com'), chatMemberId: null };
-    return putContact({ em: database.em, outbox }, 'dave', targets, '2026-05-04T10:00:00.000Z');
+    return putContact({ database, outbox }, 'dave', targets, '2026-05-04T10:00:00.000Z');
   };
 
   test('a failure to cancel deliveries leaves the contact as it was', async () => {

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, type EntityManager, openDatabase } from '../src/database/database.ts';
+import { type Database, openDatabase } from '../src/database/database.ts';
 import { openPipelinedPool, poolOptions } from '../src/database/pool.ts';
 import { cancelUnwantedDeliveries } from '../src/delivery/cancel-deliveries.ts';
 import { claimDue } from '../src/delivery/claim-due.ts';
@@ -54,8 +54,8 @@ test.each([
   [
     'publishing',
     10,
-    (em: EntityManager) =>
-      change(em, ['user-1'], (run) =>
+    (database: Database) =>
+      change(database, ['user-1'], (run) =>
         run(insertDeliveries, { users: ['user-1'], ids: ['n-1'], ...channels }),
       ),
   ],
@@ -63,22 +63,22 @@ test.each([
   [
     'cancelling',
     3 * (BACKLOG / 100),
-    (em: EntityManager) =>
-      change(em, ['user-1'], (run) => run(cancelUnwantedDeliveries, { users: ['user-1'] })),
+    (database: Database) =>
+      change(database, ['user-1'], (run) => run(cancelUnwantedDeliveries, { users: ['user-1'] })),
   ],
-  ['claiming', 150, (em: EntityManager) => claimDue(em, [{ ...push, channel: 'chat' }], [])],
+  ['claiming', 150, (database: Database) => claimDue(database, [{ ...push, channel: 'chat' }], [])],
   // One pass over the index to find the failed ones, and these.
   [
     'retrying',
     BACKLOG + 3 * FAILED,
-    (em: EntityManager) => retryDeliveries(em, { channels: ['chat'], userId: null }),
+    (database: Database) => retryDeliveries(database, { channels: ['chat'], userId: null }),
   ],
 ])('%s scans at most %d deliveries', async (_what, limit, send) => {
   const other = await createTestDatabase();
   await other.sql('vacuum analyze delivery');
   const pool = openPipelinedPool({ url: other.url, ...options });
   const connection = await pool.connect();
-  const sent = await recordStatements(() => send(database.em));
+  const sent = await recordStatements(() => send(database));
   const statement = sent.find(({ text }) => text.includes('"delivery"')) ?? expect.unreachable();
   const plan = await explainAfter(connection, statement, async () => {
     await other.sql(`insert into contact (user_id, chat_member_id, created_at, updated_at)
@@ -107,7 +107,7 @@ test.each([
 });
 
 test('a claim scans what it claims, by the index of due deliveries', async () => {
-  const [statement] = await recordStatements(() => claimDue(database.em, [push], []));
+  const [statement] = await recordStatements(() => claimDue(database, [push], []));
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() where state = 'sending'`);
   const settings = ['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `set ${name} = off`);
   await client.query(settings.join('; '));
@@ -119,13 +119,13 @@ test('a claim scans what it claims, by the index of due deliveries', async () =>
 
 test('a claim skips the backlog of a paused provider', async () => {
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
-  const claims = await claimDue(database.em, [push], [paused]);
+  const claims = await claimDue(database, [push], [paused]);
   expect(claims.map(({ provider }) => provider)).toEqual(['healthy']);
 });
 
 test('a claim takes no more of a provider than its share, the oldest first', async () => {
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
-  const claims = await claimDue(database.em, [push], []);
+  const claims = await claimDue(database, [push], []);
   const providers = claims.map(({ provider }) => provider);
   expect(providers.filter((provider) => provider === 'paused')).toHaveLength(20);
   expect(providers.filter((provider) => provider === 'healthy')).toHaveLength(1);

@@ -250,7 +250,7 @@ test('a delivery counts as running while its target is still being read', async 
   const providers = createProviders();
   const delivering = deliver(
     {
-      em: database.em,
+      database,
       outbox: createOutbox(delivery),
       channels: new Map([['chat', bindChannel(createChatChannel(delivery.chat), () => target.promise, log)]]),
       providers,

@@ -53,7 +53,7 @@ async function startList(userId: string, list: number[] = []) {
     reads: () => reads,
     open: (own: Partial<Source<number>> = {}, of = hub) =>
       openStream(
-        { em: opened.em, viewer, hub: of, log: silent, onLeave: () => undefined },
+        { database: opened, viewer, hub: of, log: silent, onLeave: () => undefined },
         { ...source, ...own },
       ),
     store,
@@ -162,7 +162,7 @@ test('a sweep reads unannounced changes, and nothing that was already read', asy
   const stream = await list.open();
   await stream.next();
   const waiting = stream.next();
-  const sweep = async () => hub.catchUp('swept', await findRevisions(opened.em, 'swept'));
+  const sweep = async () => hub.catchUp('swept', await findRevisions(opened, 'swept'));
   await sweep();
   await new Promise(setImmediate);
   expect(list.reads()).toBe(1);

@@ -67,7 +67,7 @@ test("IDs are compared by code point, independent of the database's collation", 
 });
 
 test('every enum column has a check constraint on its values', async () => {
-  const columns = [...database.em.getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
+  const columns = [...database.orm.getMetadata().getAll().values()].flatMap(({ tableName, props }) =>
     props.flatMap(({ enum: isList, fieldNames }) => (isList ? [{ tableName, column: fieldNames[0] }] : [])),
   );
   expect(columns.map(({ tableName, column }) => `${tableName}.${column}`).sort()).toEqual([
@@ -118,7 +118,7 @@ test('a credential stored with a numeric version can be read, and refreshed with
     await migrate(older.url);
 
     const cipher = createCredentialCipher(new Map([['key', key]]));
-    const read = await readCredential(opened.em, cipher, 'alice');
+    const read = await readCredential(opened, cipher, 'alice');
     expect([read?.version, read?.accessToken.reveal(), read?.refreshToken.reveal()]).toEqual([
       '3',
       'access',
@@ -127,9 +127,9 @@ test('a credential stored with a numeric version can be read, and refreshed with
     const refreshed = { accessToken: new Secret('next-access'), refreshToken: new Secret('next-refresh') };
     const owner = { userId: 'alice', version: '3' };
     const now = toTime(new Date());
-    const dependencies = { em: opened.em, announce: () => undefined };
+    const dependencies = { database: opened, announce: () => undefined };
     const version = await storeRefreshedCredential(dependencies, cipher, { ...owner, ...refreshed }, now);
-    expect((await readCredential(opened.em, cipher, 'alice'))?.version).toBe(version);
+    expect((await readCredential(opened, cipher, 'alice'))?.version).toBe(version);
   } finally {
     await opened.close();
     await older.drop();

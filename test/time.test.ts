@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { getResources, openDatabase } from '../src/database/database.ts';
+import { openDatabase } from '../src/database/database.ts';
 import { timeFromPostgres, toMilliseconds, toTime } from '../src/values/time.ts';
 import { createTestDatabase } from './support/database.ts';
 
@@ -46,7 +46,7 @@ test.each([
     const url = `${database.url}${search}`;
     await database.sql(`alter database ${new URL(url).pathname.slice(1)} set timezone to 'Asia/Kathmandu'`);
     const opened = await openDatabase({ url, poolSize: 1, timeoutMs: 5000 });
-    const pool = getResources(opened.em).changes;
+    const pool = opened.changes;
     const times = fc.sample(dates, 500).map(toTime);
     const { rows } = await pool.query({
       text: `select at, current_setting('application_name') as name from unnest($1::timestamptz(3)[]) at`,

@@ -4,7 +4,7 @@ import {
   storeChanged,
 } from '../../src/notifications/preferences/preference-statements.ts';
 import { toTime } from '../../src/values/time.ts';
-import { em, inTransaction } from './transaction.ts';
+import { database, inTransaction } from './transaction.ts';
 
 /** A change of the preferences of all kinds. */
 type Change = { email_enabled: boolean; push_enabled: boolean; chat_dm_enabled: boolean };
@@ -17,7 +17,7 @@ export async function updatePreferences(userId: string, { preferences }: { prefe
   const [, stored] = await inTransaction([userId], (send) =>
     Promise.all([
       send(
-        storeChanged(em, {
+        storeChanged(database, {
           userId,
           kinds: notificationKinds,
           email: repeat(change.email_enabled),
@@ -26,7 +26,7 @@ export async function updatePreferences(userId: string, { preferences }: { prefe
           now: toTime(new Date()),
         }),
       ),
-      send(findPreferencesInChange(em, { userId })),
+      send(findPreferencesInChange(database, { userId })),
     ]),
   );
   return notificationKinds.map((kind) => {

@@ -2,7 +2,7 @@ import { insertPublication } from '../../src/notifications/insert-publication.ts
 import { readPublications } from '../../src/notifications/read-publications.ts';
 import { toTime } from '../../src/values/time.ts';
 import type { createNotification } from '../change-requests.ts';
-import { em, inTransaction } from './transaction.ts';
+import { database, inTransaction } from './transaction.ts';
 
 /** The input of a notification. */
 type Input = ReturnType<typeof createNotification>;
@@ -18,8 +18,8 @@ export async function publish(inputs: readonly Input[]) {
   const ids = inputs.map(({ id }) => id);
   const [inserted, stored] = await inTransaction([...new Set(users)], (send) =>
     Promise.all([
-      Promise.all(inputs.map((input) => send(insertPublication(em, { ...toDraft(input), now })))),
-      send(readPublications(em, { users, ids })),
+      Promise.all(inputs.map((input) => send(insertPublication(database, { ...toDraft(input), now })))),
+      send(readPublications(database, { users, ids })),
     ]),
   );
   const rows = new Map(stored.map((row) => [row.id, row]));

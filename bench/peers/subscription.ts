@@ -4,7 +4,7 @@ import { createCredentialCipher } from '../../src/encryption/credential-cipher.t
 import { Secret } from '../../src/values/secret.ts';
 import { toTime } from '../../src/values/time.ts';
 import { settings } from './settings.ts';
-import { em, inTransaction } from './transaction.ts';
+import { database, inTransaction } from './transaction.ts';
 
 const cipher = createCredentialCipher(settings.ENCRYPTION_KEYS);
 
@@ -19,6 +19,6 @@ export async function storeSubscription(
     owner,
   );
   const encrypted = { ...owner, ciphertext, keyId: cipher.currentKeyId, now: toTime(new Date()) };
-  await inTransaction([userId], (send) => send(storePair(em, encrypted)));
+  await inTransaction([userId], (send) => send(storePair(database, encrypted)));
   return { auth: { type: 'subscription' }, needs_reauth: false };
 }

@@ -13,8 +13,7 @@ const pool = new pg.Pool({
 });
 
 /** Builds the gateway's statements. No statement is sent over its connections. */
-const database = await openDatabase({ url: settings.DATABASE_URL, poolSize: 1, timeoutMs: 5000 });
-export const em = database.em;
+export const database = await openDatabase({ url: settings.DATABASE_URL, poolSize: 1, timeoutMs: 5000 });
 
 /** Sends a statement of a transaction. */
 type Send = <Row extends QueryResultRow>(statement: Bound<Row>) => Promise<Row[]>;
@@ -30,7 +29,7 @@ export async function inTransaction<Result>(
       convertRows((await client.query<Row>(config)).rows);
     const { stream } = client.connection;
     stream.cork();
-    const before = [client.query('begin'), send(lockUsers(em, { users }))];
+    const before = [client.query('begin'), send(lockUsers(database, { users }))];
     const result = work(send);
     const after = client.query('commit');
     stream.uncork();

@@ -1,6 +1,6 @@
 import { storeNewer } from '../../src/workspaces/put-workspaces.ts';
 import type { createWorkspace } from '../change-requests.ts';
-import { em, inTransaction } from './transaction.ts';
+import { database, inTransaction } from './transaction.ts';
 
 /** The input of workspaces. */
 type Input = { userId: string; workspaces: readonly ReturnType<typeof createWorkspace>[] };
@@ -25,6 +25,6 @@ export async function putWorkspaces({ userId, workspaces }: Input) {
       updated_at: state.updatedAt,
     })),
   );
-  const stored = await inTransaction([userId], (send) => send(storeNewer(em, { userId, states })));
+  const stored = await inTransaction([userId], (send) => send(storeNewer(database, { userId, states })));
   return stored.toSorted((a, b) => Number(a.revision) - Number(b.revision)).map(({ id }) => ({ id }));
 }

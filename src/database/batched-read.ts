@@ -1,4 +1,4 @@
-import type { EntityManager } from './database.ts';
+import type { Database } from './database.ts';
 
 /** The maximum number of calls in one statement. */
 const MAX_CALLS = 100;
@@ -8,7 +8,7 @@ const MAX_RUNNING = 2;
 
 /** Reads for several items in one statement. Returns one result per item, in the order of the items. */
 type ReadAll<Item, Result> = (
-  em: EntityManager,
+  database: Database,
   items: readonly Item[],
   selected: ReadonlySet<string> | undefined,
 ) => Promise<readonly Result[]>;
@@ -20,18 +20,18 @@ type ReadAll<Item, Result> = (
  */
 export function defineBatchedRead<Item, Result>(
   readAll: ReadAll<Item, Result>,
-): (em: EntityManager, item: Item, selected?: ReadonlySet<string>) => Promise<Result> {
+): (database: Database, item: Item, selected?: ReadonlySet<string>) => Promise<Result> {
   // By entity manager, because calls on different databases cannot share a statement.
-  const queues = new WeakMap<EntityManager, Map<string, ReadQueue<Item, Result>>>();
+  const queues = new WeakMap<Database, Map<string, ReadQueue<Item, Result>>>();
 
-  return (em, item, selected) => {
-    const bySelection = queues.get(em) ?? new Map<string, ReadQueue<Item, Result>>();
-    queues.set(em, bySelection);
+  return (database, item, selected) => {
+    const bySelection = queues.get(database) ?? new Map<string, ReadQueue<Item, Result>>();
+    queues.set(database, bySelection);
     const key = selected === undefined ? 'all' : [...selected].join(' ');
     const queue =
       bySelection.get(key) ??
       new ReadQueue(
-        (items) => readAll(em, items, selected),
+        (items) => readAll(database, items, selected),
         () => void bySelection.delete(key),
       );
     bySelection.set(key, queue);

@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
 import { type InferKyselyDB, MikroORM } from '@mikro-orm/postgresql';
-import type { Kysely } from 'kysely';
 import type { Pool } from 'pg';
 import { entities } from '../entities.ts';
-import { NamedColumns } from './named-columns.ts';
+import { EntityNames } from './entity-names.ts';
 import { Pipeline } from './pipeline.ts';
 import {
   createPoolMonitor,
@@ -48,14 +47,18 @@ export async function openDatabase(options: PoolOptions) {
   monitor.add('short_reads', short.pool);
   monitor.add('long_reads', long.pool);
   monitor.add('changes', changes);
-  resources.set(orm.getMetadata(), { short, long, changes, columns: new NamedColumns(orm.em, naming) });
+  const names = new EntityNames(orm.getMetadata().getAll().values());
   return {
     orm,
-    /**
-     * The global entity manager. All requests use it, because no entity is loaded into it and MikroORM begins no
-     * transaction.
-     */
-    em: orm.em,
+    /** Builds statements by the names of entities and properties. What it executes itself runs on the pool `main`. */
+    query: orm.em.getKysely<Tables>().withPlugin(names),
+    names,
+    /** The connections for short reads, which wait neither for changes nor for long reads. */
+    short,
+    /** The connections for long reads. Their number limits how many long lists are read at once. */
+    long,
+    /** The connections for changes. */
+    changes,
     /** The URL that the database was opened with. */
     url: options.url,
     /** The connections of each pool by state. */
@@ -69,41 +72,11 @@ export async function openDatabase(options: PoolOptions) {
   };
 }
 
+/** An open database: MikroORM for ordinary work, and the connections on which prepared statements run. */
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
-/** Access to the database, for queries and changes. */
-export type EntityManager = Database['em'];
-
-const naming = {
-  tableNamingStrategy: 'entity',
-  columnNamingStrategy: 'property',
-  convertValues: true,
-} as const;
-
-/** The tables and columns that queries use, named after entities and properties. */
-export type Tables = InferKyselyDB<(typeof entities)[number], typeof naming>;
-
-/**
- * Returns a query builder that uses the names of entities and properties. Retention and key rotation also begin their
- * transactions with it: a transaction of MikroORM would never release its connection if the connection broke before
- * `begin` or `rollback` completed. Requests use `change` for their transactions.
- */
-export function query(em: EntityManager): Kysely<Tables> {
-  return em.getKysely<Tables>().withPlugin(getResources(em).columns);
-}
-
-/**
- * What all entity managers of a database share: the names of its columns, and its connections. Short reads wait neither
- * for changes nor for long reads. The number of connections for long reads limits how many long lists are read at once.
- */
-type Resources = { columns: NamedColumns; short: Pipeline; long: Pipeline; changes: Pool };
-
-/** By metadata, which is all that a fork of an entity manager shares with the original. */
-const resources = new WeakMap<object, Resources>();
-
-/** Returns the resources of an entity manager's database. */
-export function getResources(em: EntityManager): Resources {
-  const found = resources.get(em.getMetadata());
-  if (found === undefined) throw new Error('The database was not opened by `openDatabase`.');
-  return found;
-}
+/** The tables and columns of statements, named after entities and properties. */
+export type Tables = InferKyselyDB<
+  (typeof entities)[number],
+  { tableNamingStrategy: 'entity'; columnNamingStrategy: 'property'; convertValues: true }
+>;

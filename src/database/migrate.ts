@@ -46,7 +46,7 @@ export async function requireMigrations(database: Database): Promise<void> {
 
 async function findAppliedMigrations(database: Database): Promise<string[]> {
   try {
-    const rows = await database.em
+    const rows = await database.orm.em
       .getConnection()
       .execute<{ name: string }[]>('select name from mikro_orm_migrations');
     return rows.map(({ name }) => name);

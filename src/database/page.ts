@@ -49,29 +49,31 @@ export function toPageInput({ after, before, limit, offset, backwards, tagged }:
   };
 }
 
+const createdAt = sql.ref('createdAt');
+
 /** The combinations of column values that match a filter. */
 export type Combinations = {
   /** A row per combination: `unnest(...) as wanted (kind, status)`. */
   from: RawBuilder<unknown>;
+  /** The entity. */
   table: string;
   /**
    * The condition that matches a record to a row of `from`. It must compare with `=` every column that precedes
-   * `created_at, id` in an index, so that PostgreSQL can read the matching records from that index in the list's order.
+   * `createdAt, id` in an index, so that PostgreSQL can read the matching records from that index in the list's order.
    */
   matches: RawBuilder<unknown>;
 };
 
-/** Whether a column equals an input. Always true if the input is not given. */
+/** Whether a property equals the input of the same name. Always true if the input is not given. */
 export function equalsIfGiven<Input>(
   { slot, has }: Inputs<Input>,
   name: string & keyof Input,
-  column: string,
 ): RawBuilder<boolean> {
-  return has(name) ? sql`${sql.ref(column)} = ${slot(name)}` : sql`true`;
+  return has(name) ? sql`${sql.ref(name)} = ${slot(name)}` : sql`true`;
 }
 
 /**
- * Selects a page of records, by an index that contains `created_at, id`. With `combinations`, only records that match
+ * Selects a page of records, by an index that contains `createdAt, id`. With `combinations`, only records that match
  * a combination.
  */
 export function selectPage<Tables, Table extends keyof Tables, Row>(
@@ -81,7 +83,7 @@ export function selectPage<Tables, Table extends keyof Tables, Row>(
 ): SelectQueryBuilder<Tables, Table, Row> {
   const { slot, has } = inputs;
   const direction = has('backwards') ? 'asc' : 'desc';
-  const sorted = records.orderBy(sql`created_at`, direction).orderBy(sql`id`, direction);
+  const sorted = records.orderBy(createdAt, direction).orderBy(sql`id`, direction);
   if (combinations) return sorted.where(sql`id`, '=', sql`any(${selectPageIds(combinations, inputs)})`);
   return sorted
     .$if(has('afterId') || has('beforeId'), (all) => all.where(isBetween(inputs)))
@@ -100,13 +102,13 @@ function selectPageIds(
 ): RawBuilder<string[]> {
   const { slot, has } = inputs;
   const direction = has('backwards') ? sql`asc` : sql`desc`;
-  const order = sql`order by created_at ${direction}, id ${direction}`;
+  const order = sql`order by ${createdAt} ${direction}, id ${direction}`;
   const limit = has('limit') ? sql`limit ${slot('limit')}` : sql``;
   const offset = has('offset') ? sql`offset ${slot('offset')}` : sql``;
   const end = has('offset') ? sql`${slot('limit')}::bigint + ${slot('offset')}` : slot('limit');
   return sql`array(
     select id from ${from} cross join lateral (
-      select id, created_at from ${sql.table(table)} where ${matches} and ${isBetween(inputs)}
+      select id, ${createdAt} from ${sql.table(table)} where ${matches} and ${isBetween(inputs)}
       ${order} ${has('limit') ? sql`limit ${end}` : sql`offset 0`}
     ) matching ${order} ${limit} ${offset})`;
 }
@@ -124,10 +126,10 @@ export function countMatching(
 export function isBetween({ slot, has }: Inputs<Bounds>): RawBuilder<boolean> {
   // Lists are newest first, so after means smaller.
   const isAfter = has('afterId')
-    ? sql`(created_at, id) < (${slot('afterTime')}, ${slot('afterId')})`
+    ? sql`(${createdAt}, id) < (${slot('afterTime')}, ${slot('afterId')})`
     : sql`true`;
   const isBefore = has('beforeId')
-    ? sql`(created_at, id) > (${slot('beforeTime')}, ${slot('beforeId')})`
+    ? sql`(${createdAt}, id) > (${slot('beforeTime')}, ${slot('beforeId')})`
     : sql`true`;
   return sql`${isAfter} and ${isBefore}`;
 }

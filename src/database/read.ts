@@ -1,7 +1,7 @@
 import type { Compilable, Kysely } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { QueryResultRow } from 'pg';
-import { type EntityManager, getResources, query, type Tables } from './database.ts';
+import type { Database, Tables } from './database.ts';
 import { bind, type Slots, slot, type Template, toTemplate } from './statement.ts';
 
 /** The inputs of a read while it is built. */
@@ -23,8 +23,8 @@ type Build<Input, Row> = (db: Kysely<Tables>, inputs: Inputs<Input>) => Compilab
 /** Defines a read of one row by an index; `undefined` if no row matches. Runs on the connections for short reads. */
 export function defineRowRead<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
-  return async (em: EntityManager, input: Input): Promise<Row | undefined> => {
-    const [row] = await read(em, 'short', input);
+  return async (database: Database, input: Input): Promise<Row | undefined> => {
+    const [row] = await read(database, 'short', input);
     return row;
   };
 }
@@ -32,8 +32,8 @@ export function defineRowRead<Input extends object, Row extends QueryResultRow>(
 /** Defines a read of a bounded number of rows by an index. Runs on the connections for short reads. */
 export function defineListRead<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
   const read = prepare(build);
-  return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> =>
-    read(em, 'short', input, selected);
+  return (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> =>
+    read(database, 'short', input, selected);
 }
 
 /** A list with more records than this is long: reading and sending it delays other requests noticeably. */
@@ -47,9 +47,9 @@ export function definePageRead<Input extends PageLimits, Row extends QueryResult
   build: Build<Input, Row>,
 ) {
   const read = prepare(build);
-  return (em: EntityManager, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
+  return (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
     const isShort = !mayBeLong(input) && input.offset === undefined;
-    return read(em, isShort ? 'short' : 'long', input, selected);
+    return read(database, isShort ? 'short' : 'long', input, selected);
   };
 }
 
@@ -63,8 +63,8 @@ type PageLimits = object & { limit?: number | undefined; offset?: number | undef
 /** Defines a count. Runs on the connections for long reads, because it reads every row that it counts. */
 export function defineCount<Input extends object>(build: Build<Input, { count: number }>) {
   const read = prepare(build);
-  return async (em: EntityManager, input: Input): Promise<number> => {
-    const [row] = await read(em, 'long', input);
+  return async (database: Database, input: Input): Promise<number> => {
+    const [row] = await read(database, 'long', input);
     return row?.count ?? 0;
   };
 }
@@ -74,7 +74,7 @@ export function defineCounts<Input extends object, Row extends QueryResultRow & 
   build: Build<Input, Row>,
 ) {
   const read = prepare(build);
-  return (em: EntityManager, input: Input): Promise<Row[]> => read(em, 'long', input);
+  return (database: Database, input: Input): Promise<Row[]> => read(database, 'long', input);
 }
 
 /** The maximum number of cached statements per read. Each combination of inputs and properties is a statement. */
@@ -85,14 +85,14 @@ function prepare<Input extends object, Row extends QueryResultRow>(build: Build<
   const statements = new LRUCache<string, Template>({ max: MAX_STATEMENTS });
 
   function statementFor(
-    em: EntityManager,
+    database: Database,
     given: ReadonlyMap<string, unknown>,
     selected: ReadonlySet<string> | undefined,
   ): Template {
     const key = [...given.keys(), 'selected', ...(selected ?? ['all'])].join(' ');
     const known = statements.get(key);
     if (known !== undefined) return known;
-    const compiled = build(query(em), {
+    const compiled = build(database.query, {
       slot,
       has: (name) => given.has(name),
       chosen: <Entity extends keyof Tables, Always extends string & keyof Tables[Entity]>(
@@ -102,8 +102,7 @@ function prepare<Input extends object, Row extends QueryResultRow>(build: Build<
         const fixed = new Set<string>(always);
         const isChosen = (name: string): name is Exclude<string & keyof Tables[Entity], Always> =>
           !fixed.has(name) && (selected?.has(name) ?? true);
-        const { props } = em.getMetadata().getByClassName(entity);
-        return props.map(({ name }) => name).filter(isChosen);
+        return database.names.propertiesOf(entity).filter(isChosen);
       },
     }).compile();
     const statement = toTemplate(compiled);
@@ -112,16 +111,15 @@ function prepare<Input extends object, Row extends QueryResultRow>(build: Build<
   }
 
   return async (
-    em: EntityManager,
+    database: Database,
     connection: 'short' | 'long',
     input: Input,
     selected?: ReadonlySet<string>,
   ): Promise<Row[]> => {
     const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
-    const statement = statementFor(em, given, selected);
-    const { columns, [connection]: pipeline } = getResources(em);
-    const rows = await pipeline.query<Row>(bind(statement, input));
-    columns.hideSecrets(rows);
+    const statement = statementFor(database, given, selected);
+    const rows = await database[connection].query<Row>(bind(statement, input));
+    database.names.hideSecrets(rows);
     return rows;
   };
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Compilable, type CompiledQuery, type Kysely, type RawBuilder, sql } from 'kysely';
 import type { QueryConfig, QueryResultRow } from 'pg';
-import { type EntityManager, getResources, query, type Tables } from './database.ts';
+import type { Database, Tables } from './database.ts';
 
 /** Creates placeholders for the inputs of a statement. */
 export type Slots<Input> = {
@@ -13,17 +13,17 @@ export type Slots<Input> = {
 export type Bound<Row> = { config: QueryConfig; convertRows(rows: Row[]): Row[] };
 
 /** A statement of a change. A call returns the statement with the values of its inputs. */
-export type Statement<Input, Row> = (em: EntityManager, input: Input) => Bound<Row>;
+export type Statement<Input, Row> = (database: Database, input: Input) => Bound<Row>;
 
 /** Defines a statement, which is built on first use. */
 export function defineStatement<Input extends object, Row extends QueryResultRow>(
   build: (db: Kysely<Tables>, slots: Slots<Input>) => Compilable<Row>,
 ): Statement<Input, Row> {
   let template: Template | undefined;
-  return (em, input) => {
-    template ??= toTemplate(build(query(em), { slot }).compile());
+  return (database, input) => {
+    template ??= toTemplate(build(database.query, { slot }).compile());
     const convertRows = (rows: Row[]) => {
-      getResources(em).columns.hideSecrets(rows);
+      database.names.hideSecrets(rows);
       return rows;
     };
     return { config: bind(template, input), convertRows };
@@ -32,12 +32,12 @@ export function defineStatement<Input extends object, Row extends QueryResultRow
 
 /** Runs a statement on its own, on the connections for changes. */
 export async function runStatement<Input, Row extends QueryResultRow>(
-  em: EntityManager,
+  database: Database,
   statement: Statement<Input, Row>,
   input: Input,
 ): Promise<Row[]> {
-  const { config, convertRows } = statement(em, input);
-  const { rows } = await getResources(em).changes.query<Row>(config);
+  const { config, convertRows } = statement(database, input);
+  const { rows } = await database.changes.query<Row>(config);
   return convertRows(rows);
 }
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
@@ -38,11 +38,11 @@ export type ProviderCapacity = { channel: DeliveryChannel; name: string; free: n
  * the lease expires.
  */
 export async function claimDue(
-  em: EntityManager,
+  database: Database,
   channels: readonly ChannelCapacity[],
   providers: readonly ProviderCapacity[],
 ): Promise<Claim[]> {
-  return runStatement(em, claim, {
+  return runStatement(database, claim, {
     channels: channels.map(({ channel }) => channel),
     free: channels.map(({ free }) => free),
     freePerProvider: channels.map(({ freePerProvider }) => freePerProvider),

@@ -14,13 +14,13 @@ export async function claimJobs(
   options: DeliveryOptions,
   countRunning: CountRunning,
 ): Promise<DeliveryJob[]> {
-  const { em } = options;
+  const { database } = options;
   const free = listFreeChannels(options, countRunning);
   if (free.length === 0) return [];
   const claimedAt = performance.now();
-  const claims = await claimDue(em, free, listReducedCapacities(options));
+  const claims = await claimDue(database, free, listReducedCapacities(options));
   if (claims.length === 0) return [];
-  const loaded = await loadDeliveryData(em, claims);
+  const loaded = await loadDeliveryData(database, claims);
   return claims.flatMap((claim) => {
     const data = loaded.find((row) => isSame(row, claim));
     // Without a row, the delivery was deleted, with its user or by retention.

@@ -45,9 +45,9 @@ builder.queryField('contact', (t) =>
     nullable: true,
     description: "Returns a user's contact. All fields but `userId` are `null` if none is stored.",
     args: { userId: t.arg.id(userArgument) },
-    resolve: async (_root, { userId }, { em, viewer }) => {
+    resolve: async (_root, { userId }, { database, viewer }) => {
       const owner = userId ?? viewer.userId;
-      return (await findContact(em, { userId: owner })) ?? createEmptyContact(owner);
+      return (await findContact(database, { userId: owner })) ?? createEmptyContact(owner);
     },
   }),
 );

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { Log } from '../log.ts';
 import type { DeliveryMetrics } from '../metrics/delivery-metrics.ts';
 import type { Outbox } from '../revisions/outbox.ts';
@@ -19,7 +19,7 @@ import { suspendTarget } from './suspend-target.ts';
 
 /** The dependencies of delivering. */
 export type DeliveryOptions = {
-  em: EntityManager;
+  database: Database;
   outbox: Outbox;
   channels: ReadonlyMap<DeliveryChannel, BoundChannel>;
   providers: Providers;
@@ -134,13 +134,13 @@ async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: Attem
  * again.
  */
 async function store(
-  { em, log }: DeliveryOptions,
+  { database, log }: DeliveryOptions,
   { claim, claimedAt }: DeliveryJob,
   result: DeliveryResult,
 ): Promise<boolean> {
   for (;;) {
     try {
-      return await storeResult(em, claim, result);
+      return await storeResult(database, claim, result);
     } catch (error) {
       if (performance.now() - claimedAt > LEASE_MS - STORE_MS) throw error;
       log.warn({ err: error }, 'storing the result of a delivery failed; retrying');

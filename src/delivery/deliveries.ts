@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type EntityManager, query } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { defineListRead, type Inputs } from '../database/read.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
@@ -36,19 +36,19 @@ export type ShownDelivery = Awaited<ReturnType<typeof find>>[number];
 
 /** Lists the deliveries of a notification, by channel. Returns none for an unknown notification. */
 export function listDeliveries(
-  em: EntityManager,
+  database: Database,
   userId: string,
   notificationId: string,
 ): Promise<ShownDelivery[]> {
-  return find(em, { userId, notificationId });
+  return find(database, { userId, notificationId });
 }
 
 /** The number of deliveries in a state. */
 export type DeliveryCount = { channel: DeliveryChannel; state: DeliveryState; count: number };
 
 /** Counts the deliveries of all users by channel and state. Combinations without any are omitted. */
-export async function countDeliveries(em: EntityManager): Promise<DeliveryCount[]> {
-  return query(em)
+export async function countDeliveries(database: Database): Promise<DeliveryCount[]> {
+  return database.query
     .selectFrom('Delivery')
     .select(['channel', shownState.as('state'), (eb) => eb.fn.countAll<number>().as('count')])
     .groupBy(['channel', shownState])
@@ -61,8 +61,8 @@ export async function countDeliveries(em: EntityManager): Promise<DeliveryCount[
 export type Backlog = { channel: DeliveryChannel; count: number; dueSince: Time };
 
 /** Reads the backlog of each channel. Omits channels without due deliveries. */
-export async function readBacklog(em: EntityManager): Promise<Backlog[]> {
-  return query(em)
+export async function readBacklog(database: Database): Promise<Backlog[]> {
+  return database.query
     .selectFrom('Delivery')
     .select(['channel', (eb) => eb.fn.countAll<number>().as('count')])
     .select(({ fn }) => fn.min('dueAt').as('dueSince'))

@@ -98,8 +98,8 @@ builder.queryField('deliveries', (t) =>
       notificationId: t.arg.id({ required: true, description: "The notification's ID." }),
       userId: t.arg.id(userArgument),
     },
-    resolve: (_root, { notificationId, userId }, { em, viewer }) =>
-      listDeliveries(em, userId ?? viewer.userId, notificationId),
+    resolve: (_root, { notificationId, userId }, { database, viewer }) =>
+      listDeliveries(database, userId ?? viewer.userId, notificationId),
   }),
 );
 
@@ -132,12 +132,12 @@ const DeliveryStatistics = builder.objectRef<object>('DeliveryStatistics').imple
       type: [DeliveryCountRef],
       description:
         'The number of deliveries by channel and state. Combinations without deliveries are omitted.',
-      resolve: (_statistics, _args, { em }) => countDeliveries(em),
+      resolve: (_statistics, _args, { database }) => countDeliveries(database),
     }),
     backlog: t.field({
       type: [DeliveryBacklog],
       description: 'The backlog of each channel. Channels without due deliveries are omitted.',
-      resolve: (_statistics, _args, { em }) => readBacklog(em),
+      resolve: (_statistics, _args, { database }) => readBacklog(database),
     }),
   }),
 });
@@ -186,8 +186,8 @@ builder.mutationField('retryDeliveries', (t) =>
         description: 'The failed deliveries to retry.',
       }),
     },
-    resolve: async (_root, { input: { channel, userId = null } }, { em }) => ({
-      count: await retryDeliveries(em, { channels: channel ? [channel] : deliveryChannels, userId }),
+    resolve: async (_root, { input: { channel, userId = null } }, { database }) => ({
+      count: await retryDeliveries(database, { channels: channel ? [channel] : deliveryChannels, userId }),
     }),
   }),
 );

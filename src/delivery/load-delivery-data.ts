@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { defineListRead, type Inputs } from '../database/read.ts';
 import type { Claim } from './claim-due.ts';
 import { deliveryKey } from './delivery-key.ts';
@@ -40,8 +40,8 @@ const find = defineListRead((db, { slot }: Inputs<Input>) => {
 export type DeliveryData = Awaited<ReturnType<typeof find>>[number];
 
 /** Loads the data of claimed deliveries. Omits deliveries that were deleted since. */
-export function loadDeliveryData(em: EntityManager, claims: readonly Claim[]): Promise<DeliveryData[]> {
-  return find(em, {
+export function loadDeliveryData(database: Database, claims: readonly Claim[]): Promise<DeliveryData[]> {
+  return find(database, {
     users: claims.map(({ userId }) => userId),
     notifications: claims.map(({ notificationId }) => notificationId),
     channels: claims.map(({ channel }) => channel),

@@ -32,7 +32,8 @@ builder.queryFields((t) => ({
     nullable: true,
     description: "Returns a user's push subscriptions, oldest first.",
     args: { userId: t.arg.id(userArgument) },
-    resolve: (_root, { userId }, { em, viewer }) => listSubscriptions(em, userId ?? viewer.userId),
+    resolve: (_root, { userId }, { database, viewer }) =>
+      listSubscriptions(database, userId ?? viewer.userId),
   }),
   pushPublicKey: t.string({
     access: accountRead,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { PushRegistration } from '../context.ts';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts';
 import { defineStatement, type Slots } from '../database/statement.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
@@ -18,8 +18,8 @@ export const MAX_SUBSCRIPTIONS = 20;
 export type ListedSubscription = Pick<PushSubscription, 'id' | 'host' | 'createdAt'>;
 
 /** Lists a user's push subscriptions, oldest first. */
-export function listSubscriptions(em: EntityManager, userId: string): Promise<ListedSubscription[]> {
-  return list(em, { userId });
+export function listSubscriptions(database: Database, userId: string): Promise<ListedSubscription[]> {
+  return list(database, { userId });
 }
 
 const list = defineListRead((db, { slot }: Inputs<{ userId: string }>) =>
@@ -38,7 +38,7 @@ const list = defineListRead((db, { slot }: Inputs<{ userId: string }>) =>
  * @throws {ValidationError} if messages must not be sent to the endpoint
  */
 export async function registerSubscription(
-  { em, outbox, push }: CancelDependencies & { readonly push: PushRegistration | null },
+  { database, outbox, push }: CancelDependencies & { readonly push: PushRegistration | null },
   userId: string,
   target: PushTarget,
   now: Time,
@@ -53,9 +53,9 @@ export async function registerSubscription(
   const ciphertext = await push.cipher.encrypt(target, { userId, id });
   const { host } = new URL(endpoint);
   const subscription = { userId, id, host, ciphertext, keyId: push.cipher.currentKeyId, now };
-  const owner = await findOwner(em, { id });
+  const owner = await findOwner(database, { id });
   const users = [userId, owner?.userId ?? userId];
-  const [stored] = await changeAndCancel({ em, outbox }, users, (run) => run(store, subscription));
+  const [stored] = await changeAndCancel({ database, outbox }, users, (run) => run(store, subscription));
   if (stored !== undefined) return stored;
   throw new ConflictError(
     `The user has ${MAX_SUBSCRIPTIONS} push subscriptions. Remove one with \`removePushSubscription\`.`,

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { deliveryKey, matchesKeyIn } from './delivery-key.ts';
@@ -16,8 +16,8 @@ export type RetryFilter = { channels: readonly DeliveryChannel[]; userId: string
  * Makes failed deliveries due again, earliest failures first, and returns their number. Deliveries that are no longer
  * wanted stay failed.
  */
-export async function retryDeliveries(em: EntityManager, filter: RetryFilter): Promise<number> {
-  const retried = await runStatement(em, retryFailed, filter);
+export async function retryDeliveries(database: Database, filter: RetryFilter): Promise<number> {
+  const retried = await runStatement(database, retryFailed, filter);
   return retried.length;
 }
 

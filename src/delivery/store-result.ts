@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { EntityManager, Tables } from '../database/database.ts';
+import type { Database, Tables } from '../database/database.ts';
 import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
 import type { AttemptFailure } from './channel.ts';
 import type { Claim } from './claim-due.ts';
@@ -19,23 +19,32 @@ export type DeliveryResult =
 /**
  * Stores the result of a claim. Returns `false` if the lease has expired and another sender has claimed the delivery.
  */
-export async function storeResult(em: EntityManager, claim: Claim, result: DeliveryResult): Promise<boolean> {
-  const stored = await runResult(em, claim, result);
+export async function storeResult(
+  database: Database,
+  claim: Claim,
+  result: DeliveryResult,
+): Promise<boolean> {
+  const stored = await runResult(database, claim, result);
   return stored.length > 0;
 }
 
-function runResult(em: EntityManager, claim: Claim, result: DeliveryResult) {
+function runResult(database: Database, claim: Claim, result: DeliveryResult) {
   switch (result.kind) {
     case 'delivered':
-      return runStatement(em, storeDelivered, { ...claim, receipt: result.receipt });
+      return runStatement(database, storeDelivered, { ...claim, receipt: result.receipt });
     case 'postponed':
-      return runStatement(em, storePostponed, { ...claim, ...result });
+      return runStatement(database, storePostponed, { ...claim, ...result });
     case 'failed':
-      return runStatement(em, storeEnd, { ...claim, ...result, state: 'failed', wasAttempted: true });
+      return runStatement(database, storeEnd, { ...claim, ...result, state: 'failed', wasAttempted: true });
     case 'expired':
-      return runStatement(em, storeEnd, { ...claim, ...unattempted, state: 'failed', reason: 'expired' });
+      return runStatement(database, storeEnd, {
+        ...claim,
+        ...unattempted,
+        state: 'failed',
+        reason: 'expired',
+      });
     case 'cancelled':
-      return runStatement(em, storeEnd, {
+      return runStatement(database, storeEnd, {
         ...claim,
         ...unattempted,
         state: 'cancelled',

@@ -11,6 +11,9 @@ export type EncryptedPair = CredentialOwner & { ciphertext: string; keyId: strin
 /** The user's new revision, which every change returns. */
 const newRevision = sql<number>`(select revision from incremented)`.as('revision');
 
+/** The user of the row that {@link selectCurrent} found. */
+const ownerOfCurrent = sql<string>`(select ${sql.ref('userId')} from current)`;
+
 /** The columns that are reset when a pair is stored or deleted. */
 const reset = { reauthReason: null, claimId: null, claimedUntil: null };
 
@@ -58,7 +61,7 @@ export const replacePair = defineStatement((db, slots: Slots<EncryptedPair & { r
       ...reset,
       updatedAt: slot('now'),
     })
-    .where('userId', '=', sql<string>`(select user_id from current)`)
+    .where('userId', '=', ownerOfCurrent)
     .returning(['version', newRevision]);
 });
 
@@ -69,7 +72,7 @@ export const clearPair = defineStatement((db, slots: Slots<{ userId: string; now
     .with('incremented', (db) => incrementIfStored(db, slots))
     .updateTable('EditorCredential')
     .set({ ciphertext: null, keyId: null, refreshedFrom: null, ...reset, updatedAt: slots.slot('now') })
-    .where('userId', '=', sql<string>`(select user_id from current)`)
+    .where('userId', '=', ownerOfCurrent)
     .returning(newRevision),
 );
 
@@ -82,7 +85,7 @@ export const recordFailure = defineStatement(
       .with('incremented', (db) => incrementIfStored(db, slots))
       .updateTable('EditorCredential')
       .set({ reauthReason: slot('reason'), updatedAt: slot('now') })
-      .where('userId', '=', sql<string>`(select user_id from current)`)
+      .where('userId', '=', ownerOfCurrent)
       .returning(['keyId', 'reauthReason', newRevision]);
   },
 );

@@ -19,8 +19,8 @@ builder.subscriptionField('editorAuthEvents', (t) =>
       "Delivers the current status of a user's editor connection, then each new status. Intermediate ones may be skipped. The stream ends when the token expires.",
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context) => {
-      const { em, cipher, viewer } = context;
-      return openStream(context, createEditorAuthSource(em, cipher, userId ?? viewer.userId));
+      const { database, cipher, viewer } = context;
+      return openStream(context, createEditorAuthSource(database, cipher, userId ?? viewer.userId));
     },
     resolve: (event) => event,
   }),

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import type { Source } from '../live/source.ts';
 import { type EditorAuth, readEditorAuth } from './editor-auth.ts';
@@ -9,7 +9,7 @@ export type EditorAuthEvent = { editorAuth: EditorAuth };
 
 /** The events of a user's credential: first the current status, then each status that differs from the last one. */
 export function createEditorAuthSource(
-  em: EntityManager,
+  database: Database,
   cipher: CredentialCipher,
   userId: string,
 ): Source<EditorAuthEvent> {
@@ -20,7 +20,7 @@ export function createEditorAuthSource(
     // Below the first revision, so that the current status is sent even if there never was a credential.
     getStartRevision: () => -1,
     async read(_after, revisions) {
-      const editorAuth = await readEditorAuth(em, cipher, userId);
+      const editorAuth = await readEditorAuth(database, cipher, userId);
       const events = isDeepStrictEqual(editorAuth, last) ? [] : [{ editorAuth }];
       last = editorAuth;
       return { events, seen: revisions?.editorAuth ?? 0 };

@@ -71,8 +71,8 @@ builder.queryField(editorAuthField, (t) =>
     nullable: true,
     description: "Returns the status of a user's editor connection.",
     args: { userId: t.arg.id(userArgument) },
-    resolve: (_root, { userId }, { em, cipher, viewer }) =>
-      readEditorAuth(em, cipher, userId ?? viewer.userId),
+    resolve: (_root, { userId }, { database, cipher, viewer }) =>
+      readEditorAuth(database, cipher, userId ?? viewer.userId),
   }),
 );
 

@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { defineRowRead, type Inputs } from '../database/read.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
@@ -29,11 +29,11 @@ export type Credential = TokenPair & Pick<EditorCredential, 'version' | 'reauthR
 
 /** Reads the status of a user's credential. */
 export async function readEditorAuth(
-  em: EntityManager,
+  database: Database,
   cipher: CredentialCipher,
   userId: string,
 ): Promise<EditorAuth> {
-  return describeStatus(cipher, userId, await findCredential(em, { userId }));
+  return describeStatus(cipher, userId, await findCredential(database, { userId }));
 }
 
 function describeNone(userId: string): EditorAuth {
@@ -52,25 +52,25 @@ function describeStatus(
 
 /** Stores a token pair with a new version, in place of any other. */
 export async function storeCredential(
-  { em, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   userId: string,
   pair: TokenPair,
   now: Time,
 ): Promise<EditorAuth> {
   const encrypted = await encryptPair(cipher, userId, pair, now);
-  const [stored] = await change(em, [userId], (run) => run(storePair, encrypted));
+  const [stored] = await change(database, [userId], (run) => run(storePair, encrypted));
   if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.revision });
   return describeStatus(cipher, userId, stored);
 }
 
 /** Deletes the token pair. */
 export async function deleteCredential(
-  { em, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   userId: string,
   now: Time,
 ): Promise<EditorAuth> {
-  const [deleted] = await change(em, [userId], (run) => run(clearPair, { userId, now }));
+  const [deleted] = await change(database, [userId], (run) => run(clearPair, { userId, now }));
   if (deleted !== undefined) announce({ user: userId, topic: 'editorAuth', revision: deleted.revision });
   return describeNone(userId);
 }
@@ -80,15 +80,17 @@ export async function deleteCredential(
  * current.
  */
 export async function reportFailure(
-  { em, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   failure: CredentialOwner & { reason: CredentialFailureReason },
   now: Time,
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
   const { userId, version, reason } = failure;
-  const [changed] = await change(em, [userId], (run) => run(recordFailure, { userId, version, reason, now }));
+  const [changed] = await change(database, [userId], (run) =>
+    run(recordFailure, { userId, version, reason, now }),
+  );
   if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.revision });
-  const current = changed ?? (await findCredential(em, { userId }));
+  const current = changed ?? (await findCredential(database, { userId }));
   return { applied: changed !== undefined, editorAuth: describeStatus(cipher, userId, current) };
 }
 
@@ -97,11 +99,11 @@ export async function reportFailure(
  * @throws {InternalError} if the pair cannot be decrypted; the cause names a missing key
  */
 export async function readCredential(
-  em: EntityManager,
+  database: Database,
   cipher: CredentialCipher,
   userId: string,
 ): Promise<Credential | null> {
-  const stored = await findCredential(em, { userId });
+  const stored = await findCredential(database, { userId });
   if (stored === undefined || stored.ciphertext === null) return null;
   const { version, reauthReason } = stored;
   try {

@@ -33,9 +33,9 @@ builder.queryField('editorCredential', (t) =>
     description:
       "Returns a user's decrypted token pair, or `null` if none is stored. Every read is written to the audit log.",
     args: { userId: t.arg.id({ required: true, description: "The user's ID." }) },
-    resolve: async (_root, { userId }, { em, cipher, viewer, log }) => {
+    resolve: async (_root, { userId }, { database, cipher, viewer, log }) => {
       audit(log, 'editor_credential.read', viewer.userId, userId);
-      return readCredential(em, cipher, userId);
+      return readCredential(database, cipher, userId);
     },
   }),
 );

@@ -54,8 +54,8 @@ builder.mutationField('claimEditorCredentialRefresh', (t) =>
         description: 'The refresh to claim.',
       }),
     },
-    resolve: async (_root, { input }, { em, viewer, log }) => {
-      const claim = await claimRefresh(em, input);
+    resolve: async (_root, { input }, { database, viewer, log }) => {
+      const claim = await claimRefresh(database, input);
       if (claim.granted) audit(log, 'editor_credential.claimed', viewer.userId, input.userId);
       return claim;
     },

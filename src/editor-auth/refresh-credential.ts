@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { sql } from 'kysely';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { defineStatement, type Slots } from '../database/statement.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { ConflictError, NotFoundError, REDACTED } from '../errors/gateway-errors.ts';
@@ -27,10 +27,10 @@ export type RefreshClaim = { granted: boolean; claimedUntil: Time };
  * @throws {ConflictError} if `version` is no longer current
  */
 export async function claimRefresh(
-  em: EntityManager,
+  database: Database,
   { userId, version, claimId }: CredentialOwner & { claimId: string },
 ): Promise<RefreshClaim> {
-  const [stored] = await change(em, [userId], (run) => run(tryClaim, { userId, version, claimId }));
+  const [stored] = await change(database, [userId], (run) => run(tryClaim, { userId, version, claimId }));
   if (stored === undefined) throw new NotFoundError();
   const { granted, claimedUntil } = stored;
   if (claimedUntil === null) throw createStaleVersionError(version);
@@ -82,18 +82,20 @@ const tryClaim = defineStatement((db, slots: Slots<CredentialOwner & { claimId: 
  * @throws {ConflictError} if `version` is no longer current, or nothing is stored
  */
 export async function storeRefreshedCredential(
-  { em, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   { userId, version: refreshedFrom, ...pair }: CredentialOwner & TokenPair,
   now: Time,
 ): Promise<string> {
   const encrypted = await encryptPair(cipher, userId, pair, now);
-  const [stored] = await change(em, [userId], (run) => run(replacePair, { ...encrypted, refreshedFrom }));
+  const [stored] = await change(database, [userId], (run) =>
+    run(replacePair, { ...encrypted, refreshedFrom }),
+  );
   if (stored !== undefined) {
     announce({ user: userId, topic: 'editorAuth', revision: stored.revision });
     return stored.version;
   }
-  const current = await findCredential(em, { userId });
+  const current = await findCredential(database, { userId });
   if (current?.refreshedFrom === refreshedFrom && (await matchesPair(cipher, current, pair)))
     return current.version;
   throw createStaleVersionError(refreshedFrom);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { Log } from '../log.ts';
 import { type Announcement, formatPayloads } from './announcement.ts';
 import { createAnnouncingSession } from './announcing-session.ts';
@@ -10,7 +10,7 @@ import { createReceiptCheck } from './receipt-check.ts';
 export type Announce = (changes: Change | readonly Change[]) => void;
 
 /** The dependencies of a function that changes records. A `Context` can be passed. */
-export type ChangeDependencies = { readonly em: EntityManager; readonly announce: Announce };
+export type ChangeDependencies = { readonly database: Database; readonly announce: Announce };
 
 /** Announces the changes of this gateway. */
 export type Announcer = {

@@ -28,7 +28,7 @@ export function startLiveEvents(
 ): LiveEvents {
   const connection = { url: database.url, timeoutMs };
   const announcer = createAnnouncer(connection, hub, log);
-  const sweep = startSweep(database.em, hub, sweepMs, log, announcer.probe);
+  const sweep = startSweep(database, hub, sweepMs, log, announcer.probe);
   const { receive, probe } = announcer;
   const onListening = () => {
     sweep.sweepNow();

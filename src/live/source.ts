@@ -1,4 +1,4 @@
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { findRevisions, type Revisions } from '../revisions/revisions.ts';
 import type { Change, Topic } from './hub.ts';
 
@@ -22,14 +22,14 @@ export type Source<Event> = {
 
 /** Reads the events of a source one batch after another. */
 export class SourceReader<Event> {
-  readonly #em: EntityManager;
+  readonly #database: Database;
   readonly #source: Source<Event>;
   /** The epoch of the user's revisions at the last read; `undefined` if the user had no revisions. */
   #epoch: string | undefined;
   #seen = 0;
 
-  constructor(em: EntityManager, source: Source<Event>) {
-    this.#em = em;
+  constructor(database: Database, source: Source<Event>) {
+    this.#database = database;
     this.#source = source;
   }
 
@@ -74,6 +74,6 @@ export class SourceReader<Event> {
   }
 
   #findRevisions(): Promise<Revisions | undefined> {
-    return findRevisions(this.#em, this.#source.userId);
+    return findRevisions(this.#database, this.#source.userId);
   }
 }

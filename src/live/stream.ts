@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Viewer } from '../auth/viewer.ts';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { Log } from '../log.ts';
 import type { Revisions } from '../revisions/revisions.ts';
 import type { Change, Hub, Subscriber } from './hub.ts';
@@ -8,7 +8,7 @@ import { type Source, SourceReader } from './source.ts';
 
 /** The viewer of a stream and its dependencies. A `Context` can be passed. */
 export type StreamContext = {
-  readonly em: EntityManager;
+  readonly database: Database;
   readonly viewer: Viewer;
   readonly hub: Hub;
   readonly log: Log;
@@ -67,12 +67,12 @@ class LiveStream<Event> implements AsyncIterableIterator<Event>, Subscriber {
   #abandonRead: (() => void) | undefined;
   #lastCall: Promise<unknown> = Promise.resolve();
 
-  constructor({ em, viewer, hub, log }: StreamContext, source: Source<Event>) {
+  constructor({ database, viewer, hub, log }: StreamContext, source: Source<Event>) {
     this.viewer = viewer;
     this.userId = source.userId;
     this.#hub = hub;
     this.#log = log;
-    this.#reader = new SourceReader(em, source);
+    this.#reader = new SourceReader(database, source);
   }
 
   start(): Promise<void> {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { Log } from '../log.ts';
 import { findRevisionsByUser } from '../revisions/revisions.ts';
 import type { Hub } from './hub.ts';
@@ -23,7 +23,7 @@ export type Sweep = {
  * `sweepNow`.
  */
 export function startSweep(
-  em: EntityManager,
+  database: Database,
   hub: Hub,
   intervalMs: number,
   log: Log,
@@ -69,7 +69,7 @@ export function startSweep(
     const users = hub.users();
     for (let first = 0; first < users.length && !stopping.signal.aborted; first += MAX_USERS) {
       const batch = users.slice(first, first + MAX_USERS);
-      const found = await findRevisionsByUser(em, batch);
+      const found = await findRevisionsByUser(database, batch);
       for (const user of batch) hub.catchUp(user, found.get(user));
     }
   }

@@ -20,9 +20,9 @@ const findActive = defineListRead((db, { slot }: Inputs<{ users: readonly string
 );
 
 /** Counts a user's active notifications by kind, in the order of {@link notificationKinds}. */
-export const countActive = defineBatchedRead<string, ActiveCounts>(async (em, users) => {
+export const countActive = defineBatchedRead<string, ActiveCounts>(async (database, users) => {
   const counts = new Map(
-    (await findActive(em, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),
+    (await findActive(database, { users })).map(({ userId, kind, count }) => [`${kind} ${userId}`, count]),
   );
   return users.map((user) => {
     const byKind = notificationKinds.map((kind) => ({ kind, count: counts.get(`${kind} ${user}`) ?? 0 }));

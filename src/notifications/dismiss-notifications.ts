@@ -16,7 +16,7 @@ import { updateWithRevisions } from './update-with-revisions.ts';
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function dismissNotification(
-  { em, announce, outbox }: NotificationDependencies,
+  { database, announce, outbox }: NotificationDependencies,
   userId: string,
   id: string,
   now: Time,
@@ -25,9 +25,9 @@ export async function dismissNotification(
   // Without channels there are no deliveries to cancel, and a single statement costs less than a transaction.
   const [dismissed] =
     outbox.channels.size === 0
-      ? await runStatement(em, dismiss, input)
-      : await changeAndCancel({ em, outbox }, [userId], (run) => run(dismiss, input));
-  if (dismissed === undefined) return findNotification(em, userId, id);
+      ? await runStatement(database, dismiss, input)
+      : await changeAndCancel({ database, outbox }, [userId], (run) => run(dismiss, input));
+  if (dismissed === undefined) return findNotification(database, userId, id);
   announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
   return dismissed;
 }
@@ -88,12 +88,12 @@ export type DismissFilter =
  * and the IDs of another user's notifications.
  */
 export async function dismissNotifications(
-  { em, announce, outbox }: NotificationDependencies,
+  { database, announce, outbox }: NotificationDependencies,
   userId: string,
   filter: DismissFilter,
   now: Time,
 ): Promise<Notification[]> {
-  const dismissed = await changeAndCancel({ em, outbox }, [userId], (run) => {
+  const dismissed = await changeAndCancel({ database, outbox }, [userId], (run) => {
     if ('ids' in filter) return run(dismissByIds, { userId, ids: filter.ids, now });
     const { kinds, projectId, upTo } = filter;
     return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectId, ...upTo, now });

@@ -108,7 +108,7 @@ function selectSame(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: InsertionS
     .where((eb) =>
       eb.and(draftContent.map((name) => sql<boolean>`${sql.ref(name)} is not distinct from ${slot(name)}`)),
     )
-    .where(sql<boolean>`(${occurredAt} is null or occurred_at = ${occurredAt})`)
+    .where(sql<boolean>`(${occurredAt} is null or ${sql.ref('occurredAt')} = ${occurredAt})`)
     .where(sql<boolean>`payload::jsonb = ${slot('payload', 'jsonb')}`);
 }
 

@@ -49,10 +49,10 @@ builder.queryField('notificationCounts', (t) =>
     nullable: true,
     description: "Returns counts of a user's active notifications.",
     args: { userId: t.arg.id(userArgument) },
-    resolve: async (_root, { userId }, { em, viewer }) => {
+    resolve: async (_root, { userId }, { database, viewer }) => {
       const owner = userId ?? viewer.userId;
-      const cursor = formatEventCursor(getLatestCursor(await findRevisions(em, owner)));
-      return { ...(await countActive(em, owner)), cursor };
+      const cursor = formatEventCursor(getLatestCursor(await findRevisions(database, owner)));
+      return { ...(await countActive(database, owner)), cursor };
     },
   }),
 );

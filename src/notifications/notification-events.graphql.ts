@@ -63,11 +63,11 @@ builder.subscriptionField('notificationEvents', (t) =>
       }),
     },
     subscribe: (_root, { userId, after }, context, info) => {
-      const { em, viewer } = context;
+      const { database, viewer } = context;
       const cursor = after == null ? undefined : parseEventCursor(after, ['after']);
       return openStream(
         context,
-        createNotificationSource(em, userId ?? viewer.userId, cursor, findSelectedProperties(info)),
+        createNotificationSource(database, userId ?? viewer.userId, cursor, findSelectedProperties(info)),
       );
     },
     resolve: (event) => event,

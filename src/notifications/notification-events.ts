@@ -1,4 +1,4 @@
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { Source } from '../live/source.ts';
 import {
   type EventCursor,
@@ -23,7 +23,7 @@ export type NotificationEvent = {
  * combined into one event with its current state.
  */
 export function createNotificationSource(
-  em: EntityManager,
+  database: Database,
   userId: string,
   start: EventCursor | undefined,
   selected?: ReadonlySet<string>,
@@ -37,8 +37,8 @@ export function createNotificationSource(
     async read(after, revisions) {
       const { epoch, revision: current } = getLatestCursor(revisions);
       const [changed, counts] = await Promise.all([
-        readChangedNotifications(em, { userId, after }, selected),
-        readsCounts ? countActive(em, userId) : undefined,
+        readChangedNotifications(database, { userId, after }, selected),
+        readsCounts ? countActive(database, userId) : undefined,
       ]);
       const events = changed.map((notification) => {
         const { revision } = notification;

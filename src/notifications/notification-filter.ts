@@ -60,20 +60,20 @@ export function hasFilter({ has }: Pick<Inputs<FilterInput>, 'has'>): boolean {
 }
 
 /**
- * Returns the combinations of kind and status to read, which PostgreSQL finds by an index on (user_id, kind, status,
- * created_at, id). If the filter names a task or a project, the index also contains its column, after user_id.
+ * Returns the combinations of kind and status to read, which PostgreSQL finds by an index on (userId, kind, status,
+ * createdAt, id). If the filter names a task or a project, the index also contains its column, after userId.
  */
 export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
   const { slot, has } = inputs;
-  const isInProject = equalsIfGiven(inputs, 'projectId', 'project_id');
+  const isInProject = equalsIfGiven(inputs, 'projectId');
   // `is true` keeps PostgreSQL from using the index by project, which would read the whole project to find the task.
   const isChosen = has('taskId')
-    ? sql`task_id = ${slot('taskId')} and (${isInProject}) is true`
+    ? sql`${sql.ref('taskId')} = ${slot('taskId')} and (${isInProject}) is true`
     : isInProject;
   return {
     from: sql`unnest(${slot('kinds')}::text[], ${slot('statuses')}::text[]) as wanted (kind, status)`,
-    table: 'notification',
-    matches: sql`user_id = ${slot('userId')} and ${isChosen} and kind = wanted.kind and status = wanted.status`,
+    table: 'Notification',
+    matches: sql`${sql.ref('userId')} = ${slot('userId')} and ${isChosen} and kind = wanted.kind and status = wanted.status`,
   };
 }
 

@@ -65,14 +65,14 @@ builder.queryField(notificationsField, (t) =>
         description: 'Returns only notifications created before this timestamp.',
       }),
     },
-    resolve: (root, { userId, first, after, last, before, ...filter }, { em, viewer }, info) => {
+    resolve: (root, { userId, first, after, last, before, ...filter }, { database, viewer }, info) => {
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
       return readConnection({ first, after, last, before }, root, {
         selected,
-        readRecords: (page) => listNotifications(em, owner, filter, page, selected),
-        totalCount: () => countNotifications(em, owner, filter),
-        etag: () => readEntityTag(em, owner, 'notifications'),
+        readRecords: (page) => listNotifications(database, owner, filter, page, selected),
+        totalCount: () => countNotifications(database, owner, filter),
+        etag: () => readEntityTag(database, owner, 'notifications'),
         isId,
       });
     },
@@ -90,6 +90,7 @@ builder.queryField('notification', (t) =>
       id: t.arg.id({ required: true, description: "The notification's ID." }),
       userId: t.arg.id(userArgument),
     },
-    resolve: (_root, { id, userId }, { em, viewer }) => findNotification(em, userId ?? viewer.userId, id),
+    resolve: (_root, { id, userId }, { database, viewer }) =>
+      findNotification(database, userId ?? viewer.userId, id),
   }),
 );

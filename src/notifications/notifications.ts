@@ -1,4 +1,4 @@
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import {
   type Bounds,
   countMatching,
@@ -40,13 +40,17 @@ const list = definePageRead((db, inputs: Inputs<FilterInput & PageInput>) => {
 
 /** Lists a user's notifications, newest first, with the selected properties. */
 export async function listNotifications(
-  em: EntityManager,
+  database: Database,
   userId: string,
   filter: NotificationFilter,
   page: Page,
   selected?: ReadonlySet<string>,
 ): Promise<Tagged<SelectedNotification>[]> {
-  return list(em, { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes(page, filter)) }, selected);
+  return list(
+    database,
+    { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes(page, filter)) },
+    selected,
+  );
 }
 
 const count = defineCount((db, inputs: Inputs<FilterInput & Bounds>) =>
@@ -61,11 +65,11 @@ const count = defineCount((db, inputs: Inputs<FilterInput & Bounds>) =>
 
 /** Counts the notifications that match a filter. */
 export async function countNotifications(
-  em: EntityManager,
+  database: Database,
   userId: string,
   filter: NotificationFilter,
 ): Promise<number> {
-  return count(em, { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes({}, filter)) });
+  return count(database, { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes({}, filter)) });
 }
 
 const find = defineRowRead((db, { slot }: Inputs<{ userId: string; id: string }>) =>
@@ -73,8 +77,12 @@ const find = defineRowRead((db, { slot }: Inputs<{ userId: string; id: string }>
 );
 
 /** Finds a notification by ID. @throws {NotFoundError} if the user has no such notification */
-export async function findNotification(em: EntityManager, userId: string, id: string): Promise<Notification> {
-  const notification = await find(em, { userId, id });
+export async function findNotification(
+  database: Database,
+  userId: string,
+  id: string,
+): Promise<Notification> {
+  const notification = await find(database, { userId, id });
   if (notification === undefined) throw new NotFoundError();
   return notification;
 }

@@ -32,7 +32,7 @@ export type NotificationDependencies = ChangeDependencies & { readonly outbox: O
  * @throws {ConflictError} if a notification with the same ID and other content exists
  */
 export async function publishNotifications(
-  { em, announce, outbox }: NotificationDependencies,
+  { database, announce, outbox }: NotificationDependencies,
   requests: readonly PublishRequest[],
   now: Time,
 ): Promise<Publication[]> {
@@ -46,7 +46,7 @@ export async function publishNotifications(
   }));
   const users = drafts.map(({ userId }) => userId);
   const ids = drafts.map(({ id }) => id);
-  const [inserted, stored] = await change(em, users, (run) =>
+  const [inserted, stored] = await change(database, users, (run) =>
     Promise.all([
       Promise.all(
         drafts.map((draft, index) =>

@@ -8,23 +8,23 @@ import {
 } from '../revisions/stream-batches.ts';
 import type { Notification } from './notification.entity.ts';
 
-/** The columns that can hold long text, by property. */
-const texts = {
-  taskName: 'task_name',
-  projectName: 'project_name',
-  projectRepoUrl: 'project_repo_url',
-  workspaceId: 'workspace_id',
-  title: 'title',
-  previewText: 'preview_text',
-  prUrl: 'pr_url',
-  payload: 'payload',
-} satisfies Partial<Record<keyof Notification, string>>;
+/** The properties that can hold long text. */
+const texts = [
+  'taskName',
+  'projectName',
+  'projectRepoUrl',
+  'workspaceId',
+  'title',
+  'previewText',
+  'prUrl',
+  'payload',
+] as const satisfies readonly (keyof Notification)[];
 
 const always = ['id', 'kind', 'status', 'revision'] as const;
 
 const findChanged = defineListRead((db, inputs: Inputs<PositionsInput>) => {
   const chosen = inputs.chosen('Notification', always);
-  const batches = findBatches('notification', inputs, texts, chosen);
+  const batches = findBatches('Notification', inputs, texts, chosen);
   const changed = db.selectFrom('Notification').innerJoin(batches.as('batch'), (join) => join.onTrue());
   return selectInBatches(selectChosen(changed, always, chosen));
 });

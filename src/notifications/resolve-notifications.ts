@@ -33,7 +33,7 @@ type ResolveInput = {
  * insert-publication.ts.
  */
 export async function resolveNotifications(
-  { em, announce, outbox }: NotificationDependencies,
+  { database, announce, outbox }: NotificationDependencies,
   userId: string,
   { taskId, kinds, occurredUpTo = null }: TaskFilter,
   reason: ResolveReason,
@@ -47,7 +47,7 @@ export async function resolveNotifications(
     reason,
     now,
   };
-  const [resolved] = await changeAndCancel({ em, outbox }, [userId], (run) =>
+  const [resolved] = await changeAndCancel({ database, outbox }, [userId], (run) =>
     Promise.all([run(resolveActive, input), occurredUpTo === null ? [] : run(storeResolution, input)]),
   );
   return announceRecords(announce, userId, 'notifications', resolved);
@@ -63,7 +63,7 @@ const resolveActive = defineStatement((db, slots: Slots<ResolveInput>) => {
         eb('status', '=', sql.lit<'active'>('active')),
         eb('taskId', '=', slot('taskId')),
         eb('kind', '=', sql<NotificationKind>`any(${slot('kinds')})`),
-        sql<boolean>`(${slot('occurredUpTo', 'timestamptz')} is null or occurred_at <= ${slot('occurredUpTo', 'timestamptz')})`,
+        sql<boolean>`(${slot('occurredUpTo', 'timestamptz')} is null or ${sql.ref('occurredAt')} <= ${slot('occurredUpTo', 'timestamptz')})`,
       ]),
     { status: 'resolved', resolvedBy: slot('reason') },
   );

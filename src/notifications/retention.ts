@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { advisoryLocks } from '../database/advisory-locks.ts';
-import { type EntityManager, query, type Tables } from '../database/database.ts';
+import type { Database, Tables } from '../database/database.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
 import { type Time, toTime } from '../values/time.ts';
@@ -32,7 +32,7 @@ export function startRetention(
         if (batch === undefined) break;
         deleted += batch;
       }
-      await deleteResolutions(dependencies.em, before);
+      await deleteResolutions(dependencies.database, before);
       if (deleted > 0) log.info({ deleted, days }, 'deleted settled notifications');
     } catch (error) {
       log.warn({ err: error }, 'deleting settled notifications failed; retrying in an hour');
@@ -56,12 +56,10 @@ export function startRetention(
  * Returns `undefined` if there are none left, or if another gateway is deleting them.
  */
 export async function deleteBatch(
-  { em, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   before: Time,
 ): Promise<number | undefined> {
-  const batch = await query(em)
-    .transaction()
-    .execute((db) => deleteInTransaction(db, before));
+  const batch = await database.query.transaction().execute((db) => deleteInTransaction(db, before));
   if (batch === undefined) return undefined;
   announce({ user: batch.userId, topic: 'notifications', revision: batch.revision });
   return batch.deleted;
@@ -106,8 +104,8 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
 }
 
 /** Deletes the task resolutions that were last updated before a time. */
-async function deleteResolutions(em: EntityManager, before: Time): Promise<void> {
-  await query(em).deleteFrom('TaskResolution').where('updatedAt', '<', before).execute();
+async function deleteResolutions(database: Database, before: Time): Promise<void> {
+  await database.query.deleteFrom('TaskResolution').where('updatedAt', '<', before).execute();
 }
 
 function selectSettled(db: Kysely<Tables>, before: Time) {

@@ -27,7 +27,7 @@ export function updateWithRevisions(
       db
         .selectFrom('Notification')
         .select('id')
-        .select(sql<number>`row_number() over (order by created_at, id)`.as('position'))
+        .select(sql<number>`row_number() over (order by ${sql.ref('createdAt')}, id)`.as('position'))
         .where('userId', '=', slot('userId'))
         .where(condition),
     )

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { PoolClient, QueryResultRow } from 'pg';
-import { type EntityManager, getResources } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { type Bound, defineStatement, type Slots, type Statement } from '../database/statement.ts';
 
 /** Converts the error of a statement to the error of the change. */
@@ -24,20 +24,20 @@ export type Run = <Input, Row extends QueryResultRow>(
  * `runStatement`, which costs less. docs/decisions.md has the conditions ("One round trip per change").
  */
 export async function change<Result>(
-  em: EntityManager,
+  database: Database,
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
 ): Promise<Result> {
-  const client = await getResources(em).changes.connect();
+  const client = await database.changes.connect();
   try {
-    return await execute(em, client, [...new Set(users)], work);
+    return await execute(database, client, [...new Set(users)], work);
   } finally {
     client.release();
   }
 }
 
 async function execute<Result>(
-  em: EntityManager,
+  database: Database,
   client: PoolClient,
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
@@ -59,7 +59,7 @@ async function execute<Result>(
     });
   const run: Run = (statement, input, convertError) => {
     if (!isOpen) throw new Error('A change must send all its statements before it awaits one.');
-    return send(statement(em, input), convertError);
+    return send(statement(database, input), convertError);
   };
 
   const { stream } = client.connection;

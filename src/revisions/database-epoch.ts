@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
-import { type EntityManager, query } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 
 /** Replaces the database's epoch, which invalidates all entity tags and event cursors on all gateways. */
-export async function renewEpoch(em: EntityManager): Promise<void> {
+export async function renewEpoch(database: Database): Promise<void> {
   const epoch = sql<string>`gen_random_uuid()`;
-  await query(em)
+  await database.query
     .insertInto('DatabaseEpoch')
     .values({ isOnly: true, epoch })
     .onConflict((conflict) =>

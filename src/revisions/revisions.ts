@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
-import type { EntityManager, Tables } from '../database/database.ts';
+import type { Database, Tables } from '../database/database.ts';
 import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
@@ -13,7 +13,7 @@ import type { UserRevision } from './user-revision.entity.ts';
 export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspaces' | 'editorAuth'>;
 
 /** The epochs of the database and of the user, for a query of `UserRevision`. */
-export const currentEpoch = sql<string>`(select epoch from database_epoch) || '.' || epoch`;
+export const currentEpoch = sql<string>`(select epoch from ${sql.table('DatabaseEpoch')}) || '.' || epoch`;
 
 const find = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>) =>
   db
@@ -27,21 +27,23 @@ const find = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>)
  * next change. A mutation that changes nothing may create them, too.
  */
 export async function findRevisionsByUser(
-  em: EntityManager,
+  database: Database,
   users: readonly string[],
 ): Promise<ReadonlyMap<string, Revisions>> {
-  const rows = await find(em, { users });
+  const rows = await find(database, { users });
   return new Map(rows.map(({ userId, ...revisions }) => [userId, revisions]));
 }
 
-const findBatched = defineBatchedRead<string, { revisions: Revisions | undefined }>(async (em, users) => {
-  const found = await findRevisionsByUser(em, users);
-  return users.map((user) => ({ revisions: found.get(user) }));
-});
+const findBatched = defineBatchedRead<string, { revisions: Revisions | undefined }>(
+  async (database, users) => {
+    const found = await findRevisionsByUser(database, users);
+    return users.map((user) => ({ revisions: found.get(user) }));
+  },
+);
 
 /** Finds the revisions of a user; `undefined` if the user has none. */
-export async function findRevisions(em: EntityManager, userId: string): Promise<Revisions | undefined> {
-  const { revisions } = await findBatched(em, userId);
+export async function findRevisions(database: Database, userId: string): Promise<Revisions | undefined> {
+  const { revisions } = await findBatched(database, userId);
   return revisions;
 }
 
@@ -71,8 +73,8 @@ function defineTagRead(list: ListName) {
 }
 
 /** Reads the entity tag of a user's list. */
-export async function readEntityTag(em: EntityManager, userId: string, list: ListName): Promise<string> {
-  const found = await findTag[list](em, { userId });
+export async function readEntityTag(database: Database, userId: string, list: ListName): Promise<string> {
+  const found = await findTag[list](database, { userId });
   if (found === undefined) throw new Error('An aggregate must return a row.');
   return found.tag;
 }

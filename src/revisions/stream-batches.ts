@@ -1,6 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { Slots } from '../database/statement.ts';
 
 /** The maximum number of records in a batch. */
@@ -17,7 +17,7 @@ export type PositionsInput = { users: readonly string[]; afters: readonly number
 
 /** Reads the next batches of several streams, as selected by {@link selectInBatches}. */
 type ReadBatches<Row> = (
-  em: EntityManager,
+  database: Database,
   input: PositionsInput,
   selected: ReadonlySet<string> | undefined,
 ) => Promise<readonly Row[]>;
@@ -27,34 +27,32 @@ type ReadBatches<Row> = (
  * combines concurrent calls.
  */
 export function defineNextBatchRead<Row>(readBatches: ReadBatches<Row & { stream: number }>) {
-  return defineBatchedRead<StreamPosition, Row[]>(async (em, positions, selected) => {
+  return defineBatchedRead<StreamPosition, Row[]>(async (database, positions, selected) => {
     const users = positions.map(({ userId }) => userId);
     const afters = positions.map(({ after }) => after);
     const batches: Row[][] = positions.map(() => []);
-    for (const row of await readBatches(em, { users, afters }, selected)) batches[row.stream - 1]?.push(row);
+    for (const row of await readBatches(database, { users, afters }, selected))
+      batches[row.stream - 1]?.push(row);
     return batches;
   });
 }
 
-/** The columns of a table that can hold long text, by property. */
-export type TextColumns = Readonly<Record<string, string>>;
-
 /**
- * Finds, for each stream, the next batch of its user's changed records in a table. Returns one row per stream: its
+ * Finds, for each stream, the next batch of its user's changed records of an entity. Returns one row per stream: its
  * number (from 1), its owner, `after` (the revision before the batch) and `last` (the last revision in it). A stream
  * keeps a batch in memory until its client has read it, so a batch is limited in size. The size includes only those
- * columns in `texts` whose properties are in `selected`.
+ * properties in `texts`, which can hold long text, that are in `selected`.
  */
 export function findBatches(
-  table: string,
+  entity: string,
   { slot }: Slots<PositionsInput>,
-  texts: TextColumns = {},
+  texts: readonly string[] = [],
   selected: readonly string[] = [],
 ): RawBuilder<{ stream: number; owner: string; after: number; last: number }> {
-  const columns = Object.entries(texts)
-    .filter(([property]) => selected.includes(property))
-    .map(([, column]) => sql.id(column));
-  const kept = sql.join([sql.id('revision'), ...columns]);
+  const columns = texts
+    .filter((property) => selected.includes(property))
+    .map((property) => sql.ref(property));
+  const kept = sql.join([sql.ref('revision'), ...columns]);
   const stored = add(columns.map((column) => sql`coalesce(pg_column_size(${column}), 0)`));
   const size = add(columns.map((column) => sql`coalesce(octet_length(${column}::text), 0)`));
   const before = sql`over (order by revision rows between unbounded preceding and 1 preceding)`;
@@ -69,8 +67,8 @@ export function findBatches(
       select max(revision) from (
         select revision, sum(${size}) ${before} as text_before from (
           select ${kept}, sum(${stored}) ${before} as stored_before from (
-            select ${kept} from ${sql.table(table)}
-             where user_id = owner and revision > after
+            select ${kept} from ${sql.table(entity)}
+             where ${sql.ref('userId')} = owner and revision > after
              order by revision limit ${sql.lit(MAX_BATCH_RECORDS)}) changed
         ) stored where ${isWithinLimit('stored_before')}
       ) sized where ${isWithinLimit('text_before')}) as last
@@ -88,7 +86,9 @@ export function selectInBatches<Tables, Table extends keyof Tables, Row>(
   records: SelectQueryBuilder<Tables, Table, Row>,
 ) {
   return records
-    .where(sql<boolean>`user_id = batch.owner and revision > batch.after and revision <= batch.last`)
+    .where(
+      sql<boolean>`${sql.ref('userId')} = batch.owner and revision > batch.after and revision <= batch.last`,
+    )
     .select(sql<number>`batch.stream`.as('stream'))
     .orderBy(sql`batch.stream`)
     .orderBy(sql`revision`);

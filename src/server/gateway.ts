@@ -31,7 +31,7 @@ export async function startGateway(config: Config, database: Database, log: Log,
     connections.serve(app);
     admin = await startAdminServer(config, { ...services, isStopping }, services.metrics, log);
     address = await listen(server, config);
-    await services.delivery.start(database.em);
+    await services.delivery.start(database);
   } catch (error) {
     server.close();
     admin?.close();

@@ -18,7 +18,7 @@ export async function startWorker(config: Config, database: Database, log: Log) 
   try {
     const readiness = { database, isStopping: () => isStopping, live, keySet: {} };
     admin = await startAdminServer(config, readiness, metrics, log);
-    if (!(await delivery.start(database.em)))
+    if (!(await delivery.start(database)))
       throw new OperatorError(
         'This worker cannot send: set SMTP_URL, VAPID_PRIVATE_KEY or CHAT_TOKEN, and do not set DELIVERY=false.',
       );

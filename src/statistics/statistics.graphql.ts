@@ -62,17 +62,17 @@ const Statistics = builder.objectRef<object>('Statistics').implement({
       type: [NotificationCount],
       description:
         'The number of notifications by kind and status. Combinations without notifications are omitted.',
-      resolve: (_statistics, _args, { em }) => countNotificationsByKindAndStatus(em),
+      resolve: (_statistics, _args, { database }) => countNotificationsByKindAndStatus(database),
     }),
     workspaces: t.field({
       type: [WorkspaceCount],
       description: 'The number of workspaces by status. Statuses without workspaces are omitted.',
-      resolve: (_statistics, _args, { em }) => countWorkspacesByStatus(em),
+      resolve: (_statistics, _args, { database }) => countWorkspacesByStatus(database),
     }),
     editorCredentials: t.field({
       type: [CredentialCount],
       description: 'The number of stored token pairs in each state.',
-      resolve: (_statistics, _args, { em, cipher }) => countCredentialsByState(em, cipher),
+      resolve: (_statistics, _args, { database, cipher }) => countCredentialsByState(database, cipher),
     }),
   }),
 });

@@ -1,4 +1,4 @@
-import { type EntityManager, query } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
 import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
@@ -9,9 +9,9 @@ export type CredentialState = (typeof credentialStates)[number];
 
 /** Counts notifications of all users by kind and status. Combinations without any are omitted. */
 export async function countNotificationsByKindAndStatus(
-  em: EntityManager,
+  database: Database,
 ): Promise<{ kind: NotificationKind; status: NotificationStatus; count: number }[]> {
-  return query(em)
+  return database.query
     .selectFrom('Notification')
     .select(['kind', 'status', (eb) => eb.fn.countAll<number>().as('count')])
     .groupBy(['kind', 'status'])
@@ -22,9 +22,9 @@ export async function countNotificationsByKindAndStatus(
 
 /** Counts workspaces of all users by status. Statuses without any are omitted. */
 export async function countWorkspacesByStatus(
-  em: EntityManager,
+  database: Database,
 ): Promise<{ status: WorkspaceStatus; count: number }[]> {
-  return query(em)
+  return database.query
     .selectFrom('Workspace')
     .select(['status', (eb) => eb.fn.countAll<number>().as('count')])
     .groupBy('status')
@@ -34,10 +34,10 @@ export async function countWorkspacesByStatus(
 
 /** Counts stored credentials of all users in each state. */
 export async function countCredentialsByState(
-  em: EntityManager,
+  database: Database,
   cipher: CredentialCipher,
 ): Promise<{ state: CredentialState; count: number }[]> {
-  const rows = await query(em)
+  const rows = await database.query
     .selectFrom('EditorCredential')
     .select(['keyId', 'reauthReason', (eb) => eb.fn.countAll<number>().as('count')])
     .where('keyId', 'is not', null)

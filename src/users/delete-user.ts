@@ -8,10 +8,10 @@ export type UserDeletion = { deleted: boolean; hadCredential: boolean };
 
 /** Deletes all data of a user and ends the user's live streams. */
 export async function deleteUser(
-  { em, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   userId: string,
 ): Promise<UserDeletion> {
-  const [credentials, revisions, ...others] = await change(em, [userId], (run) =>
+  const [credentials, revisions, ...others] = await change(database, [userId], (run) =>
     Promise.all([
       run(deleteCredential, { userId }),
       run(deleteRevisions, { userId }),
@@ -36,7 +36,7 @@ const deleteRevisions = defineStatement((db, { slot }: UserSlots) =>
   db
     .deleteFrom('UserRevision')
     .where('userId', '=', slot('userId'))
-    .returning(sql<number>`notifications + workspaces + editor_auth`.as('sum')),
+    .returning(sql<number>`notifications + workspaces + ${sql.ref('editorAuth')}`.as('sum')),
 );
 
 const tables = [

@@ -19,11 +19,11 @@ const User = builder.objectRef<ListedUser>('User').implement({
     notificationCounts: t.field({
       type: Counts,
       description: "Counts of the user's active notifications.",
-      resolve: ({ id }, _args, { em }) => countActive(em, id),
+      resolve: ({ id }, _args, { database }) => countActive(database, id),
     }),
     workspaceCount: t.int({
       description: "The number of the user's workspaces.",
-      resolve: ({ id }, _args, { em }) => countWorkspacesOfUser(em, id),
+      resolve: ({ id }, _args, { database }) => countWorkspacesOfUser(database, id),
     }),
   }),
 });
@@ -77,10 +77,10 @@ builder.queryField('users', (t) =>
       first,
       after,
     },
-    resolve: async (_root, { prefix, first, after }, { em }) => {
+    resolve: async (_root, { prefix, first, after }, { database }) => {
       const limit = first ?? DEFAULT_PAGE_SIZE;
       const position = after == null ? undefined : readPosition(after);
-      const read = await listUsers(em, { prefix: prefix ?? '', after: position, limit: limit + 1 });
+      const read = await listUsers(database, { prefix: prefix ?? '', after: position, limit: limit + 1 });
       return {
         users: read.slice(0, limit),
         hasNextPage: read.length > limit,

@@ -1,4 +1,4 @@
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { defineListRead, type Inputs } from '../database/read.ts';
 
 /** A user in the list. */
@@ -15,10 +15,10 @@ export type UserPage = {
 
 /** Lists the users who have revisions, by ID. */
 export async function listUsers(
-  em: EntityManager,
+  database: Database,
   { prefix, after, limit }: UserPage,
 ): Promise<ListedUser[]> {
-  return list(em, { prefix, end: findPrefixEnd(prefix), after, limit });
+  return list(database, { prefix, end: findPrefixEnd(prefix), after, limit });
 }
 
 type ListInput = UserPage & { end: string | undefined };

@@ -9,12 +9,12 @@ import type { Time } from '../values/time.ts';
  * that arrive later are ignored, even if the workspace was never stored. Notifications of its tasks stay unchanged.
  */
 export async function deleteWorkspace(
-  { em, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   userId: string,
   id: string,
   deletedAt: Time,
 ): Promise<boolean> {
-  const [deletion] = await change(em, [userId], (run) => run(deleteAsOf, { userId, id, deletedAt }));
+  const [deletion] = await change(database, [userId], (run) => run(deleteAsOf, { userId, id, deletedAt }));
   if (deletion === undefined || deletion.revision === null) return false;
   announce({ user: userId, topic: 'workspaces', revision: deletion.revision });
   return true;

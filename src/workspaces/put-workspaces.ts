@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { toColumn } from '../database/column-name.ts';
+import type { EntityNames } from '../database/entity-names.ts';
 import { defineStatement, type Slots } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
@@ -16,11 +16,13 @@ export type WorkspaceState = Omit<Workspace, 'userId' | 'revision'>;
  * the workspaces that it stored.
  */
 export async function putWorkspaces(
-  { em, announce }: ChangeDependencies,
+  { database, announce }: ChangeDependencies,
   userId: string,
   states: readonly WorkspaceState[],
 ): Promise<Workspace[]> {
-  const stored = await change(em, [userId], (run) => run(storeNewer, { userId, states: toRows(states) }));
+  const stored = await change(database, [userId], (run) =>
+    run(storeNewer, { userId, states: toRows(states, database.names) }),
+  );
   return announceRecords(announce, userId, 'workspaces', stored);
 }
 
@@ -45,17 +47,18 @@ const changeableProperties = [
 const stateProperties = ['id', ...changeableProperties] as const;
 
 /** Converts states to JSON rows with the table's columns as keys. */
-function toRows(states: readonly WorkspaceState[]): string {
+function toRows(states: readonly WorkspaceState[], names: EntityNames): string {
+  const keys = stateProperties.map((property) => [property, names.columnOf(property)] as const);
   return JSON.stringify(
     states.map((state) => Object.fromEntries(keys.map(([property, key]) => [key, reveal(state[property])]))),
   );
 }
 
-const keys = stateProperties.map((property) => [property, toColumn(property)] as const);
-
 function reveal<Value>(value: Value): Value | string {
   return value instanceof Secret ? value.reveal() : value;
 }
+
+const workspaces = sql.table('Workspace');
 
 /**
  * Stores the newer states with consecutive revisions, in their order, and updates the user's revision. If the workspace
@@ -67,10 +70,12 @@ export const storeNewer = defineStatement((db, { slot }: Slots<{ userId: string;
       'newer',
       () => sql<{ id: string }>`(
         select state.*
-        from json_populate_recordset(null::workspace, ${slot('states', 'json')}) with ordinality as state
-        left join workspace as known on known.user_id = ${slot('userId')} and known.id = state.id
-        left join workspace_deletion as deletion on deletion.user_id = ${slot('userId')} and deletion.id = state.id
-        where state.updated_at > greatest(known.updated_at, deletion.deleted_at) is not false)`,
+        from json_populate_recordset(null::${workspaces}, ${slot('states', 'json')}) with ordinality as state
+        left join ${workspaces} as known on ${sql.ref('known.userId')} = ${slot('userId')} and known.id = state.id
+        left join ${sql.table('WorkspaceDeletion')} as deletion
+          on ${sql.ref('deletion.userId')} = ${slot('userId')} and deletion.id = state.id
+        where ${sql.ref('state.updatedAt')}
+          > greatest(${sql.ref('known.updatedAt')}, ${sql.ref('deletion.deletedAt')}) is not false)`,
     )
     .with('incremented', (db) => incrementRevision(db, 'workspaces', 'newer', slot('userId')))
     .insertInto('Workspace')

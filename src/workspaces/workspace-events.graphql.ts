@@ -26,10 +26,10 @@ builder.subscriptionField('workspaceEvents', (t) =>
       "Delivers all of a user's workspaces in their current state, then the new state of each workspace that changes. Intermediate states may be skipped. The stream ends when the token expires.",
     args: { userId: t.arg.id(userArgument) },
     subscribe: (_root, { userId }, context, info) => {
-      const { em, viewer } = context;
+      const { database, viewer } = context;
       return openStream(
         context,
-        createWorkspaceSource(em, userId ?? viewer.userId, findSelectedProperties(info)),
+        createWorkspaceSource(database, userId ?? viewer.userId, findSelectedProperties(info)),
       );
     },
     resolve: (event) => event,

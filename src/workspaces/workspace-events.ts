@@ -1,4 +1,4 @@
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { defineListRead, type Inputs } from '../database/read.ts';
 import { selectChosen } from '../database/selected.ts';
 import type { Source } from '../live/source.ts';
@@ -20,7 +20,7 @@ export type WorkspaceEvent = { id: string; workspace: SelectedWorkspace | null }
  * changes. Several changes of a workspace may be combined.
  */
 export function createWorkspaceSource(
-  em: EntityManager,
+  database: Database,
   userId: string,
   selected?: ReadonlySet<string>,
 ): Source<WorkspaceEvent> {
@@ -37,8 +37,8 @@ export function createWorkspaceSource(
       // The two reads have different snapshots. Both snapshots contain every change up to `current`.
       const current = revisions?.workspaces ?? 0;
       const [changed, deleted] = await Promise.all([
-        readChanges(em, { userId, after }, selected),
-        readDeletions(em, { userId, after: Math.max(after, firstRevision) }),
+        readChanges(database, { userId, after }, selected),
+        readDeletions(database, { userId, after: Math.max(after, firstRevision) }),
       ]);
       // A batch may not reach `current`. A batch of deletions reaches it unless it is full. A batch of changes is also
       // limited by size, so its length does not show whether it does: it is complete up to its last change only. Events
@@ -56,22 +56,22 @@ export function createWorkspaceSource(
   };
 }
 
-/** The columns that can hold long text, by property. */
-const texts = {
-  cpuKind: 'cpu_kind',
-  gpuKind: 'gpu_kind',
-  machineId: 'machine_id',
-  privateIp: 'private_ip',
-  gitRef: 'git_ref',
-  previewToken: 'preview_token',
-  errorMessage: 'error_message',
-} satisfies Partial<Record<keyof Workspace, string>>;
+/** The properties that can hold long text. */
+const texts = [
+  'cpuKind',
+  'gpuKind',
+  'machineId',
+  'privateIp',
+  'gitRef',
+  'previewToken',
+  'errorMessage',
+] as const satisfies readonly (keyof Workspace)[];
 
 const always = ['id', 'revision'] as const;
 
 const findChanged = defineListRead((db, inputs: Inputs<PositionsInput>) => {
   const chosen = inputs.chosen('Workspace', always);
-  const batches = findBatches('workspace', inputs, texts, chosen);
+  const batches = findBatches('Workspace', inputs, texts, chosen);
   const changed = db.selectFrom('Workspace').innerJoin(batches.as('batch'), (join) => join.onTrue());
   return selectInBatches(selectChosen(changed, always, chosen));
 });
@@ -82,7 +82,7 @@ const findDeleted = defineListRead((db, inputs: Inputs<PositionsInput>) =>
   selectInBatches(
     db
       .selectFrom('WorkspaceDeletion')
-      .innerJoin(findBatches('workspace_deletion', inputs).as('batch'), (join) => join.onTrue())
+      .innerJoin(findBatches('WorkspaceDeletion', inputs).as('batch'), (join) => join.onTrue())
       .select(['id', 'revision']),
   ),
 );

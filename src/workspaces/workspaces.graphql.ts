@@ -124,14 +124,14 @@ builder.queryField(workspacesField, (t) =>
         validate: maxItems(100),
       }),
     },
-    resolve: (root, { userId, projectId, status, ...page }, { em, viewer }, info) => {
+    resolve: (root, { userId, projectId, status, ...page }, { database, viewer }, info) => {
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
       return readConnection(page, root, {
         selected,
-        readRecords: (page) => listWorkspaces(em, owner, { projectId, status }, page, selected),
-        totalCount: () => countWorkspaces(em, owner, { projectId, status }),
-        etag: () => readEntityTag(em, owner, 'workspaces'),
+        readRecords: (page) => listWorkspaces(database, owner, { projectId, status }, page, selected),
+        totalCount: () => countWorkspaces(database, owner, { projectId, status }),
+        etag: () => readEntityTag(database, owner, 'workspaces'),
         isId: isUuid,
       });
     },

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
-import type { EntityManager } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import {
   type Combinations,
   countMatching,
@@ -37,16 +37,16 @@ function toFilterInput(userId: string, { projectId, status }: WorkspaceFilter): 
 }
 
 /**
- * Returns the statuses to read, which PostgreSQL finds by an index on (user_id, status, created_at, id), or one that also
+ * Returns the statuses to read, which PostgreSQL finds by an index on (userId, status, createdAt, id), or one that also
  * contains the project.
  */
 function toCombinations(inputs: Inputs<FilterInput>): Combinations {
   const { slot } = inputs;
-  const isInProject = equalsIfGiven(inputs, 'projectId', 'project_id');
+  const isInProject = equalsIfGiven(inputs, 'projectId');
   return {
     from: sql`unnest(${slot('statuses')}::text[]) as wanted (status)`,
-    table: 'workspace',
-    matches: sql`user_id = ${slot('userId')} and ${isInProject} and status = wanted.status`,
+    table: 'Workspace',
+    matches: sql`${sql.ref('userId')} = ${slot('userId')} and ${isInProject} and status = wanted.status`,
   };
 }
 
@@ -67,13 +67,13 @@ const list = definePageRead((db, inputs: Inputs<FilterInput & PageInput>) => {
 
 /** Lists a user's workspaces, newest first, with the selected properties. */
 export async function listWorkspaces(
-  em: EntityManager,
+  database: Database,
   userId: string,
   filter: WorkspaceFilter,
   page: Page,
   selected?: ReadonlySet<string>,
 ): Promise<Tagged<SelectedWorkspace>[]> {
-  return list(em, { ...toFilterInput(userId, filter), ...toPageInput(page) }, selected);
+  return list(database, { ...toFilterInput(userId, filter), ...toPageInput(page) }, selected);
 }
 
 const count = defineCount((db, inputs: Inputs<FilterInput>) =>
@@ -87,11 +87,11 @@ const count = defineCount((db, inputs: Inputs<FilterInput>) =>
 
 /** Counts the workspaces that match a filter. */
 export async function countWorkspaces(
-  em: EntityManager,
+  database: Database,
   userId: string,
   filter: WorkspaceFilter,
 ): Promise<number> {
-  return count(em, toFilterInput(userId, filter));
+  return count(database, toFilterInput(userId, filter));
 }
 
 const countByUser = defineCounts((db, { slot }: Inputs<{ users: readonly string[] }>) =>
@@ -103,7 +103,9 @@ const countByUser = defineCounts((db, { slot }: Inputs<{ users: readonly string[
 );
 
 /** Counts a user's workspaces. Concurrent calls are combined into one statement. */
-export const countWorkspacesOfUser = defineBatchedRead<string, number>(async (em, users) => {
-  const counts = new Map((await countByUser(em, { users })).map(({ userId, count }) => [userId, count]));
+export const countWorkspacesOfUser = defineBatchedRead<string, number>(async (database, users) => {
+  const counts = new Map(
+    (await countByUser(database, { users })).map(({ userId, count }) => [userId, count]),
+  );
   return users.map((user) => counts.get(user) ?? 0);
 });

@@ -21,12 +21,12 @@ export type UnsubscribeEndpoint = {
 export function createUnsubscribeEndpoint(
   options: CancelDependencies & { tokens: UnsubscribeTokens },
 ): UnsubscribeEndpoint {
-  const { tokens, em } = options;
+  const { tokens, database } = options;
   const verify = (request: LinkRequest) => tokens.verify(request.path.split('/').at(-1) ?? '');
   return {
     async show(request, response) {
       const topic = verify(request);
-      const isValid = topic !== undefined && (await isKnownUser(em, topic.userId));
+      const isValid = topic !== undefined && (await isKnownUser(database, topic.userId));
       reply(response, isValid ? topic : undefined, renderQuestion);
     },
     async accept(request, response) {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { EntityManager } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 import { defineStatement, type Slots } from '../../database/statement.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { defaultChannels } from '../../notifications/preferences/channels.ts';
@@ -10,8 +10,8 @@ import type { Time } from '../../values/time.ts';
 import type { EmailTopic } from './unsubscribe-token.ts';
 
 /** Whether a user has received a notification and has not been deleted since. Links of deleted users are invalid. */
-export async function isKnownUser(em: EntityManager, userId: string): Promise<boolean> {
-  const revisions = await findRevisions(em, userId);
+export async function isKnownUser(database: Database, userId: string): Promise<boolean> {
+  const revisions = await findRevisions(database, userId);
   return revisions !== undefined && revisions.notifications > 0;
 }
 
@@ -25,7 +25,7 @@ export async function unsubscribe(
   now: Time,
 ): Promise<boolean> {
   // `changeAndCancel` locks the user's row of `UserRevision`, and would create it for a deleted user.
-  if (!(await isKnownUser(dependencies.em, userId))) return false;
+  if (!(await isKnownUser(dependencies.database, userId))) return false;
   const owners = await changeAndCancel(dependencies, [userId], (run) =>
     run(disableEmail, { userId, kind, now }),
   );

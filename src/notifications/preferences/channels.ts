@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely';
-import { toColumn } from '../../database/column-name.ts';
 import { type DeliveryChannel, deliveryChannels } from '../../values/delivery-channel.enums.ts';
 import type { NotificationPreference } from './preference.entity.ts';
 
@@ -25,6 +24,6 @@ export function listEnabled(
 /** Whether a channel is enabled by the preference that a statement left-joins. */
 export function isChannelEnabled(channel: DeliveryChannel): RawBuilder<boolean> {
   const property = properties[channel];
-  const stored = sql.ref(`notification_preference.${toColumn(property)}`);
+  const stored = sql.ref(`NotificationPreference.${property}`);
   return sql`coalesce(${stored}, ${sql.lit(defaultChannels[property])})`;
 }

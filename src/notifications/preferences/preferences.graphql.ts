@@ -41,7 +41,7 @@ builder.queryField(notificationPreferencesField, (t) =>
     description:
       "Returns a user's preferences for all kinds. All channels of a kind are enabled until its preference is stored.",
     args: { userId: t.arg.id(userArgument) },
-    resolve: (_root, { userId }, { em, viewer }) => listPreferences(em, userId ?? viewer.userId),
+    resolve: (_root, { userId }, { database, viewer }) => listPreferences(database, userId ?? viewer.userId),
   }),
 );
 

@@ -1,4 +1,4 @@
-import type { EntityManager } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 import { type CancelDependencies, changeAndCancel } from '../../revisions/change-and-cancel.ts';
 import type { Time } from '../../values/time.ts';
 import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
@@ -30,8 +30,8 @@ export function findLastChange(
 }
 
 /** Lists a user's preferences for all kinds, in the order of {@link notificationKinds}. Stores nothing. */
-export async function listPreferences(em: EntityManager, userId: string): Promise<EffectivePreference[]> {
-  return addDefaults(userId, await findPreferences(em, { userId }));
+export async function listPreferences(database: Database, userId: string): Promise<EffectivePreference[]> {
+  return addDefaults(userId, await findPreferences(database, { userId }));
 }
 
 function addDefaults(userId: string, stored: readonly NotificationPreference[]): EffectivePreference[] {
