@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import type { Plugin } from 'graphql-yoga';
 import type { Viewer } from './auth/viewer.ts';
 import type { Database } from './database/database.ts';
+import type { Outbox } from './database/outbox.ts';
 import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './encryption/credential-cipher.ts';
 import type { SubscriptionCipher } from './encryption/subscription-cipher.ts';
@@ -11,7 +12,6 @@ import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { Charges, Quota } from './quota/quota.ts';
 import type { ReadScheduler } from './quota/read-scheduler.ts';
-import type { Outbox } from './revisions/outbox.ts';
 import type { Time } from './values/time.ts';
 
 /** What the contexts of all requests share. */

@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
-import { defineStatement, type Slots } from '../src/database/statement.ts';
-import { change } from '../src/revisions/change.ts';
+import { defineStatement, type Params } from '../src/database/statement.ts';
+import { transaction } from '../src/database/transaction.ts';
 import { graphql } from './support/client.ts';
 import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
@@ -28,15 +28,15 @@ afterAll(async () => {
 });
 
 type ByUser = { userId: string };
-const count = defineStatement((db, { slot }: Slots<ByUser>) =>
+const count = defineStatement((db, { param }: Params<ByUser>) =>
   db
     .updateTable('UserRevision')
     .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
-    .where('userId', '=', slot('userId'))
+    .where('userId', '=', param('userId'))
     .returning('workspaces'),
 );
-const fail = defineStatement((db, { slot }: Slots<{ divisor: number }>) =>
-  db.selectNoFrom(sql<number>`1 / ${slot('divisor', 'int')}`.as('quotient')),
+const fail = defineStatement((db, { param }: Params<{ divisor: number }>) =>
+  db.selectNoFrom(sql<number>`1 / ${param('divisor', 'int')}`.as('quotient')),
 );
 
 const readCount = async (userId: string) => {
@@ -51,7 +51,7 @@ test('sends all statements of a change before the first one returns', async () =
   await locker.query('lock table user_revision');
   let result: Promise<unknown> | undefined;
   const sent = await recordStatements(async () => {
-    result = change(opened, ['sent'], (run) =>
+    result = transaction(opened, ['sent'], (run) =>
       Promise.all([run(count, { userId: 'sent' }), run(count, { userId: 'sent' })]),
     );
     await eventually(async () => expect(await waitingSessions(database)).toBe(1));
@@ -71,15 +71,15 @@ test('a statement sees what was committed while the change waited for its lock',
   await database.sql(`insert into user_revision (user_id) values ('fresh')`);
   await locker.query('begin');
   await locker.query(`update user_revision set workspaces = 41 where user_id = 'fresh'`);
-  const result = change(opened, ['fresh'], (run) => run(count, { userId: 'fresh' }));
+  const result = transaction(opened, ['fresh'], (run) => run(count, { userId: 'fresh' }));
   await eventually(async () => expect(await waitingSessions(database)).toBe(1));
   await locker.query('commit');
   expect(await result).toEqual([{ workspaces: 42 }]);
 });
 
 test('a failed statement rolls the change back; the error is that of the first failed statement', async () => {
-  await change(opened, ['failed'], (run) => run(count, { userId: 'failed' }));
-  const failing = change(opened, ['failed'], (run) =>
+  await transaction(opened, ['failed'], (run) => run(count, { userId: 'failed' }));
+  const failing = transaction(opened, ['failed'], (run) =>
     Promise.all([
       run(count, { userId: 'failed' }),
       run(fail, { divisor: 0 }),
@@ -90,17 +90,17 @@ test('a failed statement rolls the change back; the error is that of the first f
   await expect(failing).rejects.toThrow('division by zero');
   expect(await readCount('failed')).toBe(1);
 
-  const explained = change(opened, ['failed'], (run) =>
+  const explained = transaction(opened, ['failed'], (run) =>
     Promise.all([run(fail, { divisor: 0 }, () => new Error('explained')), run(count, { userId: 'failed' })]),
   );
   await expect(explained).rejects.toThrow('explained');
-  expect(await change(opened, ['failed'], (run) => run(count, { userId: 'failed' }))).toEqual([
+  expect(await transaction(opened, ['failed'], (run) => run(count, { userId: 'failed' }))).toEqual([
     { workspaces: 2 },
   ]);
 });
 
 test('a statement that cannot be built rolls the change back and releases the connection', async () => {
-  const failing = change(opened, ['unbuilt'], (run) => {
+  const failing = transaction(opened, ['unbuilt'], (run) => {
     const first = run(count, { userId: 'unbuilt' });
     if (first instanceof Promise) throw new Error('unbuilt');
     return first;
@@ -112,7 +112,7 @@ test('a statement that cannot be built rolls the change back and releases the co
 });
 
 test('rejects a statement that is sent after the commit', async () => {
-  const late = change(opened, ['late'], async (run) => {
+  const late = transaction(opened, ['late'], async (run) => {
     await run(count, { userId: 'late' });
     return run(count, { userId: 'late' });
   });
@@ -124,7 +124,7 @@ test('concurrent changes of the same users in any order do not deadlock', async 
   const users = ['deadlock-1', 'deadlock-2', 'deadlock-3', 'deadlock-4'];
   const rounds = Array.from({ length: 60 }, (_none, round) => {
     const order = round % 2 === 0 ? users : users.toReversed();
-    return change(opened, order, (run) => Promise.all(order.map((userId) => run(count, { userId }))));
+    return transaction(opened, order, (run) => Promise.all(order.map((userId) => run(count, { userId }))));
   });
   await Promise.all(rounds);
   expect(await Promise.all(users.map(readCount))).toEqual([60, 60, 60, 60]);
@@ -171,7 +171,7 @@ test('a change that waits for a lock fails within the database timeout', async (
   await locker.query('begin');
   await locker.query(`insert into user_revision (user_id) values ('slow')`);
   const started = performance.now();
-  await expect(change(shortTimeout, ['slow'], (run) => run(count, { userId: 'slow' }))).rejects.toThrow(
+  await expect(transaction(shortTimeout, ['slow'], (run) => run(count, { userId: 'slow' }))).rejects.toThrow(
     /timeout/,
   );
   expect(performance.now() - started).toBeLessThan(5000);

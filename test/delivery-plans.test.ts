@@ -2,11 +2,11 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { openPipelinedPool, poolOptions } from '../src/database/pool.ts';
+import { transaction } from '../src/database/transaction.ts';
 import { cancelUnwantedDeliveries } from '../src/delivery/cancel-deliveries.ts';
 import { claimDue } from '../src/delivery/claim-due.ts';
 import { insertDeliveries } from '../src/delivery/insert-deliveries.ts';
 import { retryDeliveries } from '../src/delivery/retry-deliveries.ts';
-import { change } from '../src/revisions/change.ts';
 import { fillTables } from './support/bulk-records.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 import { countScanned, explainAfter, explainAll } from './support/plans.ts';
@@ -55,7 +55,7 @@ test.each([
     'publishing',
     10,
     (database: Database) =>
-      change(database, ['user-1'], (run) =>
+      transaction(database, ['user-1'], (run) =>
         run(insertDeliveries, { users: ['user-1'], ids: ['n-1'], ...channels }),
       ),
   ],
@@ -64,7 +64,7 @@ test.each([
     'cancelling',
     3 * (BACKLOG / 100),
     (database: Database) =>
-      change(database, ['user-1'], (run) => run(cancelUnwantedDeliveries, { users: ['user-1'] })),
+      transaction(database, ['user-1'], (run) => run(cancelUnwantedDeliveries, { users: ['user-1'] })),
   ],
   ['claiming', 150, (database: Database) => claimDue(database, [{ ...push, channel: 'chat' }], [])],
   // One pass over the index to find the failed ones, and these.

@@ -1,7 +1,7 @@
 import pg, { type QueryResultRow } from 'pg';
 import { openDatabase } from '../../src/database/database.ts';
 import type { Bound } from '../../src/database/statement.ts';
-import { lockUsers } from '../../src/revisions/change.ts';
+import { lockUsers } from '../../src/database/transaction.ts';
 import { settings } from './settings.ts';
 
 /** As many connections as the gateway, with generic plans and pipelined statements. */

@@ -1,7 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
-import type { Inputs } from './read.ts';
+import type { ReadParams } from './read.ts';
 
 /**
  * A part of a list. `limit` defaults to the whole list. With `backwards`, the last records are returned instead of the
@@ -35,7 +35,7 @@ export type PageInput = Bounds & {
   tagged: true | undefined;
 };
 
-/** Converts a page to inputs. */
+/** Converts a page to params. */
 export function toPageInput({ after, before, limit, offset, backwards, tagged }: Page): PageInput {
   return {
     afterTime: after?.createdAt,
@@ -66,10 +66,10 @@ export type Combinations = {
 
 /** Whether a property equals the input of the same name. Always true if the input is not given. */
 export function equalsIfGiven<Input>(
-  { slot, has }: Inputs<Input>,
+  { param, has }: ReadParams<Input>,
   name: string & keyof Input,
 ): RawBuilder<boolean> {
-  return has(name) ? sql`${sql.ref(name)} = ${slot(name)}` : sql`true`;
+  return has(name) ? sql`${sql.ref(name)} = ${param(name)}` : sql`true`;
 }
 
 /**
@@ -78,17 +78,17 @@ export function equalsIfGiven<Input>(
  */
 export function selectPage<Tables, Table extends keyof Tables, Row>(
   records: SelectQueryBuilder<Tables, Table, Row>,
-  inputs: Inputs<PageInput>,
+  params: ReadParams<PageInput>,
   combinations?: Combinations,
 ): SelectQueryBuilder<Tables, Table, Row> {
-  const { slot, has } = inputs;
+  const { param, has } = params;
   const direction = has('backwards') ? 'asc' : 'desc';
   const sorted = records.orderBy(createdAt, direction).orderBy(sql`id`, direction);
-  if (combinations) return sorted.where(sql`id`, '=', sql`any(${selectPageIds(combinations, inputs)})`);
+  if (combinations) return sorted.where(sql`id`, '=', sql`any(${selectPageIds(combinations, params)})`);
   return sorted
-    .$if(has('afterId') || has('beforeId'), (all) => all.where(isBetween(inputs)))
-    .$if(has('limit'), (all) => all.limit(slot('limit')))
-    .$if(has('offset'), (all) => all.offset(slot('offset')));
+    .$if(has('afterId') || has('beforeId'), (all) => all.where(isBetween(params)))
+    .$if(has('limit'), (all) => all.limit(param('limit')))
+    .$if(has('offset'), (all) => all.offset(param('offset')));
 }
 
 /**
@@ -98,17 +98,17 @@ export function selectPage<Tables, Table extends keyof Tables, Row>(
  */
 function selectPageIds(
   { from, table, matches }: Combinations,
-  inputs: Inputs<PageInput>,
+  params: ReadParams<PageInput>,
 ): RawBuilder<string[]> {
-  const { slot, has } = inputs;
+  const { param, has } = params;
   const direction = has('backwards') ? sql`asc` : sql`desc`;
   const order = sql`order by ${createdAt} ${direction}, id ${direction}`;
-  const limit = has('limit') ? sql`limit ${slot('limit')}` : sql``;
-  const offset = has('offset') ? sql`offset ${slot('offset')}` : sql``;
-  const end = has('offset') ? sql`${slot('limit')}::bigint + ${slot('offset')}` : slot('limit');
+  const limit = has('limit') ? sql`limit ${param('limit')}` : sql``;
+  const offset = has('offset') ? sql`offset ${param('offset')}` : sql``;
+  const end = has('offset') ? sql`${param('limit')}::bigint + ${param('offset')}` : param('limit');
   return sql`array(
     select id from ${from} cross join lateral (
-      select id, ${createdAt} from ${sql.table(table)} where ${matches} and ${isBetween(inputs)}
+      select id, ${createdAt} from ${sql.table(table)} where ${matches} and ${isBetween(params)}
       ${order} ${has('limit') ? sql`limit ${end}` : sql`offset 0`}
     ) matching ${order} ${limit} ${offset})`;
 }
@@ -123,13 +123,13 @@ export function countMatching(
 }
 
 /** Whether a record is between two positions, both exclusive. */
-export function isBetween({ slot, has }: Inputs<Bounds>): RawBuilder<boolean> {
+export function isBetween({ param, has }: ReadParams<Bounds>): RawBuilder<boolean> {
   // Lists are newest first, so after means smaller.
   const isAfter = has('afterId')
-    ? sql`(${createdAt}, id) < (${slot('afterTime')}, ${slot('afterId')})`
+    ? sql`(${createdAt}, id) < (${param('afterTime')}, ${param('afterId')})`
     : sql`true`;
   const isBefore = has('beforeId')
-    ? sql`(${createdAt}, id) > (${slot('beforeTime')}, ${slot('beforeId')})`
+    ? sql`(${createdAt}, id) > (${param('beforeTime')}, ${param('beforeId')})`
     : sql`true`;
   return sql`${isAfter} and ${isBefore}`;
 }

@@ -1,6 +1,6 @@
-import type { Duplex } from 'node:stream';
 import { Pool, type PoolClient, type PoolConfig, type QueryConfig, type QueryResultRow } from 'pg';
 import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { breakConnection, holdWrites } from './pool.ts';
 
 /** One connection is enough for a process; the second takes over while a slow statement runs on the first. */
 const MAX_CONNECTIONS = 2;
@@ -108,6 +108,8 @@ type Lease = {
   running: number;
   /** Statements that are not written to the socket yet. */
   unsent: number;
+  /** Writes them. */
+  sendHeld?: () => void;
   /** The time of the last result, or of the start of the lease, by `performance.now()`. */
   progressAt: number;
   hasTimedOut: boolean;
@@ -120,19 +122,18 @@ type Lease = {
  * statements in it.
  */
 function send<Row extends QueryResultRow>(lease: Lease, client: PoolClient, statement: QueryConfig) {
-  const { stream } = client.connection;
   if (lease.unsent === 0) {
-    stream.cork();
-    setImmediate(flush, lease, stream);
+    lease.sendHeld = holdWrites(client);
+    setImmediate(flush, lease);
   }
   lease.unsent += 1;
   const result = client.query<Row>(statement);
-  if (lease.unsent === MAX_STATEMENTS_PER_WRITE) flush(lease, stream);
+  if (lease.unsent === MAX_STATEMENTS_PER_WRITE) flush(lease);
   return result;
 }
 
-function flush(lease: Lease, stream: Duplex): void {
-  if (lease.unsent > 0) stream.uncork();
+function flush(lease: Lease): void {
+  if (lease.unsent > 0) lease.sendHeld?.();
   lease.unsent = 0;
 }
 
@@ -142,6 +143,5 @@ function flush(lease: Lease, stream: Duplex): void {
  */
 async function abandon(lease: Lease): Promise<void> {
   lease.hasTimedOut = true;
-  const { connection } = await lease.client;
-  connection.stream.destroy();
+  breakConnection(await lease.client);
 }

@@ -87,6 +87,19 @@ function socketWithIdleTimeout(silenceMs: number): Socket {
   return socket.setTimeout(silenceMs, onTimeout);
 }
 
+// pg does not document a client's socket. Only the next two functions use it.
+
+/** Keeps the statements of a client from being sent until the returned function is called. They share one write. */
+export function holdWrites({ connection: { stream } }: PoolClient): () => void {
+  stream.cork();
+  return () => stream.uncork();
+}
+
+/** Breaks a connection. The statements on it fail, and the pool opens another. */
+export function breakConnection({ connection: { stream } }: PoolClient): void {
+  stream.destroy();
+}
+
 /**
  * The number of a pool's connections by state, their maximum, and the number of requests that wait for a connection.
  */
@@ -121,7 +134,7 @@ export function createPoolMonitor(): PoolMonitor {
       }));
     },
     breakActive() {
-      for (const { connection } of inUse) connection.stream.destroy();
+      for (const client of inUse) breakConnection(client);
     },
   };
 }

@@ -1,24 +1,38 @@
-import type { Compilable, Kysely } from 'kysely';
+import type { Compilable, Kysely, SelectExpression, SelectQueryBuilder } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { QueryResultRow } from 'pg';
 import type { Database, Tables } from './database.ts';
-import { bind, type Slots, slot, type Template, toTemplate } from './statement.ts';
+import { bind, type Params, param, type Template, toTemplate } from './statement.ts';
 
 /** The inputs of a read while it is built. */
-export type Inputs<Input> = Slots<Input> & {
+export type ReadParams<Input> = Params<Input> & {
   /** Whether an input is given. Each combination of given inputs is a separate statement. */
   has(name: string & keyof Input): boolean;
   /**
    * Returns the properties to read besides `always`: the selected ones, or all properties of the entity if the read is
-   * called without `selected`. Pass `always` and the result to `selectChosen`.
+   * called without `selected`. Pass `always` and the result to `selectProperties`.
    */
-  chosen<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
+  selected<Entity extends string & keyof Tables, Always extends string & keyof Tables[Entity]>(
     entity: Entity,
     always: readonly Always[],
   ): Exclude<string & keyof Tables[Entity], Always>[];
 };
 
-type Build<Input, Row> = (db: Kysely<Tables>, inputs: Inputs<Input>) => Compilable<Row>;
+/** A row with the `Always` properties and, if selected, the others. */
+export type Selected<Row, Always extends keyof Row> = Pick<Row, Always> & Partial<Omit<Row, Always>>;
+
+/** Selects the properties in `always` and `selected`. Those in `selected` are optional in the type of the row. */
+export function selectProperties<
+  Tables,
+  Table extends keyof Tables,
+  Row,
+  Always extends SelectExpression<Tables, Table>,
+  Chosen extends SelectExpression<Tables, Table>,
+>(query: SelectQueryBuilder<Tables, Table, Row>, always: readonly Always[], selected: readonly Chosen[]) {
+  return query.select(always).$if(true, (rows) => rows.select(selected));
+}
+
+type Build<Input, Row> = (db: Kysely<Tables>, params: ReadParams<Input>) => Compilable<Row>;
 
 /** Defines a read of one row by an index; `undefined` if no row matches. Runs on the connections for short reads. */
 export function defineRowRead<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
@@ -93,9 +107,9 @@ function prepare<Input extends object, Row extends QueryResultRow>(build: Build<
     const known = statements.get(key);
     if (known !== undefined) return known;
     const compiled = build(database.query, {
-      slot,
+      param,
       has: (name) => given.has(name),
-      chosen: <Entity extends keyof Tables, Always extends string & keyof Tables[Entity]>(
+      selected: <Entity extends keyof Tables, Always extends string & keyof Tables[Entity]>(
         entity: Entity,
         always: readonly Always[],
       ) => {

@@ -4,24 +4,24 @@ import type { QueryConfig, QueryResultRow } from 'pg';
 import type { Database, Tables } from './database.ts';
 
 /** Creates placeholders for the inputs of a statement. */
-export type Slots<Input> = {
+export type Params<Input> = {
   /** The placeholder of an input, cast to a PostgreSQL type if the statement does not imply one. */
-  slot<Name extends string & keyof Input>(name: Name, type?: string): RawBuilder<NonNullable<Input[Name]>>;
+  param<Name extends string & keyof Input>(name: Name, type?: string): RawBuilder<NonNullable<Input[Name]>>;
 };
 
 /** A statement with its values and the conversion of its rows. */
 export type Bound<Row> = { config: QueryConfig; convertRows(rows: Row[]): Row[] };
 
-/** A statement of a change. A call returns the statement with the values of its inputs. */
+/** A statement of a change. A call returns the statement with the values of its params. */
 export type Statement<Input, Row> = (database: Database, input: Input) => Bound<Row>;
 
 /** Defines a statement, which is built on first use. */
 export function defineStatement<Input extends object, Row extends QueryResultRow>(
-  build: (db: Kysely<Tables>, slots: Slots<Input>) => Compilable<Row>,
+  build: (db: Kysely<Tables>, params: Params<Input>) => Compilable<Row>,
 ): Statement<Input, Row> {
   let template: Template | undefined;
   return (database, input) => {
-    template ??= toTemplate(build(database.query, { slot }).compile());
+    template ??= toTemplate(build(database.query, { param }).compile());
     const convertRows = (rows: Row[]) => {
       database.names.hideSecrets(rows);
       return rows;
@@ -56,19 +56,19 @@ export function toTemplate({ sql: text, parameters }: CompiledQuery): Template {
 /** Replaces the placeholders of a statement with the values of an input. */
 export function bind({ name, text, parameters }: Template, input: object): QueryConfig {
   const values = parameters.map((value): unknown =>
-    value instanceof Slot ? Reflect.get(input, value.name) : value,
+    value instanceof Param ? Reflect.get(input, value.name) : value,
   );
   return { name, text, values };
 }
 
 /** Creates the placeholder of an input. */
-export function slot<Value>(name: string, type?: string): RawBuilder<Value> {
-  const placeholder = sql<Value>`${new Slot(name)}`;
+export function param<Value>(name: string, type?: string): RawBuilder<Value> {
+  const placeholder = sql<Value>`${new Param(name)}`;
   return type === undefined ? placeholder : sql<Value>`${placeholder}::${sql.raw(type)}`;
 }
 
 /** A parameter that is bound at every call. */
-class Slot {
+class Param {
   readonly name: string;
 
   constructor(name: string) {

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 import { deliveryKey, matchesNotificationIn } from './delivery-key.ts';
 import { selectWithTargets, unwantedReason } from './unwanted-reason.ts';
@@ -10,22 +10,23 @@ import { selectWithTargets, unwantedReason } from './unwanted-reason.ts';
  * later change can still cancel it or, if its message was delivered, queue an update of the message. A user has few
  * open deliveries.
  */
-export const cancelUnwantedDeliveries = defineStatement((db, { slot }: Slots<{ users: readonly string[] }>) =>
-  db
-    .with('reasons', (db) =>
-      selectWithTargets(db)
-        .select(deliveryKey)
-        .select(unwantedReason.as('reason'))
-        .where('Delivery.userId', '=', sql<string>`any(${slot('users', 'text[]')})`)
-        .where('Delivery.isOpen', '=', sql.lit(true)),
-    )
-    .with('cancelled', (db) =>
-      cancelDeliveries(db)
-        .whereRef('Delivery.channel', '=', 'reasons.channel')
-        .whereRef('Delivery.target', '=', 'reasons.target'),
-    )
-    .selectFrom('cancelled')
-    .select('userId'),
+export const cancelUnwantedDeliveries = defineStatement(
+  (db, { param }: Params<{ users: readonly string[] }>) =>
+    db
+      .with('reasons', (db) =>
+        selectWithTargets(db)
+          .select(deliveryKey)
+          .select(unwantedReason.as('reason'))
+          .where('Delivery.userId', '=', sql<string>`any(${param('users', 'text[]')})`)
+          .where('Delivery.isOpen', '=', sql.lit(true)),
+      )
+      .with('cancelled', (db) =>
+        cancelDeliveries(db)
+          .whereRef('Delivery.channel', '=', 'reasons.channel')
+          .whereRef('Delivery.target', '=', 'reasons.target'),
+      )
+      .selectFrom('cancelled')
+      .select('userId'),
 );
 
 /** Why one delivery, or every delivery of a notification, is no longer wanted; null if it still is. */

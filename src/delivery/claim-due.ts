@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
-import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params, runStatement } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Delivery } from './delivery.entity.ts';
 import { deliveryKey, matchesKeyIn } from './delivery-key.ts';
@@ -63,9 +63,9 @@ type Input = {
 
 type Due = Pick<Delivery, 'userId' | 'notificationId' | 'channel' | 'target' | 'state'>;
 
-const claim = defineStatement((db, slots: Slots<Input>) =>
+const claim = defineStatement((db, params: Params<Input>) =>
   db
-    .with('due', () => selectDue(slots))
+    .with('due', () => selectDue(params))
     .updateTable('Delivery')
     .from('due')
     .set((eb) => ({
@@ -97,11 +97,11 @@ const unfinished = sql`state in ('pending', 'sending')`;
  * Selects and locks the deliveries to claim: for each provider up to its capacity, and in total up to the channel's.
  * Locked rows are skipped, so that senders neither wait for each other nor claim the same row.
  */
-function selectDue({ slot }: Slots<Input>): RawBuilder<Due> {
-  const capacity = sql`unnest(${slot('channels', 'text[]')}, ${slot('free', 'int[]')},
-    ${slot('freePerProvider', 'int[]')}) as capacity (channel, free, per_provider)`;
-  const reduced = sql`unnest(${slot('providerChannels', 'text[]')}, ${slot('providers', 'text[]')},
-    ${slot('freeOfProviders', 'int[]')}) as reduced (channel, provider, free)`;
+function selectDue({ param }: Params<Input>): RawBuilder<Due> {
+  const capacity = sql`unnest(${param('channels', 'text[]')}, ${param('free', 'int[]')},
+    ${param('freePerProvider', 'int[]')}) as capacity (channel, free, per_provider)`;
+  const reduced = sql`unnest(${param('providerChannels', 'text[]')}, ${param('providers', 'text[]')},
+    ${param('freeOfProviders', 'int[]')}) as reduced (channel, provider, free)`;
   const dueOfProvider = sql`
     select user_id, notification_id, channel, target, state, due_at from delivery
      where channel = providers.channel and provider = providers.provider and ${unfinished} and due_at <= now()

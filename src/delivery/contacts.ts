@@ -1,6 +1,6 @@
-import { defineRowRead, type Inputs } from '../database/read.ts';
-import { defineStatement, type Slots } from '../database/statement.ts';
-import { type CancelDependencies, changeAndCancel } from '../revisions/change-and-cancel.ts';
+import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
+import { defineRowRead, type ReadParams } from '../database/read.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
 import type { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
 import type { Contact } from './contact.entity.ts';
@@ -21,24 +21,24 @@ export async function putContact(
     chatMemberId: chatMemberId?.reveal() ?? null,
     now,
   };
-  const [stored] = await changeAndCancel(dependencies, [userId], (run) => run(store, contact));
+  const [stored] = await transactionAndCancel(dependencies, [userId], (run) => run(store, contact));
   if (stored === undefined) throw new Error('Storing the contact returned no row.');
   return stored;
 }
 
 type ContactInput = { userId: string; email: string | null; chatMemberId: string | null; now: Time };
 
-const store = defineStatement((db, { slot }: Slots<ContactInput>) =>
+const store = defineStatement((db, { param }: Params<ContactInput>) =>
   db
     .insertInto('Contact')
     .values({
-      userId: slot('userId'),
-      email: slot('email'),
+      userId: param('userId'),
+      email: param('email'),
       emailSuspendedAt: null,
-      chatMemberId: slot('chatMemberId'),
+      chatMemberId: param('chatMemberId'),
       chatSuspendedAt: null,
-      createdAt: slot('now'),
-      updatedAt: slot('now'),
+      createdAt: param('now'),
+      updatedAt: param('now'),
     })
     .onConflict((conflict) =>
       conflict.column('userId').doUpdateSet((eb) => ({
@@ -53,6 +53,6 @@ const store = defineStatement((db, { slot }: Slots<ContactInput>) =>
 );
 
 /** Finds a user's contact; undefined if none was ever put. */
-export const findContact = defineRowRead((db, { slot }: Inputs<{ userId: string }>) =>
-  db.selectFrom('Contact').selectAll().where('userId', '=', slot('userId')),
+export const findContact = defineRowRead((db, { param }: ReadParams<{ userId: string }>) =>
+  db.selectFrom('Contact').selectAll().where('userId', '=', param('userId')),
 );

@@ -1,5 +1,5 @@
 import type { DeliveryConfig } from '../config.ts';
-import type { Outbox } from '../revisions/outbox.ts';
+import type { Outbox } from '../database/outbox.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import { cancelUnwantedDeliveries } from './cancel-deliveries.ts';
 import { insertDeliveries } from './insert-deliveries.ts';

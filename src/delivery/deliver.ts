@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
+import type { Outbox } from '../database/outbox.ts';
 import type { Log } from '../log.ts';
 import type { DeliveryMetrics } from '../metrics/delivery-metrics.ts';
-import type { Outbox } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { toMilliseconds } from '../values/time.ts';
 import type { Attempt, BoundChannel } from './bound-channel.ts';
@@ -94,7 +94,7 @@ async function attempt(
 async function runWithDeadline(send: Attempt, claim: Claim, message: Message): Promise<AttemptOutcome> {
   const finished = new AbortController();
   const timeout = AbortSignal.timeout(ATTEMPT_MS);
-  // A channel that ignores the signal must not hold its slot.
+  // A channel that ignores the signal must not hold its param.
   const deadline = pause(ATTEMPT_MS + 1000, replyLost, { signal: finished.signal });
   try {
     return await Promise.race([send(claim, message, timeout), deadline]);

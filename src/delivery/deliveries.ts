@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
-import { defineListRead, type Inputs } from '../database/read.ts';
+import { defineListRead, type ReadParams } from '../database/read.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import type { DeliveryState } from './delivery.enums.ts';
@@ -8,7 +8,7 @@ import type { DeliveryState } from './delivery.enums.ts';
 /** The state that is shown: a delivered message stays delivered while it is updated. */
 const shownState: RawBuilder<DeliveryState> = sql`case step when 'update' then 'delivered' else state end`;
 
-const find = defineListRead((db, { slot }: Inputs<{ userId: string; notificationId: string }>) =>
+const find = defineListRead((db, { param }: ReadParams<{ userId: string; notificationId: string }>) =>
   db
     .selectFrom('Delivery')
     .select([
@@ -25,8 +25,8 @@ const find = defineListRead((db, { slot }: Inputs<{ userId: string; notification
       shownState.as('state'),
       sql<Time | null>`case when state = 'pending' and step = 'message' then due_at end`.as('nextAttemptAt'),
     ])
-    .where('userId', '=', slot('userId'))
-    .where('notificationId', '=', slot('notificationId'))
+    .where('userId', '=', param('userId'))
+    .where('notificationId', '=', param('notificationId'))
     .orderBy('channel')
     .orderBy('target'),
 );

@@ -1,9 +1,9 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import type { PublishedKeys } from '../database/outbox.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
 import { isChannelEnabled } from '../notifications/preferences/channels.ts';
-import type { PublishedKeys } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { cancelDeliveries } from './cancel-deliveries.ts';
 
@@ -16,9 +16,9 @@ type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emai
  * Queues one delivery per active published notification, enabled channel and target. Cancels the deliveries of
  * superseded notifications.
  */
-export const insertDeliveries = defineStatement((db, { slot }: Slots<Input>) =>
+export const insertDeliveries = defineStatement((db, { param }: Params<Input>) =>
   db
-    .with('published', (db) => selectPublished(db, slot))
+    .with('published', (db) => selectPublished(db, param))
     .with('reasons', selectSuperseded)
     .with('cancelled', (db) => cancelDeliveries(db))
     .insertInto('Delivery')
@@ -36,28 +36,28 @@ export const insertDeliveries = defineStatement((db, { slot }: Slots<Input>) =>
     ])
     .expression(
       sql`select published.user_id, published.id, targets.channel, targets.target, targets.provider, 'pending',
-          now() + make_interval(secs => case targets.channel when 'email' then ${slot('emailDelay', 'int')} else 0 end),
+          now() + make_interval(secs => case targets.channel when 'email' then ${param('emailDelay', 'int')} else 0 end),
           published.created_at + ${lifetime}, published.created_at, now()
         from published
         left join notification_preference on notification_preference.user_id = published.user_id
           and notification_preference.notification_kind = published.kind
-        cross join lateral (${selectTargets(slot)}) as targets
+        cross join lateral (${selectTargets(param)}) as targets
         where published.status = 'active' and published.created_at > now() - ${lifetime}`,
     )
     .onConflict((conflict) => conflict.doNothing())
     .returning('channel'),
 );
 
-type Slot = Slots<Input>['slot'];
+type Param = Params<Input>['param'];
 
 /**
  * Selects the published notifications. A change that publishes n notifications of a user increments that user's revision
  * at most 2n times: for each notification, and for each that it supersedes. The column `before`, a notification's
  * revision minus 2n, is therefore less than the revision of every notification that this change superseded.
  */
-function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, slot: Slot) {
+function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, param: Param) {
   const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
-    ${slot('users', 'text[]')}, ${slot('ids', 'text[]')})`;
+    ${param('users', 'text[]')}, ${param('ids', 'text[]')})`;
   const before = sql<number>`notification.revision - 2 * count(*) over (partition by notification.user_id)`;
   return db
     .selectFrom(keys.as<'keys'>(sql`keys ("user", notification)`))
@@ -99,16 +99,16 @@ function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 's
 }
 
 /** Selects the targets of a published notification in the channels that are configured and that its user enables. */
-function selectTargets(slot: Slot): RawBuilder<unknown> {
+function selectTargets(param: Param): RawBuilder<unknown> {
   return sql`
     select 'email' as channel, '' as target, 'email' as provider from contact
-     where ${slot('email', 'bool')} and contact.user_id = published.user_id
+     where ${param('email', 'bool')} and contact.user_id = published.user_id
        and email is not null and email_suspended_at is null and ${isChannelEnabled('email')}
     union all
     select 'chat', '', 'chat' from contact
-     where ${slot('chat', 'bool')} and contact.user_id = published.user_id
+     where ${param('chat', 'bool')} and contact.user_id = published.user_id
        and chat_member_id is not null and chat_suspended_at is null and ${isChannelEnabled('chat')}
     union all
     select 'push', push_subscription.id, push_subscription.host from push_subscription
-     where ${slot('push', 'bool')} and push_subscription.user_id = published.user_id and ${isChannelEnabled('push')}`;
+     where ${param('push', 'bool')} and push_subscription.user_id = published.user_id and ${isChannelEnabled('push')}`;
 }

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
-import { defineListRead, type Inputs } from '../database/read.ts';
+import { defineListRead, type ReadParams } from '../database/read.ts';
 import type { Claim } from './claim-due.ts';
 import { deliveryKey } from './delivery-key.ts';
 import { selectWithTargets, unwantedReason } from './unwanted-reason.ts';
@@ -13,10 +13,10 @@ type Input = {
 };
 
 /** Reads what claimed deliveries send, and whether they are still wanted. */
-const find = defineListRead((db, { slot }: Inputs<Input>) => {
+const find = defineListRead((db, { param }: ReadParams<Input>) => {
   const keys: RawBuilder<boolean> = sql`(delivery.user_id, delivery.notification_id, delivery.channel, delivery.target)
-    in (select * from unnest(${slot('users')}::text[], ${slot('notifications')}::text[], ${slot('channels')}::text[],
-      ${slot('targets')}::text[]))`;
+    in (select * from unnest(${param('users')}::text[], ${param('notifications')}::text[], ${param('channels')}::text[],
+      ${param('targets')}::text[]))`;
   return selectWithTargets(db)
     .select(deliveryKey)
     .select([

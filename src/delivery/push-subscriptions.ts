@@ -2,11 +2,11 @@ import { hash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { PushRegistration } from '../context.ts';
 import type { Database } from '../database/database.ts';
-import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
+import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
-import { type CancelDependencies, changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Time } from '../values/time.ts';
 import { findEndpointIssue } from './push/endpoint-issue.ts';
 import type { PushSubscription } from './push-subscription.entity.ts';
@@ -22,11 +22,11 @@ export function listSubscriptions(database: Database, userId: string): Promise<L
   return list(database, { userId });
 }
 
-const list = defineListRead((db, { slot }: Inputs<{ userId: string }>) =>
+const list = defineListRead((db, { param }: ReadParams<{ userId: string }>) =>
   db
     .selectFrom('PushSubscription')
     .select(['id', 'host', 'createdAt'])
-    .where('userId', '=', slot('userId'))
+    .where('userId', '=', param('userId'))
     .orderBy('createdAt')
     .orderBy('id'),
 );
@@ -55,7 +55,7 @@ export async function registerSubscription(
   const subscription = { userId, id, host, ciphertext, keyId: push.cipher.currentKeyId, now };
   const owner = await findOwner(database, { id });
   const users = [userId, owner?.userId ?? userId];
-  const [stored] = await changeAndCancel({ database, outbox }, users, (run) => run(store, subscription));
+  const [stored] = await transactionAndCancel({ database, outbox }, users, (run) => run(store, subscription));
   if (stored !== undefined) return stored;
   throw new ConflictError(
     `The user has ${MAX_SUBSCRIPTIONS} push subscriptions. Remove one with \`removePushSubscription\`.`,
@@ -69,8 +69,8 @@ export async function registerSubscription(
   );
 }
 
-const findOwner = defineRowRead((db, { slot }: Inputs<{ id: string }>) =>
-  db.selectFrom('PushSubscription').select('userId').where('id', '=', slot('id')),
+const findOwner = defineRowRead((db, { param }: ReadParams<{ id: string }>) =>
+  db.selectFrom('PushSubscription').select('userId').where('id', '=', param('id')),
 );
 
 type StoreInput = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'ciphertext' | 'keyId'> & { now: Time };
@@ -79,28 +79,28 @@ type StoreInput = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'ciphertext'
  * Returns no row if the user has the maximum number of other subscriptions. Because the user is locked, no other
  * subscription can be added meanwhile.
  */
-const store = defineStatement((db, { slot }: Slots<StoreInput>) =>
+const store = defineStatement((db, { param }: Params<StoreInput>) =>
   db
     .insertInto('PushSubscription')
     .columns(['userId', 'id', 'host', 'ciphertext', 'keyId', 'createdAt', 'updatedAt'])
     .expression(
       db
         .selectNoFrom([
-          slot('userId', 'text').as('userId'),
-          slot('id', 'text').as('id'),
-          slot('host', 'text').as('host'),
-          slot('ciphertext', 'text').as('ciphertext'),
-          slot('keyId', 'text').as('keyId'),
-          slot('now', 'timestamptz').as('createdAt'),
-          slot('now', 'timestamptz').as('updatedAt'),
+          param('userId', 'text').as('userId'),
+          param('id', 'text').as('id'),
+          param('host', 'text').as('host'),
+          param('ciphertext', 'text').as('ciphertext'),
+          param('keyId', 'text').as('keyId'),
+          param('now', 'timestamptz').as('createdAt'),
+          param('now', 'timestamptz').as('updatedAt'),
         ])
         .where(
           (eb) =>
             eb
               .selectFrom('PushSubscription')
               .select((eb) => eb.fn.countAll<number>().as('count'))
-              .where('userId', '=', slot('userId'))
-              .where('id', '<>', slot('id')),
+              .where('userId', '=', param('userId'))
+              .where('id', '<>', param('id')),
           '<',
           MAX_SUBSCRIPTIONS,
         ),
@@ -124,14 +124,14 @@ export async function removeSubscription(
   userId: string,
   id: string,
 ): Promise<boolean> {
-  const removed = await changeAndCancel(dependencies, [userId], (run) => run(remove, { userId, id }));
+  const removed = await transactionAndCancel(dependencies, [userId], (run) => run(remove, { userId, id }));
   return removed.length > 0;
 }
 
-const remove = defineStatement((db, { slot }: Slots<{ userId: string; id: string }>) =>
+const remove = defineStatement((db, { param }: Params<{ userId: string; id: string }>) =>
   db
     .deleteFrom('PushSubscription')
-    .where('userId', '=', slot('userId'))
-    .where('id', '=', slot('id'))
+    .where('userId', '=', param('userId'))
+    .where('id', '=', param('id'))
     .returning('id'),
 );

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
-import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params, runStatement } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { deliveryKey, matchesKeyIn } from './delivery-key.ts';
 import { lifetime } from './insert-deliveries.ts';
@@ -21,15 +21,15 @@ export async function retryDeliveries(database: Database, filter: RetryFilter): 
   return retried.length;
 }
 
-const retryFailed = defineStatement((db, { slot }: Slots<RetryFilter>) =>
+const retryFailed = defineStatement((db, { param }: Params<RetryFilter>) =>
   db
     .with('failed', (db) =>
       selectWithTargets(db)
         .select(deliveryKey)
         .where('Delivery.state', '=', sql.lit('failed' as const))
-        .where('Delivery.channel', '=', sql<DeliveryChannel>`any(${slot('channels', 'text[]')})`)
+        .where('Delivery.channel', '=', sql<DeliveryChannel>`any(${param('channels', 'text[]')})`)
         .where(
-          sql<boolean>`(${slot('userId', 'text')} is null or delivery.user_id = ${slot('userId', 'text')})`,
+          sql<boolean>`(${param('userId', 'text')} is null or delivery.user_id = ${param('userId', 'text')})`,
         )
         .where(unwantedReason, 'is', null)
         .orderBy('Delivery.updatedAt')

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Database, Tables } from '../database/database.ts';
-import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params, runStatement } from '../database/statement.ts';
 import type { AttemptFailure } from './channel.ts';
 import type { Claim } from './claim-due.ts';
 import type { CancelReason, DeliveryReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
@@ -56,15 +56,15 @@ function runResult(database: Database, claim: Claim, result: DeliveryResult) {
 type Key = Pick<Claim, 'userId' | 'notificationId' | 'channel' | 'target' | 'claims'>;
 
 /** Updates a claimed delivery, unless another sender has claimed it since. */
-function updateClaimed(db: Kysely<Tables>, { slot }: Slots<Key>) {
+function updateClaimed(db: Kysely<Tables>, { param }: Params<Key>) {
   return db
     .updateTable('Delivery')
     .set({ updatedAt: sql`now()` })
-    .where('userId', '=', slot('userId'))
-    .where('notificationId', '=', slot('notificationId'))
-    .where('channel', '=', slot('channel'))
-    .where('target', '=', slot('target'))
-    .where('claims', '=', slot('claims'))
+    .where('userId', '=', param('userId'))
+    .where('notificationId', '=', param('notificationId'))
+    .where('channel', '=', param('channel'))
+    .where('target', '=', param('target'))
+    .where('claims', '=', param('claims'))
     .where('state', '=', 'sending')
     .returning('state');
 }
@@ -74,10 +74,10 @@ function updateClaimed(db: Kysely<Tables>, { slot }: Slots<Key>) {
  * its notification is settled, so that the message can be updated. If the notification was settled during the attempt,
  * the message is updated next.
  */
-const storeDelivered = defineStatement((db, slots: Slots<Key & { receipt: string | null }>) => {
-  const receipt = slots.slot('receipt', 'text');
+const storeDelivered = defineStatement((db, params: Params<Key & { receipt: string | null }>) => {
+  const receipt = params.param('receipt', 'text');
   const isChangeable = sql`step = 'message' and ${receipt} is not null`;
-  return updateClaimed(db, slots).set((eb) => ({
+  return updateClaimed(db, params).set((eb) => ({
     state: sql<DeliveryState>`case when ${isChangeable} and not is_open then 'pending' else 'delivered' end`,
     step: sql<DeliveryStep>`case when ${isChangeable} and not is_open then 'update' else step end`,
     isOpen: sql<boolean>`${isChangeable} and is_open`,
@@ -89,13 +89,13 @@ const storeDelivered = defineStatement((db, slots: Slots<Key & { receipt: string
 
 type Postponement = Key & AttemptFailure & { seconds: number };
 
-const storePostponed = defineStatement((db, slots: Slots<Postponement>) => {
-  const { slot } = slots;
-  return updateClaimed(db, slots).set({
+const storePostponed = defineStatement((db, params: Params<Postponement>) => {
+  const { param } = params;
+  return updateClaimed(db, params).set({
     state: 'pending',
-    dueAt: sql`now() + make_interval(secs => ${slot('seconds', 'float8')})`,
-    reason: slot('reason'),
-    providerCode: slot('providerCode', 'text'),
+    dueAt: sql`now() + make_interval(secs => ${param('seconds', 'float8')})`,
+    reason: param('reason'),
+    providerCode: param('providerCode', 'text'),
   });
 });
 
@@ -109,14 +109,14 @@ type End = Key & {
 const unattempted = { wasAttempted: false, providerCode: null };
 
 /** A delivery whose step `update` fails becomes `delivered` again, because its message was delivered earlier. */
-const storeEnd = defineStatement((db, slots: Slots<End>) => {
-  const { slot } = slots;
-  return updateClaimed(db, slots).set({
-    state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${slot('state', 'text')} end`,
+const storeEnd = defineStatement((db, params: Params<End>) => {
+  const { param } = params;
+  return updateClaimed(db, params).set({
+    state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${param('state', 'text')} end`,
     isOpen: false,
     // The claim counted an attempt. If none was made, it is subtracted.
-    attempts: sql<number>`attempts - case when ${slot('wasAttempted', 'bool')} then 0 else 1 end`,
-    reason: slot('reason'),
-    providerCode: slot('providerCode', 'text'),
+    attempts: sql<number>`attempts - case when ${param('wasAttempted', 'bool')} then 0 else 1 end`,
+    reason: param('reason'),
+    providerCode: param('providerCode', 'text'),
   });
 });

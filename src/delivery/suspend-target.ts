@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { defineStatement, type Slots } from '../database/statement.ts';
-import type { Run } from '../revisions/change.ts';
-import { type CancelDependencies, changeAndCancel } from '../revisions/change-and-cancel.ts';
+import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
+import type { Run } from '../database/transaction.ts';
 import type { DeliveryData } from './load-delivery-data.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { DeliveryData } from './load-delivery-data.ts';
  * replaced or registered again during the attempt is not suspended.
  */
 export async function suspendTarget(dependencies: CancelDependencies, refused: DeliveryData): Promise<void> {
-  await changeAndCancel(dependencies, [refused.userId], (run) => suspend(run, refused));
+  await transactionAndCancel(dependencies, [refused.userId], (run) => suspend(run, refused));
 }
 
 function suspend(run: Run, { userId, channel, target, email, chatMemberId, ciphertext }: DeliveryData) {
@@ -23,30 +23,30 @@ function suspend(run: Run, { userId, channel, target, email, chatMemberId, ciphe
   }
 }
 
-const suspendEmail = defineStatement((db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'email'>>) =>
+const suspendEmail = defineStatement((db, { param }: Params<Pick<DeliveryData, 'userId' | 'email'>>) =>
   db
     .updateTable('Contact')
     .set({ emailSuspendedAt: sql`now()` })
-    .where('userId', '=', slot('userId'))
-    .where('email', '=', slot('email'))
+    .where('userId', '=', param('userId'))
+    .where('email', '=', param('email'))
     .returning('userId'),
 );
 
-const suspendChat = defineStatement((db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'chatMemberId'>>) =>
+const suspendChat = defineStatement((db, { param }: Params<Pick<DeliveryData, 'userId' | 'chatMemberId'>>) =>
   db
     .updateTable('Contact')
     .set({ chatSuspendedAt: sql`now()` })
-    .where('userId', '=', slot('userId'))
-    .where('chatMemberId', '=', slot('chatMemberId'))
+    .where('userId', '=', param('userId'))
+    .where('chatMemberId', '=', param('chatMemberId'))
     .returning('userId'),
 );
 
 const removeSubscription = defineStatement(
-  (db, { slot }: Slots<Pick<DeliveryData, 'userId' | 'target' | 'ciphertext'>>) =>
+  (db, { param }: Params<Pick<DeliveryData, 'userId' | 'target' | 'ciphertext'>>) =>
     db
       .deleteFrom('PushSubscription')
-      .where('userId', '=', slot('userId'))
-      .where('id', '=', slot('target'))
-      .where('ciphertext', '=', slot('ciphertext'))
+      .where('userId', '=', param('userId'))
+      .where('id', '=', param('target'))
+      .where('ciphertext', '=', param('ciphertext'))
       .returning('userId'),
 );

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
 import type { CredentialOwner } from '../encryption/credential-cipher.ts';
 import type { Time } from '../values/time.ts';
 import type { CredentialFailureReason } from './editor-auth.enums.ts';
@@ -18,20 +18,20 @@ const ownerOfCurrent = sql<string>`(select ${sql.ref('userId')} from current)`;
 const reset = { reauthReason: null, claimId: null, claimedUntil: null };
 
 /** Stores a pair, in place of any other. */
-export const storePair = defineStatement((db, slots: Slots<EncryptedPair>) => {
-  const { slot } = slots;
+export const storePair = defineStatement((db, params: Params<EncryptedPair>) => {
+  const { param } = params;
   return db
-    .with('incremented', (db) => incrementRevision(db, slots).returning('editorAuth as revision'))
+    .with('incremented', (db) => incrementRevision(db, params).returning('editorAuth as revision'))
     .insertInto('EditorCredential')
     .values({
-      userId: slot('userId'),
-      version: slot('version'),
-      ciphertext: slot('ciphertext'),
-      keyId: slot('keyId'),
+      userId: param('userId'),
+      version: param('version'),
+      ciphertext: param('ciphertext'),
+      keyId: param('keyId'),
       refreshedFrom: null,
       ...reset,
-      createdAt: slot('now'),
-      updatedAt: slot('now'),
+      createdAt: param('now'),
+      updatedAt: param('now'),
     })
     .onConflict((conflict) =>
       conflict.column('userId').doUpdateSet((eb) => ({
@@ -47,69 +47,71 @@ export const storePair = defineStatement((db, slots: Slots<EncryptedPair>) => {
 });
 
 /** Replaces a stored pair with the pair that was refreshed from it. */
-export const replacePair = defineStatement((db, slots: Slots<EncryptedPair & { refreshedFrom: string }>) => {
-  const { slot } = slots;
-  return db
-    .with('current', (db) => selectCurrent(db, slots).where('version', '=', slot('refreshedFrom')))
-    .with('incremented', (db) => incrementIfStored(db, slots))
-    .updateTable('EditorCredential')
-    .set({
-      version: slot('version'),
-      ciphertext: slot('ciphertext'),
-      keyId: slot('keyId'),
-      refreshedFrom: slot('refreshedFrom'),
-      ...reset,
-      updatedAt: slot('now'),
-    })
-    .where('userId', '=', ownerOfCurrent)
-    .returning(['version', newRevision]);
-});
+export const replacePair = defineStatement(
+  (db, params: Params<EncryptedPair & { refreshedFrom: string }>) => {
+    const { param } = params;
+    return db
+      .with('current', (db) => selectCurrent(db, params).where('version', '=', param('refreshedFrom')))
+      .with('incremented', (db) => incrementIfStored(db, params))
+      .updateTable('EditorCredential')
+      .set({
+        version: param('version'),
+        ciphertext: param('ciphertext'),
+        keyId: param('keyId'),
+        refreshedFrom: param('refreshedFrom'),
+        ...reset,
+        updatedAt: param('now'),
+      })
+      .where('userId', '=', ownerOfCurrent)
+      .returning(['version', newRevision]);
+  },
+);
 
 /** Deletes the stored pair and keeps the row. */
-export const clearPair = defineStatement((db, slots: Slots<{ userId: string; now: Time }>) =>
+export const clearPair = defineStatement((db, params: Params<{ userId: string; now: Time }>) =>
   db
-    .with('current', (db) => selectCurrent(db, slots))
-    .with('incremented', (db) => incrementIfStored(db, slots))
+    .with('current', (db) => selectCurrent(db, params))
+    .with('incremented', (db) => incrementIfStored(db, params))
     .updateTable('EditorCredential')
-    .set({ ciphertext: null, keyId: null, refreshedFrom: null, ...reset, updatedAt: slots.slot('now') })
+    .set({ ciphertext: null, keyId: null, refreshedFrom: null, ...reset, updatedAt: params.param('now') })
     .where('userId', '=', ownerOfCurrent)
     .returning(newRevision),
 );
 
 /** Stores the reason why the pair of a version no longer works, if the version is still current. */
 export const recordFailure = defineStatement(
-  (db, slots: Slots<CredentialOwner & { reason: CredentialFailureReason; now: Time }>) => {
-    const { slot } = slots;
+  (db, params: Params<CredentialOwner & { reason: CredentialFailureReason; now: Time }>) => {
+    const { param } = params;
     return db
-      .with('current', (db) => selectCurrent(db, slots).where('version', '=', slot('version')))
-      .with('incremented', (db) => incrementIfStored(db, slots))
+      .with('current', (db) => selectCurrent(db, params).where('version', '=', param('version')))
+      .with('incremented', (db) => incrementIfStored(db, params))
       .updateTable('EditorCredential')
-      .set({ reauthReason: slot('reason'), updatedAt: slot('now') })
+      .set({ reauthReason: param('reason'), updatedAt: param('now') })
       .where('userId', '=', ownerOfCurrent)
       .returning(['keyId', 'reauthReason', newRevision]);
   },
 );
 
-type UserSlots = Slots<{ userId: string }>;
+type UserParams = Params<{ userId: string }>;
 
 /** Selects the row of a user who has a stored pair. */
-export function selectCurrent(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: UserSlots) {
+export function selectCurrent(db: Pick<Kysely<Tables>, 'selectFrom'>, { param }: UserParams) {
   return db
     .selectFrom('EditorCredential')
     .select('userId')
-    .where('userId', '=', slot('userId'))
+    .where('userId', '=', param('userId'))
     .where('ciphertext', 'is not', null);
 }
 
-function incrementRevision(db: Pick<Kysely<Tables>, 'updateTable'>, { slot }: UserSlots) {
+function incrementRevision(db: Pick<Kysely<Tables>, 'updateTable'>, { param }: UserParams) {
   return db
     .updateTable('UserRevision')
     .set((eb) => ({ editorAuth: eb('editorAuth', '+', 1) }))
-    .where('userId', '=', slot('userId'));
+    .where('userId', '=', param('userId'));
 }
 
-function incrementIfStored(db: Pick<Kysely<Tables>, 'updateTable'>, slots: UserSlots) {
-  return incrementRevision(db, slots)
+function incrementIfStored(db: Pick<Kysely<Tables>, 'updateTable'>, params: UserParams) {
+  return incrementRevision(db, params)
     .where(sql<boolean>`exists (select from current)`)
     .returning('editorAuth as revision');
 }

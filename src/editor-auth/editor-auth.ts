@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Database } from '../database/database.ts';
-import { defineRowRead, type Inputs } from '../database/read.ts';
+import { defineRowRead, type ReadParams } from '../database/read.ts';
+import { transaction } from '../database/transaction.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
-import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 import { clearPair, type EncryptedPair, recordFailure, storePair } from './credential-statements.ts';
 import type { CredentialFailureReason, EditorAuthMethodType, ReauthReason } from './editor-auth.enums.ts';
@@ -59,7 +59,7 @@ export async function storeCredential(
   now: Time,
 ): Promise<EditorAuth> {
   const encrypted = await encryptPair(cipher, userId, pair, now);
-  const [stored] = await change(database, [userId], (run) => run(storePair, encrypted));
+  const [stored] = await transaction(database, [userId], (run) => run(storePair, encrypted));
   if (stored !== undefined) announce({ user: userId, topic: 'editorAuth', revision: stored.revision });
   return describeStatus(cipher, userId, stored);
 }
@@ -70,7 +70,7 @@ export async function deleteCredential(
   userId: string,
   now: Time,
 ): Promise<EditorAuth> {
-  const [deleted] = await change(database, [userId], (run) => run(clearPair, { userId, now }));
+  const [deleted] = await transaction(database, [userId], (run) => run(clearPair, { userId, now }));
   if (deleted !== undefined) announce({ user: userId, topic: 'editorAuth', revision: deleted.revision });
   return describeNone(userId);
 }
@@ -86,7 +86,7 @@ export async function reportFailure(
   now: Time,
 ): Promise<{ applied: boolean; editorAuth: EditorAuth }> {
   const { userId, version, reason } = failure;
-  const [changed] = await change(database, [userId], (run) =>
+  const [changed] = await transaction(database, [userId], (run) =>
     run(recordFailure, { userId, version, reason, now }),
   );
   if (changed !== undefined) announce({ user: userId, topic: 'editorAuth', revision: changed.revision });
@@ -114,8 +114,8 @@ export async function readCredential(
 }
 
 /** Finds the row of a user's credential. It has no ciphertext after a deletion. */
-export const findCredential = defineRowRead((db, { slot }: Inputs<{ userId: string }>) =>
-  db.selectFrom('EditorCredential').selectAll().where('userId', '=', slot('userId')),
+export const findCredential = defineRowRead((db, { param }: ReadParams<{ userId: string }>) =>
+  db.selectFrom('EditorCredential').selectAll().where('userId', '=', param('userId')),
 );
 
 /** Encrypts a token pair with a new version, to which the ciphertext is bound. */

@@ -1,11 +1,11 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
+import { transaction } from '../database/transaction.ts';
 import type { CredentialCipher, CredentialOwner, TokenPair } from '../encryption/credential-cipher.ts';
 import { ConflictError, NotFoundError, REDACTED } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
-import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 import { replacePair, selectCurrent } from './credential-statements.ts';
 import { encryptPair, findCredential } from './editor-auth.ts';
@@ -30,7 +30,9 @@ export async function claimRefresh(
   database: Database,
   { userId, version, claimId }: CredentialOwner & { claimId: string },
 ): Promise<RefreshClaim> {
-  const [stored] = await change(database, [userId], (run) => run(tryClaim, { userId, version, claimId }));
+  const [stored] = await transaction(database, [userId], (run) =>
+    run(tryClaim, { userId, version, claimId }),
+  );
   if (stored === undefined) throw new NotFoundError();
   const { granted, claimedUntil } = stored;
   if (claimedUntil === null) throw createStaleVersionError(version);
@@ -41,20 +43,20 @@ export async function claimRefresh(
  * Claims the refresh of a version, unless another caller has claimed it. Returns no row if nothing is stored, and a
  * null `claimedUntil` if the version is no longer current. Uses the database's clock, which all gateways share.
  */
-const tryClaim = defineStatement((db, slots: Slots<CredentialOwner & { claimId: string }>) => {
-  const { slot } = slots;
+const tryClaim = defineStatement((db, params: Params<CredentialOwner & { claimId: string }>) => {
+  const { param } = params;
   return db
     .with('stored', (db) =>
-      selectCurrent(db, slots)
+      selectCurrent(db, params)
         .select(['claimId', 'claimedUntil', sql<Time>`clock_timestamp()`.as('now')])
-        .select((eb) => eb('version', '=', slot('version')).as('matches')),
+        .select((eb) => eb('version', '=', param('version')).as('matches')),
     )
     .with('claimed', (db) =>
       db
         .updateTable('EditorCredential')
         .from('stored')
         .set({
-          claimId: slot('claimId'),
+          claimId: param('claimId'),
           claimedUntil: sql<Time>`stored.now + make_interval(secs => ${sql.lit(CLAIM_SECONDS)})`,
         })
         .whereRef('EditorCredential.userId', '=', 'stored.userId')
@@ -63,7 +65,7 @@ const tryClaim = defineStatement((db, slots: Slots<CredentialOwner & { claimId: 
           or([
             eb('stored.claimedUntil', 'is', null),
             eb('stored.claimedUntil', '<=', ref('stored.now')),
-            eb('stored.claimId', '=', slot('claimId')),
+            eb('stored.claimId', '=', param('claimId')),
           ]),
         )
         .returning('EditorCredential.claimedUntil as until'),
@@ -88,7 +90,7 @@ export async function storeRefreshedCredential(
   now: Time,
 ): Promise<string> {
   const encrypted = await encryptPair(cipher, userId, pair, now);
-  const [stored] = await change(database, [userId], (run) =>
+  const [stored] = await transaction(database, [userId], (run) =>
     run(replacePair, { ...encrypted, refreshedFrom }),
   );
   if (stored !== undefined) {

@@ -1,7 +1,7 @@
 import type { OutputRef } from '@pothos/core';
 import type { RootValue } from '../context.ts';
 import type { Page, Tagged } from '../database/page.ts';
-import type { Selected } from '../database/selected.ts';
+import type { Selected } from '../database/read.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
 import { type PageArguments, toPage } from './page-arguments.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
-import { defineListRead, type Inputs } from '../database/read.ts';
+import { defineListRead, type ReadParams } from '../database/read.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 
 /** The number of a user's active notifications, in total and by kind. */
@@ -10,11 +10,11 @@ export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; co
  * Unlike other counts, runs on the connections for short reads, so that live events, which contain the counts, do not
  * wait for long lists.
  */
-const findActive = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>) =>
+const findActive = defineListRead((db, { param }: ReadParams<{ users: readonly string[] }>) =>
   db
     .selectFrom('Notification')
     .select(['userId', 'kind', (eb) => eb.fn.countAll<number>().as('count')])
-    .where('userId', '=', sql<string>`any(${slot('users')}::text[])`)
+    .where('userId', '=', sql<string>`any(${param('users')}::text[])`)
     .where('status', '=', sql.lit('active' as const))
     .groupBy(['userId', 'kind']),
 );

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { defineStatement, runStatement, type Slots } from '../database/statement.ts';
+import { transactionAndCancel } from '../database/outbox.ts';
+import { defineStatement, type Params, runStatement } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
-import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { EventCursor } from '../revisions/event-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
 import type { Time } from '../values/time.ts';
@@ -26,7 +26,7 @@ export async function dismissNotification(
   const [dismissed] =
     outbox.channels.size === 0
       ? await runStatement(database, dismiss, input)
-      : await changeAndCancel({ database, outbox }, [userId], (run) => run(dismiss, input));
+      : await transactionAndCancel({ database, outbox }, [userId], (run) => run(dismiss, input));
   if (dismissed === undefined) return findNotification(database, userId, id);
   announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
   return dismissed;
@@ -38,17 +38,17 @@ export async function dismissNotification(
  * Timestamps never decrease, even if the clocks of gateways differ. The property `notifications` of `UserRevision` is a
  * revision, not a count.
  */
-const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: string; now: Time }>) =>
+const dismiss = defineStatement((db, { param }: Params<{ userId: string; id: string; now: Time }>) =>
   db
     .with('locked', (db) =>
-      db.selectFrom('UserRevision').select('userId').where('userId', '=', slot('userId')).forUpdate(),
+      db.selectFrom('UserRevision').select('userId').where('userId', '=', param('userId')).forUpdate(),
     )
     .with('undismissed', (db) =>
       db
         .selectFrom('Notification')
         .innerJoin('locked', 'locked.userId', 'Notification.userId')
         .select('Notification.id')
-        .where('Notification.id', '=', slot('id'))
+        .where('Notification.id', '=', param('id'))
         .where('Notification.status', '<>', 'dismissed')
         .forUpdate('Notification'),
     )
@@ -56,7 +56,7 @@ const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: strin
       db
         .updateTable('UserRevision')
         .set((eb) => ({ notifications: eb('notifications', '+', 1) }))
-        .where('userId', '=', slot('userId'))
+        .where('userId', '=', param('userId'))
         .where((eb) => eb.exists(eb.selectFrom('undismissed').select('id')))
         .returning('notifications as revision'),
     )
@@ -65,11 +65,11 @@ const dismiss = defineStatement((db, { slot }: Slots<{ userId: string; id: strin
     .set((eb) => ({
       status: 'dismissed',
       revision: eb.ref('incremented.revision'),
-      dismissedAt: eb.fn('greatest', [slot('now'), 'updatedAt']),
-      updatedAt: eb.fn('greatest', [slot('now'), 'updatedAt']),
+      dismissedAt: eb.fn('greatest', [param('now'), 'updatedAt']),
+      updatedAt: eb.fn('greatest', [param('now'), 'updatedAt']),
     }))
-    .where('userId', '=', slot('userId'))
-    .where('id', '=', slot('id'))
+    .where('userId', '=', param('userId'))
+    .where('id', '=', param('id'))
     .returningAll('Notification'),
 );
 
@@ -93,7 +93,7 @@ export async function dismissNotifications(
   filter: DismissFilter,
   now: Time,
 ): Promise<Notification[]> {
-  const dismissed = await changeAndCancel({ database, outbox }, [userId], (run) => {
+  const dismissed = await transactionAndCancel({ database, outbox }, [userId], (run) => {
     if ('ids' in filter) return run(dismissByIds, { userId, ids: filter.ids, now });
     const { kinds, projectId, upTo } = filter;
     return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectId, ...upTo, now });
@@ -103,11 +103,12 @@ export async function dismissNotifications(
 
 type DismissInput = { userId: string; now: Time };
 
-const dismissByIds = defineStatement((db, slots: Slots<DismissInput & { ids: readonly string[] }>) =>
+const dismissByIds = defineStatement((db, params: Params<DismissInput & { ids: readonly string[] }>) =>
   updateWithRevisions(
     db,
-    slots,
-    (eb) => eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', sql<string>`any(${slots.slot('ids')})`)]),
+    params,
+    (eb) =>
+      eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', sql<string>`any(${params.param('ids')})`)]),
     { status: 'dismissed' },
   ),
 );
@@ -115,24 +116,24 @@ const dismissByIds = defineStatement((db, slots: Slots<DismissInput & { ids: rea
 type SeenInput = DismissInput &
   EventCursor & { kinds: readonly NotificationKind[]; projectId: string | null };
 
-const dismissSeen = defineStatement((db, slots: Slots<SeenInput>) => {
-  const { slot } = slots;
+const dismissSeen = defineStatement((db, params: Params<SeenInput>) => {
+  const { param } = params;
   return updateWithRevisions(
     db,
-    slots,
+    params,
     (eb) =>
       eb.and([
         eb('status', '=', sql.lit<'active'>('active')),
-        eb('kind', '=', sql<NotificationKind>`any(${slot('kinds')})`),
-        eb.or([eb(slot('projectId', 'text'), 'is', null), eb('projectId', '=', slot('projectId'))]),
-        eb('revision', '<=', slot('revision')),
+        eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
+        eb.or([eb(param('projectId', 'text'), 'is', null), eb('projectId', '=', param('projectId'))]),
+        eb('revision', '<=', param('revision')),
         eb.exists(
           eb
             .selectFrom('UserRevision')
             .select('userId')
-            .where('userId', '=', slot('userId'))
-            .where(currentEpoch, '=', slot('epoch'))
-            .where('notifications', '>=', slot('revision')),
+            .where('userId', '=', param('userId'))
+            .where(currentEpoch, '=', param('epoch'))
+            .where('notifications', '>=', param('revision')),
         ),
       ]),
     { status: 'dismissed' },

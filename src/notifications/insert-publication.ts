@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
 import type { Time } from '../values/time.ts';
 import { draftContent, type NotificationDraft } from './notification-draft.ts';
 
@@ -14,7 +14,7 @@ type Insertion = Omit<NotificationDraft, 'payload'> & {
 /** A literal, because PostgreSQL uses the partial index only if the condition is a constant. */
 const active = sql.lit<'active'>('active');
 
-type InsertionSlots = Slots<Insertion>;
+type InsertionParams = Params<Insertion>;
 
 /**
  * Stores a draft and returns the user's new revision. Returns no row if a notification with the same ID and content is
@@ -30,26 +30,26 @@ type InsertionSlots = Slots<Insertion>;
  * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
  * - `inserted` stores the draft, whose revision follows that of the superseded notification, if there is one.
  */
-export const insertPublication = defineStatement((db, slots: InsertionSlots) =>
-  insertDraft(supersedeActive(decide(db, slots), slots), slots)
+export const insertPublication = defineStatement((db, params: InsertionParams) =>
+  insertDraft(supersedeActive(decide(db, params), params), params)
     .updateTable('UserRevision')
     .from('inserted')
     .set((eb) => ({ notifications: eb.ref('inserted.revision') }))
-    .where('userId', '=', slots.slot('userId'))
+    .where('userId', '=', params.param('userId'))
     .returning('notifications as revision'),
 );
 
 /** Decides whether the draft is resolved on arrival, unless the same notification is stored. */
-function decide(db: Kysely<Tables>, slots: InsertionSlots) {
-  const { slot } = slots;
+function decide(db: Kysely<Tables>, params: InsertionParams) {
+  const { param } = params;
   return db
-    .with('basis', (db) => readBasis(db, slots))
+    .with('basis', (db) => readBasis(db, params))
     .with('timed', (db) =>
       db
         .selectFrom('basis')
         .selectAll()
         .select(
-          sql<Time>`coalesce(${slot('occurredAt', 'timestamptz')}, greatest(${slot('now', 'timestamptz')}, newest))`.as(
+          sql<Time>`coalesce(${param('occurredAt', 'timestamptz')}, greatest(${param('now', 'timestamptz')}, newest))`.as(
             'occurred',
           ),
         ),
@@ -68,26 +68,26 @@ function decide(db: Kysely<Tables>, slots: InsertionSlots) {
     );
 }
 
-function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots) {
-  const { slot } = slots;
+function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, params: InsertionParams) {
+  const { param } = params;
   const related = db
     .selectFrom('Notification')
-    .where('userId', '=', slot('userId'))
-    .where('taskId', '=', slot('taskId'))
-    .where('kind', '=', slot('kind'));
+    .where('userId', '=', param('userId'))
+    .where('taskId', '=', param('taskId'))
+    .where('kind', '=', param('kind'));
   // The timestamp of the change: `now`, but not before the `updatedAt` of the active notification of the task and kind.
   // A request that began earlier, and so has an earlier `now`, may acquire the user's lock after one that began later.
-  const changed = sql<Time>`greatest(${slot('now', 'timestamptz')}, ${related.select('updatedAt').where('status', '=', active)})`;
+  const changed = sql<Time>`greatest(${param('now', 'timestamptz')}, ${related.select('updatedAt').where('status', '=', active)})`;
   return db
     .selectFrom('UserRevision')
     .leftJoin('TaskResolution', (join) =>
       join
         .onRef('TaskResolution.userId', '=', 'UserRevision.userId')
-        .on('TaskResolution.taskId', '=', slot('taskId'))
-        .on('TaskResolution.kind', '=', slot('kind')),
+        .on('TaskResolution.taskId', '=', param('taskId'))
+        .on('TaskResolution.kind', '=', param('kind')),
     )
-    .where('UserRevision.userId', '=', slot('userId'))
-    .where(({ not, exists }) => not(exists(selectSame(db, slots))))
+    .where('UserRevision.userId', '=', param('userId'))
+    .where(({ not, exists }) => not(exists(selectSame(db, params))))
     .select([
       'UserRevision.notifications as revision',
       'TaskResolution.resolvedUpTo as upTo',
@@ -98,21 +98,21 @@ function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, slots: InsertionSlots
 }
 
 /** Selects the notification with the draft's ID if its content is the same. */
-function selectSame(db: Pick<Kysely<Tables>, 'selectFrom'>, { slot }: InsertionSlots) {
-  const occurredAt = slot('occurredAt', 'timestamptz');
+function selectSame(db: Pick<Kysely<Tables>, 'selectFrom'>, { param }: InsertionParams) {
+  const occurredAt = param('occurredAt', 'timestamptz');
   return db
     .selectFrom('Notification')
     .select('id')
-    .where('userId', '=', slot('userId'))
-    .where('id', '=', slot('id'))
+    .where('userId', '=', param('userId'))
+    .where('id', '=', param('id'))
     .where((eb) =>
-      eb.and(draftContent.map((name) => sql<boolean>`${sql.ref(name)} is not distinct from ${slot(name)}`)),
+      eb.and(draftContent.map((name) => sql<boolean>`${sql.ref(name)} is not distinct from ${param(name)}`)),
     )
     .where(sql<boolean>`(${occurredAt} is null or ${sql.ref('occurredAt')} = ${occurredAt})`)
-    .where(sql<boolean>`payload::jsonb = ${slot('payload', 'jsonb')}`);
+    .where(sql<boolean>`payload::jsonb = ${param('payload', 'jsonb')}`);
 }
 
-function supersedeActive(db: ReturnType<typeof decide>, { slot }: InsertionSlots) {
+function supersedeActive(db: ReturnType<typeof decide>, { param }: InsertionParams) {
   return db.with('superseded', (db) =>
     db
       .updateTable('Notification')
@@ -124,16 +124,16 @@ function supersedeActive(db: ReturnType<typeof decide>, { slot }: InsertionSlots
         resolvedAt: eb.ref('decided.changed'),
         updatedAt: eb.ref('decided.changed'),
       }))
-      .where('userId', '=', slot('userId'))
-      .where('taskId', '=', slot('taskId'))
-      .where('kind', '=', slot('kind'))
+      .where('userId', '=', param('userId'))
+      .where('taskId', '=', param('taskId'))
+      .where('kind', '=', param('kind'))
       .where('status', '=', active)
       .where('decided.resolution', 'is', null)
       .returning('Notification.id as id'),
   );
 }
 
-function insertDraft(db: ReturnType<typeof supersedeActive>, { slot }: InsertionSlots) {
+function insertDraft(db: ReturnType<typeof supersedeActive>, { param }: InsertionParams) {
   return db.with('inserted', (db) =>
     db
       .insertInto('Notification')
@@ -154,10 +154,10 @@ function insertDraft(db: ReturnType<typeof supersedeActive>, { slot }: Insertion
         eb
           .selectFrom('decided')
           .select([
-            slot('userId').as('userId'),
-            slot('id').as('id'),
-            slot('payload', 'json').as('payload'),
-            ...draftContent.map((name) => slot(name).as(name)),
+            param('userId').as('userId'),
+            param('id').as('id'),
+            param('payload', 'json').as('payload'),
+            ...draftContent.map((name) => param(name).as(name)),
             sql<number>`revision + 1 + (select count(*) from superseded)`.as('revision'),
             sql`case when resolution is null then 'active' else 'resolved' end`.as('status'),
             'resolution',

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { type Combinations, equalsIfGiven, type Page } from '../database/page.ts';
-import type { Inputs } from '../database/read.ts';
+import type { ReadParams } from '../database/read.ts';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
 import {
@@ -35,7 +35,7 @@ export type FilterInput = {
   taskId: string | undefined;
 };
 
-/** Converts all conditions but the times to inputs. */
+/** Converts all conditions but the times to params. */
 export function toFilterInput(
   userId: string,
   { status, kind, projectId, taskId }: NotificationFilter,
@@ -55,7 +55,7 @@ export function toFilterInput(
 }
 
 /** Whether the inputs contain a filter besides the user and the times. */
-export function hasFilter({ has }: Pick<Inputs<FilterInput>, 'has'>): boolean {
+export function hasFilter({ has }: Pick<ReadParams<FilterInput>, 'has'>): boolean {
   return has('kinds');
 }
 
@@ -63,17 +63,17 @@ export function hasFilter({ has }: Pick<Inputs<FilterInput>, 'has'>): boolean {
  * Returns the combinations of kind and status to read, which PostgreSQL finds by an index on (userId, kind, status,
  * createdAt, id). If the filter names a task or a project, the index also contains its column, after userId.
  */
-export function toCombinations(inputs: Inputs<FilterInput>): Combinations {
-  const { slot, has } = inputs;
-  const isInProject = equalsIfGiven(inputs, 'projectId');
+export function toCombinations(params: ReadParams<FilterInput>): Combinations {
+  const { param, has } = params;
+  const isInProject = equalsIfGiven(params, 'projectId');
   // `is true` keeps PostgreSQL from using the index by project, which would read the whole project to find the task.
   const isChosen = has('taskId')
-    ? sql`${sql.ref('taskId')} = ${slot('taskId')} and (${isInProject}) is true`
+    ? sql`${sql.ref('taskId')} = ${param('taskId')} and (${isInProject}) is true`
     : isInProject;
   return {
-    from: sql`unnest(${slot('kinds')}::text[], ${slot('statuses')}::text[]) as wanted (kind, status)`,
+    from: sql`unnest(${param('kinds')}::text[], ${param('statuses')}::text[]) as wanted (kind, status)`,
     table: 'Notification',
-    matches: sql`${sql.ref('userId')} = ${slot('userId')} and ${isChosen} and kind = wanted.kind and status = wanted.status`,
+    matches: sql`${sql.ref('userId')} = ${param('userId')} and ${isChosen} and kind = wanted.kind and status = wanted.status`,
   };
 }
 

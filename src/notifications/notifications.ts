@@ -9,8 +9,14 @@ import {
   type Tagged,
   toPageInput,
 } from '../database/page.ts';
-import { defineCount, definePageRead, defineRowRead, type Inputs } from '../database/read.ts';
-import { type Selected, selectChosen } from '../database/selected.ts';
+import {
+  defineCount,
+  definePageRead,
+  defineRowRead,
+  type ReadParams,
+  type Selected,
+  selectProperties,
+} from '../database/read.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Notification } from './notification.entity.ts';
@@ -28,14 +34,14 @@ const always = ['id', 'kind'] as const;
 /** A notification with the selected properties. */
 export type SelectedNotification = Selected<Notification, (typeof always)[number]>;
 
-const list = definePageRead((db, inputs: Inputs<FilterInput & PageInput>) => {
-  const { slot, has, chosen } = inputs;
+const list = definePageRead((db, params: ReadParams<FilterInput & PageInput>) => {
+  const { param, has, selected } = params;
   const all = db
     .selectFrom('Notification')
-    .$call((all) => selectChosen(all, always, chosen('Notification', always)))
-    .where('userId', '=', slot('userId'))
-    .$if(has('tagged'), (all) => all.select(selectTag(db, 'notifications', slot('userId')).as('tag')));
-  return selectPage(all, inputs, hasFilter(inputs) ? toCombinations(inputs) : undefined);
+    .$call((all) => selectProperties(all, always, selected('Notification', always)))
+    .where('userId', '=', param('userId'))
+    .$if(has('tagged'), (all) => all.select(selectTag(db, 'notifications', param('userId')).as('tag')));
+  return selectPage(all, params, hasFilter(params) ? toCombinations(params) : undefined);
 });
 
 /** Lists a user's notifications, newest first, with the selected properties. */
@@ -53,13 +59,13 @@ export async function listNotifications(
   );
 }
 
-const count = defineCount((db, inputs: Inputs<FilterInput & Bounds>) =>
-  hasFilter(inputs)
-    ? db.selectNoFrom(countMatching(toCombinations(inputs), isBetween(inputs)).as('count'))
+const count = defineCount((db, params: ReadParams<FilterInput & Bounds>) =>
+  hasFilter(params)
+    ? db.selectNoFrom(countMatching(toCombinations(params), isBetween(params)).as('count'))
     : db
         .selectFrom('Notification')
-        .where('userId', '=', inputs.slot('userId'))
-        .where(isBetween(inputs))
+        .where('userId', '=', params.param('userId'))
+        .where(isBetween(params))
         .select((eb) => eb.fn.countAll<number>().as('count')),
 );
 
@@ -72,8 +78,12 @@ export async function countNotifications(
   return count(database, { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes({}, filter)) });
 }
 
-const find = defineRowRead((db, { slot }: Inputs<{ userId: string; id: string }>) =>
-  db.selectFrom('Notification').selectAll().where('userId', '=', slot('userId')).where('id', '=', slot('id')),
+const find = defineRowRead((db, { param }: ReadParams<{ userId: string; id: string }>) =>
+  db
+    .selectFrom('Notification')
+    .selectAll()
+    .where('userId', '=', param('userId'))
+    .where('id', '=', param('id')),
 );
 
 /** Finds a notification by ID. @throws {NotFoundError} if the user has no such notification */

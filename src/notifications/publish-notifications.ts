@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { DatabaseError } from 'pg';
+import type { Outbox } from '../database/outbox.ts';
+import { transaction } from '../database/transaction.ts';
 import { ConflictError } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
-import { change } from '../revisions/change.ts';
-import type { Outbox } from '../revisions/outbox.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import { insertPublication } from './insert-publication.ts';
@@ -46,7 +46,7 @@ export async function publishNotifications(
   }));
   const users = drafts.map(({ userId }) => userId);
   const ids = drafts.map(({ id }) => id);
-  const [inserted, stored] = await change(database, users, (run) =>
+  const [inserted, stored] = await transaction(database, users, (run) =>
     Promise.all([
       Promise.all(
         drafts.map((draft, index) =>

@@ -1,11 +1,10 @@
-import { defineListRead, type Inputs } from '../database/read.ts';
-import { type Selected, selectChosen } from '../database/selected.ts';
+import { defineListRead, type ReadParams, type Selected, selectProperties } from '../database/read.ts';
 import {
   defineNextBatchRead,
   findBatches,
   type PositionsInput,
   selectInBatches,
-} from '../revisions/stream-batches.ts';
+} from '../live/stream-batches.ts';
 import type { Notification } from './notification.entity.ts';
 
 /** The properties that can hold long text. */
@@ -22,11 +21,11 @@ const texts = [
 
 const always = ['id', 'kind', 'status', 'revision'] as const;
 
-const findChanged = defineListRead((db, inputs: Inputs<PositionsInput>) => {
-  const chosen = inputs.chosen('Notification', always);
-  const batches = findBatches('Notification', inputs, texts, chosen);
+const findChanged = defineListRead((db, params: ReadParams<PositionsInput>) => {
+  const selected = params.selected('Notification', always);
+  const batches = findBatches('Notification', params, texts, selected);
   const changed = db.selectFrom('Notification').innerJoin(batches.as('batch'), (join) => join.onTrue());
-  return selectInBatches(selectChosen(changed, always, chosen));
+  return selectInBatches(selectProperties(changed, always, selected));
 });
 
 /** A notification with the selected properties. */

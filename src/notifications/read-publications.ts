@@ -1,11 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
 
 /** Reads notifications by user and ID, with the channels in the user's stored preference for their kind. */
 export const readPublications = defineStatement(
-  (db, { slot }: Slots<{ users: readonly string[]; ids: readonly string[] }>) => {
+  (db, { param }: Params<{ users: readonly string[]; ids: readonly string[] }>) => {
     const wanted: RawBuilder<{ user: string; notification: string }> = sql`unnest(
-      ${slot('users', 'text[]')}, ${slot('ids', 'text[]')})`;
+      ${param('users', 'text[]')}, ${param('ids', 'text[]')})`;
     return db
       .selectFrom(wanted.as<'wanted'>(sql`wanted ("user", notification)`))
       .innerJoin('Notification', (join) =>

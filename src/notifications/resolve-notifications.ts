@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import { transactionAndCancel } from '../database/outbox.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
-import { changeAndCancel } from '../revisions/change-and-cancel.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
@@ -47,37 +47,37 @@ export async function resolveNotifications(
     reason,
     now,
   };
-  const [resolved] = await changeAndCancel({ database, outbox }, [userId], (run) =>
+  const [resolved] = await transactionAndCancel({ database, outbox }, [userId], (run) =>
     Promise.all([run(resolveActive, input), occurredUpTo === null ? [] : run(storeResolution, input)]),
   );
   return announceRecords(announce, userId, 'notifications', resolved);
 }
 
-const resolveActive = defineStatement((db, slots: Slots<ResolveInput>) => {
-  const { slot } = slots;
+const resolveActive = defineStatement((db, params: Params<ResolveInput>) => {
+  const { param } = params;
   return updateWithRevisions(
     db,
-    slots,
+    params,
     (eb) =>
       eb.and([
         eb('status', '=', sql.lit<'active'>('active')),
-        eb('taskId', '=', slot('taskId')),
-        eb('kind', '=', sql<NotificationKind>`any(${slot('kinds')})`),
-        sql<boolean>`(${slot('occurredUpTo', 'timestamptz')} is null or ${sql.ref('occurredAt')} <= ${slot('occurredUpTo', 'timestamptz')})`,
+        eb('taskId', '=', param('taskId')),
+        eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
+        sql<boolean>`(${param('occurredUpTo', 'timestamptz')} is null or ${sql.ref('occurredAt')} <= ${param('occurredUpTo', 'timestamptz')})`,
       ]),
-    { status: 'resolved', resolvedBy: slot('reason') },
+    { status: 'resolved', resolvedBy: param('reason') },
   );
 });
 
 /** Stores `occurredUpTo` and the reason for each kind, unless this time or a later one is stored. */
-const storeResolution = defineStatement((db, { slot }: Slots<ResolveInput>) =>
+const storeResolution = defineStatement((db, { param }: Params<ResolveInput>) =>
   db
     .insertInto('TaskResolution')
     .columns(['userId', 'taskId', 'kind', 'resolvedUpTo', 'resolvedBy', 'updatedAt'])
     .expression(
-      sql`select ${slot('userId', 'text')}, ${slot('taskId', 'text')}, kind, ${slot('occurredUpTo', 'timestamptz')}, ${slot('reason', 'text')},
-          ${slot('now', 'timestamptz')}
-        from unnest(${slot('kinds', 'text[]')}) as given (kind) group by kind`,
+      sql`select ${param('userId', 'text')}, ${param('taskId', 'text')}, kind, ${param('occurredUpTo', 'timestamptz')}, ${param('reason', 'text')},
+          ${param('now', 'timestamptz')}
+        from unnest(${param('kinds', 'text[]')}) as given (kind) group by kind`,
     )
     .onConflict((conflict) =>
       conflict

@@ -1,6 +1,6 @@
 import { type Expression, type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import type { Slots } from '../database/statement.ts';
+import type { Params } from '../database/statement.ts';
 import { incrementRevision } from '../revisions/increment-revision.ts';
 import type { Time } from '../values/time.ts';
 import type { Resolution } from './notification.enums.ts';
@@ -18,7 +18,7 @@ type StatusChange = { status: 'dismissed' } | { status: 'resolved'; resolvedBy: 
  */
 export function updateWithRevisions(
   db: Kysely<Tables>,
-  { slot }: Slots<{ userId: string; now: Time }>,
+  { param }: Params<{ userId: string; now: Time }>,
   condition: Condition,
   change: StatusChange,
 ) {
@@ -28,14 +28,14 @@ export function updateWithRevisions(
         .selectFrom('Notification')
         .select('id')
         .select(sql<number>`row_number() over (order by ${sql.ref('createdAt')}, id)`.as('position'))
-        .where('userId', '=', slot('userId'))
+        .where('userId', '=', param('userId'))
         .where(condition),
     )
-    .with('incremented', (db) => incrementRevision(db, 'notifications', 'numbered', slot('userId')))
+    .with('incremented', (db) => incrementRevision(db, 'notifications', 'numbered', param('userId')))
     .updateTable('Notification')
     .from(['numbered', 'incremented'])
     .set((eb) => {
-      const time = eb.fn<Time>('greatest', [slot('now', 'timestamptz'), 'updatedAt']);
+      const time = eb.fn<Time>('greatest', [param('now', 'timestamptz'), 'updatedAt']);
       return {
         ...change,
         ...(change.status === 'resolved' ? { resolvedAt: time } : { dismissedAt: time }),
@@ -43,7 +43,7 @@ export function updateWithRevisions(
         updatedAt: time,
       };
     })
-    .where('userId', '=', slot('userId'))
+    .where('userId', '=', param('userId'))
     .whereRef('Notification.id', '=', 'numbered.id')
     .returningAll('Notification');
 }

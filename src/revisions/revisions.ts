@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import type { Database, Tables } from '../database/database.ts';
-import { defineListRead, defineRowRead, type Inputs } from '../database/read.ts';
+import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
 import type { UserRevision } from './user-revision.entity.ts';
 
 /**
@@ -15,11 +15,11 @@ export type Revisions = Pick<UserRevision, 'epoch' | 'notifications' | 'workspac
 /** The epochs of the database and of the user, for a query of `UserRevision`. */
 export const currentEpoch = sql<string>`(select epoch from ${sql.table('DatabaseEpoch')}) || '.' || epoch`;
 
-const find = defineListRead((db, { slot }: Inputs<{ users: readonly string[] }>) =>
+const find = defineListRead((db, { param }: ReadParams<{ users: readonly string[] }>) =>
   db
     .selectFrom('UserRevision')
     .select(['userId', 'notifications', 'workspaces', 'editorAuth', currentEpoch.as('epoch')])
-    .where('userId', '=', sql<string>`any(${slot('users')}::text[])`),
+    .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
 );
 
 /**
@@ -69,7 +69,9 @@ const findTag = {
 };
 
 function defineTagRead(list: ListName) {
-  return defineRowRead((db, { slot }: Inputs<{ userId: string }>) => selectTag(db, list, slot('userId')));
+  return defineRowRead((db, { param }: ReadParams<{ userId: string }>) =>
+    selectTag(db, list, param('userId')),
+  );
 }
 
 /** Reads the entity tag of a user's list. */

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
+import { transaction } from '../database/transaction.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
-import { change } from '../revisions/change.ts';
 
 /** Whether any data of the user was stored, and whether an editor credential was. */
 export type UserDeletion = { deleted: boolean; hadCredential: boolean };
@@ -11,7 +11,7 @@ export async function deleteUser(
   { database, announce }: ChangeDependencies,
   userId: string,
 ): Promise<UserDeletion> {
-  const [credentials, revisions, ...others] = await change(database, [userId], (run) =>
+  const [credentials, revisions, ...others] = await transaction(database, [userId], (run) =>
     Promise.all([
       run(deleteCredential, { userId }),
       run(deleteRevisions, { userId }),
@@ -25,17 +25,17 @@ export async function deleteUser(
   };
 }
 
-type UserSlots = Slots<{ userId: string }>;
+type UserParams = Params<{ userId: string }>;
 
-const deleteCredential = defineStatement((db, { slot }: UserSlots) =>
-  db.deleteFrom('EditorCredential').where('userId', '=', slot('userId')).returning('keyId'),
+const deleteCredential = defineStatement((db, { param }: UserParams) =>
+  db.deleteFrom('EditorCredential').where('userId', '=', param('userId')).returning('keyId'),
 );
 
 /** Returns the number of changes of notifications, workspaces and the credential. */
-const deleteRevisions = defineStatement((db, { slot }: UserSlots) =>
+const deleteRevisions = defineStatement((db, { param }: UserParams) =>
   db
     .deleteFrom('UserRevision')
-    .where('userId', '=', slot('userId'))
+    .where('userId', '=', param('userId'))
     .returning(sql<number>`notifications + workspaces + ${sql.ref('editorAuth')}`.as('sum')),
 );
 
@@ -52,10 +52,10 @@ const tables = [
 
 /** Each statement deletes the user's rows of one table, and returns one row if it deleted any. */
 const deleteStatements = tables.map((table) =>
-  defineStatement((db, { slot }: UserSlots) =>
+  defineStatement((db, { param }: UserParams) =>
     db
       .with('deleted', (db) =>
-        db.deleteFrom(table).where('userId', '=', slot('userId')).returning(sql<number>`1`.as('row')),
+        db.deleteFrom(table).where('userId', '=', param('userId')).returning(sql<number>`1`.as('row')),
       )
       .selectFrom('deleted')
       .select('row as deleted')

@@ -1,5 +1,5 @@
 import type { Database } from '../database/database.ts';
-import { defineListRead, type Inputs } from '../database/read.ts';
+import { defineListRead, type ReadParams } from '../database/read.ts';
 
 /** A user in the list. */
 export type ListedUser = { id: string };
@@ -24,15 +24,15 @@ export async function listUsers(
 type ListInput = UserPage & { end: string | undefined };
 
 // A range, because a prepared statement cannot use the index for a `like` pattern in a parameter.
-const list = defineListRead((db, { slot, has }: Inputs<ListInput>) =>
+const list = defineListRead((db, { param, has }: ReadParams<ListInput>) =>
   db
     .selectFrom('UserRevision')
     .select('userId as id')
-    .where('userId', '>=', slot('prefix'))
-    .$if(has('end'), (users) => users.where('userId', '<', slot('end')))
-    .$if(has('after'), (users) => users.where('userId', '>', slot('after')))
+    .where('userId', '>=', param('prefix'))
+    .$if(has('end'), (users) => users.where('userId', '<', param('end')))
+    .$if(has('after'), (users) => users.where('userId', '>', param('after')))
     .orderBy('userId')
-    .limit(slot('limit')),
+    .limit(param('limit')),
 );
 
 const LAST_CHARACTER = '\u{10ffff}';

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
+import { transaction } from '../database/transaction.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
-import { change } from '../revisions/change.ts';
 import type { Time } from '../values/time.ts';
 
 /**
@@ -14,27 +14,29 @@ export async function deleteWorkspace(
   id: string,
   deletedAt: Time,
 ): Promise<boolean> {
-  const [deletion] = await change(database, [userId], (run) => run(deleteAsOf, { userId, id, deletedAt }));
+  const [deletion] = await transaction(database, [userId], (run) =>
+    run(deleteAsOf, { userId, id, deletedAt }),
+  );
   if (deletion === undefined || deletion.revision === null) return false;
   announce({ user: userId, topic: 'workspaces', revision: deletion.revision });
   return true;
 }
 
-const deleteAsOf = defineStatement((db, { slot }: Slots<{ userId: string; id: string; deletedAt: Time }>) =>
+const deleteAsOf = defineStatement((db, { param }: Params<{ userId: string; id: string; deletedAt: Time }>) =>
   db
     .with('deleted', (db) =>
       db
         .deleteFrom('Workspace')
-        .where('userId', '=', slot('userId'))
-        .where('id', '=', slot('id'))
-        .where('updatedAt', '<=', slot('deletedAt'))
+        .where('userId', '=', param('userId'))
+        .where('id', '=', param('id'))
+        .where('updatedAt', '<=', param('deletedAt'))
         .returning('id'),
     )
     .with('incremented', (db) =>
       db
         .updateTable('UserRevision')
         .set((eb) => ({ workspaces: eb('workspaces', '+', 1) }))
-        .where('userId', '=', slot('userId'))
+        .where('userId', '=', param('userId'))
         .where(({ exists, selectFrom }) => exists(selectFrom('deleted').select('id')))
         .returning('workspaces as revision'),
     )
@@ -42,9 +44,9 @@ const deleteAsOf = defineStatement((db, { slot }: Slots<{ userId: string; id: st
       db
         .insertInto('WorkspaceDeletion')
         .values({
-          userId: slot('userId'),
-          id: slot('id'),
-          deletedAt: slot('deletedAt'),
+          userId: param('userId'),
+          id: param('id'),
+          deletedAt: param('deletedAt'),
           revision: sql<number>`coalesce((select revision from incremented), 0)`,
         })
         .onConflict((conflict) =>

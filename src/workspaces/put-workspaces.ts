@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
 import type { EntityNames } from '../database/entity-names.ts';
-import { defineStatement, type Slots } from '../database/statement.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
+import { transaction } from '../database/transaction.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
-import { change } from '../revisions/change.ts';
 import { incrementRevision } from '../revisions/increment-revision.ts';
 import { Secret } from '../values/secret.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -20,7 +20,7 @@ export async function putWorkspaces(
   userId: string,
   states: readonly WorkspaceState[],
 ): Promise<Workspace[]> {
-  const stored = await change(database, [userId], (run) =>
+  const stored = await transaction(database, [userId], (run) =>
     run(storeNewer, { userId, states: toRows(states, database.names) }),
   );
   return announceRecords(announce, userId, 'workspaces', stored);
@@ -64,24 +64,24 @@ const workspaces = sql.table('Workspace');
  * Stores the newer states with consecutive revisions, in their order, and updates the user's revision. If the workspace
  * was neither stored nor deleted before, the comparison is null and the state counts as newer.
  */
-export const storeNewer = defineStatement((db, { slot }: Slots<{ userId: string; states: string }>) =>
+export const storeNewer = defineStatement((db, { param }: Params<{ userId: string; states: string }>) =>
   db
     .with(
       'newer',
       () => sql<{ id: string }>`(
         select state.*
-        from json_populate_recordset(null::${workspaces}, ${slot('states', 'json')}) with ordinality as state
-        left join ${workspaces} as known on ${sql.ref('known.userId')} = ${slot('userId')} and known.id = state.id
+        from json_populate_recordset(null::${workspaces}, ${param('states', 'json')}) with ordinality as state
+        left join ${workspaces} as known on ${sql.ref('known.userId')} = ${param('userId')} and known.id = state.id
         left join ${sql.table('WorkspaceDeletion')} as deletion
-          on ${sql.ref('deletion.userId')} = ${slot('userId')} and deletion.id = state.id
+          on ${sql.ref('deletion.userId')} = ${param('userId')} and deletion.id = state.id
         where ${sql.ref('state.updatedAt')}
           > greatest(${sql.ref('known.updatedAt')}, ${sql.ref('deletion.deletedAt')}) is not false)`,
     )
-    .with('incremented', (db) => incrementRevision(db, 'workspaces', 'newer', slot('userId')))
+    .with('incremented', (db) => incrementRevision(db, 'workspaces', 'newer', param('userId')))
     .insertInto('Workspace')
     .columns(['userId', 'revision', ...stateProperties])
     .expression(
-      sql`select ${slot('userId', 'text')}, incremented.before + row_number() over (order by ordinality),
+      sql`select ${param('userId', 'text')}, incremented.before + row_number() over (order by ordinality),
           ${sql.join(stateProperties.map((name) => sql.ref(name)))} from newer, incremented`,
     )
     .onConflict((conflict) =>

@@ -1,6 +1,5 @@
 import type { Database } from '../database/database.ts';
-import { defineListRead, type Inputs } from '../database/read.ts';
-import { selectChosen } from '../database/selected.ts';
+import { defineListRead, type ReadParams, selectProperties } from '../database/read.ts';
 import type { Source } from '../live/source.ts';
 import {
   defineNextBatchRead,
@@ -8,7 +7,7 @@ import {
   MAX_BATCH_RECORDS,
   type PositionsInput,
   selectInBatches,
-} from '../revisions/stream-batches.ts';
+} from '../live/stream-batches.ts';
 import type { Workspace } from './workspace.entity.ts';
 import type { SelectedWorkspace } from './workspaces.ts';
 
@@ -69,20 +68,20 @@ const texts = [
 
 const always = ['id', 'revision'] as const;
 
-const findChanged = defineListRead((db, inputs: Inputs<PositionsInput>) => {
-  const chosen = inputs.chosen('Workspace', always);
-  const batches = findBatches('Workspace', inputs, texts, chosen);
+const findChanged = defineListRead((db, params: ReadParams<PositionsInput>) => {
+  const selected = params.selected('Workspace', always);
+  const batches = findBatches('Workspace', params, texts, selected);
   const changed = db.selectFrom('Workspace').innerJoin(batches.as('batch'), (join) => join.onTrue());
-  return selectInBatches(selectChosen(changed, always, chosen));
+  return selectInBatches(selectProperties(changed, always, selected));
 });
 
 const readChanges = defineNextBatchRead(findChanged);
 
-const findDeleted = defineListRead((db, inputs: Inputs<PositionsInput>) =>
+const findDeleted = defineListRead((db, params: ReadParams<PositionsInput>) =>
   selectInBatches(
     db
       .selectFrom('WorkspaceDeletion')
-      .innerJoin(findBatches('WorkspaceDeletion', inputs).as('batch'), (join) => join.onTrue())
+      .innerJoin(findBatches('WorkspaceDeletion', params).as('batch'), (join) => join.onTrue())
       .select(['id', 'revision']),
   ),
 );

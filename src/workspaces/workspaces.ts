@@ -11,8 +11,14 @@ import {
   type Tagged,
   toPageInput,
 } from '../database/page.ts';
-import { defineCount, defineCounts, definePageRead, type Inputs } from '../database/read.ts';
-import { type Selected, selectChosen } from '../database/selected.ts';
+import {
+  defineCount,
+  defineCounts,
+  definePageRead,
+  type ReadParams,
+  type Selected,
+  selectProperties,
+} from '../database/read.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { type WorkspaceStatus, workspaceStatuses } from './workspace.enums.ts';
@@ -40,13 +46,13 @@ function toFilterInput(userId: string, { projectId, status }: WorkspaceFilter): 
  * Returns the statuses to read, which PostgreSQL finds by an index on (userId, status, createdAt, id), or one that also
  * contains the project.
  */
-function toCombinations(inputs: Inputs<FilterInput>): Combinations {
-  const { slot } = inputs;
-  const isInProject = equalsIfGiven(inputs, 'projectId');
+function toCombinations(params: ReadParams<FilterInput>): Combinations {
+  const { param } = params;
+  const isInProject = equalsIfGiven(params, 'projectId');
   return {
-    from: sql`unnest(${slot('statuses')}::text[]) as wanted (status)`,
+    from: sql`unnest(${param('statuses')}::text[]) as wanted (status)`,
     table: 'Workspace',
-    matches: sql`${sql.ref('userId')} = ${slot('userId')} and ${isInProject} and status = wanted.status`,
+    matches: sql`${sql.ref('userId')} = ${param('userId')} and ${isInProject} and status = wanted.status`,
   };
 }
 
@@ -55,14 +61,14 @@ const always = ['id'] as const;
 /** A workspace with the selected properties. */
 export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
-const list = definePageRead((db, inputs: Inputs<FilterInput & PageInput>) => {
-  const { slot, has, chosen } = inputs;
+const list = definePageRead((db, params: ReadParams<FilterInput & PageInput>) => {
+  const { param, has, selected } = params;
   const all = db
     .selectFrom('Workspace')
-    .$call((all) => selectChosen(all, always, chosen('Workspace', always)))
-    .where('userId', '=', slot('userId'))
-    .$if(has('tagged'), (all) => all.select(selectTag(db, 'workspaces', slot('userId')).as('tag')));
-  return selectPage(all, inputs, has('statuses') ? toCombinations(inputs) : undefined);
+    .$call((all) => selectProperties(all, always, selected('Workspace', always)))
+    .where('userId', '=', param('userId'))
+    .$if(has('tagged'), (all) => all.select(selectTag(db, 'workspaces', param('userId')).as('tag')));
+  return selectPage(all, params, has('statuses') ? toCombinations(params) : undefined);
 });
 
 /** Lists a user's workspaces, newest first, with the selected properties. */
@@ -76,12 +82,12 @@ export async function listWorkspaces(
   return list(database, { ...toFilterInput(userId, filter), ...toPageInput(page) }, selected);
 }
 
-const count = defineCount((db, inputs: Inputs<FilterInput>) =>
-  inputs.has('statuses')
-    ? db.selectNoFrom(countMatching(toCombinations(inputs)).as('count'))
+const count = defineCount((db, params: ReadParams<FilterInput>) =>
+  params.has('statuses')
+    ? db.selectNoFrom(countMatching(toCombinations(params)).as('count'))
     : db
         .selectFrom('Workspace')
-        .where('userId', '=', inputs.slot('userId'))
+        .where('userId', '=', params.param('userId'))
         .select((eb) => eb.fn.countAll<number>().as('count')),
 );
 
@@ -94,11 +100,11 @@ export async function countWorkspaces(
   return count(database, toFilterInput(userId, filter));
 }
 
-const countByUser = defineCounts((db, { slot }: Inputs<{ users: readonly string[] }>) =>
+const countByUser = defineCounts((db, { param }: ReadParams<{ users: readonly string[] }>) =>
   db
     .selectFrom('Workspace')
     .select(['userId', (eb) => eb.fn.countAll<number>().as('count')])
-    .where('userId', '=', sql<string>`any(${slot('users')}::text[])`)
+    .where('userId', '=', sql<string>`any(${param('users')}::text[])`)
     .groupBy('userId'),
 );
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import type { CancelDependencies } from '../../database/outbox.ts';
 import { sendPage } from '../../pages/page.ts';
-import type { CancelDependencies } from '../../revisions/change-and-cancel.ts';
 import { toTime } from '../../values/time.ts';
 import { isKnownUser, unsubscribe } from './unsubscribe.ts';
 import { invalidLinkPage, renderConfirmation, renderQuestion } from './unsubscribe-pages.ts';

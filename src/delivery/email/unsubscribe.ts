@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import { defineStatement, type Slots } from '../../database/statement.ts';
+import { type CancelDependencies, transactionAndCancel } from '../../database/outbox.ts';
+import { defineStatement, type Params } from '../../database/statement.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { defaultChannels } from '../../notifications/preferences/channels.ts';
 import { preferenceColumns } from '../../notifications/preferences/preference-statements.ts';
-import { type CancelDependencies, changeAndCancel } from '../../revisions/change-and-cancel.ts';
 import { findRevisions } from '../../revisions/revisions.ts';
 import type { Time } from '../../values/time.ts';
 import type { EmailTopic } from './unsubscribe-token.ts';
@@ -24,9 +24,9 @@ export async function unsubscribe(
   { userId, kind }: EmailTopic,
   now: Time,
 ): Promise<boolean> {
-  // `changeAndCancel` locks the user's row of `UserRevision`, and would create it for a deleted user.
+  // `transactionAndCancel` locks the user's row of `UserRevision`, and would create it for a deleted user.
   if (!(await isKnownUser(dependencies.database, userId))) return false;
-  const owners = await changeAndCancel(dependencies, [userId], (run) =>
+  const owners = await transactionAndCancel(dependencies, [userId], (run) =>
     run(disableEmail, { userId, kind, now }),
   );
   return owners.length > 0;
@@ -34,8 +34,8 @@ export async function unsubscribe(
 
 /** Stores the preference unless the user was deleted, and returns the user. */
 const disableEmail = defineStatement(
-  (db, { slot }: Slots<{ userId: string; kind: NotificationKind; now: Time }>) => {
-    const now = slot('now', 'timestamptz');
+  (db, { param }: Params<{ userId: string; kind: NotificationKind; now: Time }>) => {
+    const now = param('now', 'timestamptz');
     const push = sql.lit(defaultChannels.pushEnabled);
     const chatDm = sql.lit(defaultChannels.chatDmEnabled);
     return db
@@ -43,7 +43,7 @@ const disableEmail = defineStatement(
         db
           .selectFrom('UserRevision')
           .select('userId')
-          .where('userId', '=', slot('userId'))
+          .where('userId', '=', param('userId'))
           .where('notifications', '>', 0),
       )
       .with('stored', (db) =>
@@ -51,7 +51,7 @@ const disableEmail = defineStatement(
           .insertInto('NotificationPreference')
           .columns(preferenceColumns)
           .expression(
-            sql`select user_id, ${slot('kind', 'text')}, false, ${push}, ${chatDm}, ${now}, ${now} from owner`,
+            sql`select user_id, ${param('kind', 'text')}, false, ${push}, ${chatDm}, ${now}, ${now} from owner`,
           )
           .onConflict((conflict) =>
             conflict

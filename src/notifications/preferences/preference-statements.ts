@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../../database/database.ts';
 import { defineListRead } from '../../database/read.ts';
-import { defineStatement, type Slots } from '../../database/statement.ts';
+import { defineStatement, type Params } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
 import type { NotificationKind } from '../notification.enums.ts';
 
@@ -26,22 +26,22 @@ export const preferenceColumns = [
   'updatedAt',
 ] as const;
 
-function insertPreferences(db: Kysely<Tables>, { slot }: Slots<PreferenceColumns>) {
-  const now = slot('now', 'timestamptz');
+function insertPreferences(db: Kysely<Tables>, { param }: Params<PreferenceColumns>) {
+  const now = param('now', 'timestamptz');
   return db
     .insertInto('NotificationPreference')
     .columns(preferenceColumns)
     .expression(
-      sql`select ${slot('userId', 'text')}, kind, email, push, chat_dm, ${now}, ${now}
-        from unnest(${slot('kinds', 'text[]')}, ${slot('email', 'bool[]')}, ${slot('push', 'bool[]')},
-          ${slot('chatDm', 'bool[]')}) as given (kind, email, push, chat_dm)`,
+      sql`select ${param('userId', 'text')}, kind, email, push, chat_dm, ${now}, ${now}
+        from unnest(${param('kinds', 'text[]')}, ${param('email', 'bool[]')}, ${param('push', 'bool[]')},
+          ${param('chatDm', 'bool[]')}) as given (kind, email, push, chat_dm)`,
     )
     .returning('notificationKind');
 }
 
 /** Stores preferences that are not stored yet, or whose channels differ from the stored ones. */
-export const storeChanged = defineStatement((db, slots: Slots<PreferenceColumns>) =>
-  insertPreferences(db, slots).onConflict((conflict) =>
+export const storeChanged = defineStatement((db, params: Params<PreferenceColumns>) =>
+  insertPreferences(db, params).onConflict((conflict) =>
     conflict
       .columns(['userId', 'notificationKind'])
       .doUpdateSet((eb) => ({
@@ -61,14 +61,14 @@ export const storeChanged = defineStatement((db, slots: Slots<PreferenceColumns>
 );
 
 /** Stores preferences of kinds that are not stored yet. */
-export const storeMissing = defineStatement((db, slots: Slots<PreferenceColumns>) =>
-  insertPreferences(db, slots).onConflict((conflict) =>
+export const storeMissing = defineStatement((db, params: Params<PreferenceColumns>) =>
+  insertPreferences(db, params).onConflict((conflict) =>
     conflict.columns(['userId', 'notificationKind']).doNothing(),
   ),
 );
 
-function selectPreferences(db: Kysely<Tables>, { slot }: Slots<{ userId: string }>) {
-  return db.selectFrom('NotificationPreference').selectAll().where('userId', '=', slot('userId'));
+function selectPreferences(db: Kysely<Tables>, { param }: Params<{ userId: string }>) {
+  return db.selectFrom('NotificationPreference').selectAll().where('userId', '=', param('userId'));
 }
 
 /** Finds a user's stored preferences. */

@@ -1,5 +1,5 @@
 import type { Database } from '../../database/database.ts';
-import { type CancelDependencies, changeAndCancel } from '../../revisions/change-and-cancel.ts';
+import { type CancelDependencies, transactionAndCancel } from '../../database/outbox.ts';
 import type { Time } from '../../values/time.ts';
 import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
 import { type Channels, defaultChannels } from './channels.ts';
@@ -59,7 +59,7 @@ export async function updatePreferences(
   const others = wanted.flatMap(({ kind, channels }) =>
     channels === undefined ? [{ kind, channels: defaultChannels }] : [],
   );
-  const [, , stored] = await changeAndCancel(dependencies, [userId], (run) =>
+  const [, , stored] = await transactionAndCancel(dependencies, [userId], (run) =>
     Promise.all([
       given.length > 0 ? run(storeChanged, toColumns(userId, given, now)) : [],
       others.length > 0 ? run(storeMissing, toColumns(userId, others, now)) : [],

@@ -1,5 +1,6 @@
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import type { Run } from './change.ts';
+import type { Database } from './database.ts';
+import { type Run, transaction } from './transaction.ts';
 
 /** The statements that the delivery of notifications adds to the changes of other features. */
 export type Outbox = {
@@ -20,3 +21,21 @@ export type Outbox = {
 
 /** The keys of published notifications: `users[i]` owns `ids[i]`. */
 export type PublishedKeys = { readonly users: readonly string[]; readonly ids: readonly string[] };
+
+/** The dependencies of a change after which deliveries may no longer be wanted. A `Context` can be passed. */
+export type CancelDependencies = {
+  readonly database: Database;
+  readonly outbox: Pick<Outbox, 'cancelUnwanted'>;
+};
+
+/** Runs a change and, in the same transaction, cancels the users' deliveries that it made unwanted. */
+export async function transactionAndCancel<Result>(
+  { database, outbox }: CancelDependencies,
+  users: readonly string[],
+  work: (run: Run) => Promise<Result>,
+): Promise<Result> {
+  return transaction(database, users, async (run) => {
+    const [result] = await Promise.all([work(run), outbox.cancelUnwanted(run, users)]);
+    return result;
+  });
+}

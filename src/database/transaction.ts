@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import type { PoolClient, QueryResultRow } from 'pg';
-import type { Database } from '../database/database.ts';
-import { type Bound, defineStatement, type Slots, type Statement } from '../database/statement.ts';
+import type { Database } from './database.ts';
+import { holdWrites } from './pool.ts';
+import { type Bound, defineStatement, type Params, type Statement } from './statement.ts';
 
 /** Converts the error of a statement to the error of the change. */
 export type ConvertError = (error: Error) => Error;
@@ -23,7 +24,7 @@ export type Run = <Input, Row extends QueryResultRow>(
  * A change that consists of one statement can instead lock the user's revision in that statement and be sent by
  * `runStatement`, which costs less. docs/decisions.md has the conditions ("One round trip per change").
  */
-export async function change<Result>(
+export async function transaction<Result>(
   database: Database,
   users: readonly string[],
   work: (run: Run) => Promise<Result>,
@@ -62,14 +63,13 @@ async function execute<Result>(
     return send(statement(database, input), convertError);
   };
 
-  const { stream } = client.connection;
-  stream.cork();
+  const sendHeld = holdWrites(client);
   const results: Promise<unknown>[] = [];
   try {
     results.push(send(begin), run(lockUsers, { users }));
     const result = work(run);
     results.push(result, send(commit));
-    stream.uncork();
+    sendHeld();
     isOpen = false;
     await Promise.allSettled(results);
     if (failure !== undefined) throw failure;
@@ -78,7 +78,7 @@ async function execute<Result>(
     if (!isOpen) throw error;
     // `work` threw instead of returning a promise. The first statements are still in the buffer of the corked socket.
     results.push(send(rollback));
-    stream.uncork();
+    sendHeld();
     await Promise.allSettled(results);
     throw error;
   }
@@ -96,11 +96,11 @@ const rollback = toBound('rollback');
  * Locks the users' revisions, creating those that do not exist, in the order of the IDs, so that changes never
  * deadlock. The false condition locks an existing row without writing it (PostgreSQL, INSERT, ON CONFLICT Clause).
  */
-export const lockUsers = defineStatement((db, { slot }: Slots<{ users: readonly string[] }>) =>
+export const lockUsers = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
   db
     .insertInto('UserRevision')
     .columns(['userId'])
-    .expression(sql`select id from unnest(${slot('users', 'text[]')}) as given (id) order by id collate "C"`)
+    .expression(sql`select id from unnest(${param('users', 'text[]')}) as given (id) order by id collate "C"`)
     .onConflict((conflict) =>
       conflict.column('userId').doUpdateSet({ notifications: 0 }).where(sql<boolean>`false`),
     )

@@ -1,7 +1,7 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
-import type { Slots } from '../database/statement.ts';
+import type { Params } from '../database/statement.ts';
 
 /** The maximum number of records in a batch. */
 export const MAX_BATCH_RECORDS = 100;
@@ -45,7 +45,7 @@ export function defineNextBatchRead<Row>(readBatches: ReadBatches<Row & { stream
  */
 export function findBatches(
   entity: string,
-  { slot }: Slots<PositionsInput>,
+  { param }: Params<PositionsInput>,
   texts: readonly string[] = [],
   selected: readonly string[] = [],
 ): RawBuilder<{ stream: number; owner: string; after: number; last: number }> {
@@ -72,7 +72,7 @@ export function findBatches(
              order by revision limit ${sql.lit(MAX_BATCH_RECORDS)}) changed
         ) stored where ${isWithinLimit('stored_before')}
       ) sized where ${isWithinLimit('text_before')}) as last
-    from unnest(${slot('users', 'text[]')}, ${slot('afters', 'bigint[]')}) with ordinality
+    from unnest(${param('users', 'text[]')}, ${param('afters', 'bigint[]')}) with ordinality
       as positions (owner, after, stream)
     offset 0)`;
 }
