@@ -3,6 +3,7 @@ import { CompactEncrypt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { findPendingMigrations, migrate } from '../src/database/migrate.ts';
+import { findUnsafeStatements } from '../src/database/unsafe-statements.ts';
 import { readCredential } from '../src/editor-auth/editor-auth.ts';
 import { storeRefreshedCredential } from '../src/editor-auth/refresh-credential.ts';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
@@ -10,6 +11,7 @@ import { entities } from '../src/entities.ts';
 import { Secret } from '../src/values/secret.ts';
 import { toTime } from '../src/values/time.ts';
 import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
+import { readSource } from './support/imports.ts';
 
 let schema: TestDatabase;
 let database: Database;
@@ -29,9 +31,62 @@ test('migrating reports the applied migrations, and concurrent runs apply each o
   const pending = await findPendingMigrations(database);
   expect(pending).not.toEqual([]);
   const applied = await Promise.all([migrate(schema.url), migrate(schema.url)]);
-  expect(applied.flat()).toEqual(pending);
+  expect(applied.sort((left, right) => left.length - right.length)).toEqual([[], pending]);
   expect(await findPendingMigrations(database)).toEqual([]);
 });
+
+/** The last migration that was written before the rules for migrations of tables in use. */
+const LAST_UNCHECKED = 'Migration20261122175038_add_deliveries';
+
+test('no migration blocks requests for long, except those from before the rules', async () => {
+  const migrations = await recordStatements();
+  const isChecked = ([name]: [string, ...unknown[]]) => name > LAST_UNCHECKED;
+  const found = migrations.flatMap(([name, statements]) => {
+    const unsafe = findUnsafeStatements(statements);
+    return unsafe.map(({ statement, rule }): [string, string, string] => [
+      name,
+      statement,
+      `${rule.reason} Instead: ${rule.instead}`,
+    ]);
+  });
+  expect(found.filter(isChecked)).toEqual([]);
+  expect([...new Set(found.map(([name]) => name))]).toEqual([
+    'Migration20261122103000_epochs_and_opaque_versions',
+    'Migration20261122104000_index_filters',
+    'Migration20261122104948_order_in_time',
+    'Migration20261122115000_age_of_resolutions',
+    'Migration20261122145638_claim_credential_refresh',
+    'Migration20261122154500_index_projects_and_tasks',
+  ]);
+});
+
+/** Applies all migrations to an empty database, and returns the statements that each executes. */
+async function recordStatements(): Promise<[string, string[]][]> {
+  const empty = await createEmptyDatabase();
+  const { orm, close } = await openDatabase({ url: empty.url, poolSize: 1, timeoutMs: 5000 });
+  try {
+    const migrations: [string, string[]][] = [];
+    orm.migrator.on('migrating', ({ name }) => void migrations.push([name, []]));
+    orm.config.set('onQuery', (sql) => {
+      const [name = '', statements] = migrations.at(-1) ?? [];
+      if (!isOfIndexMigration(name, sql)) statements?.push(sql);
+      return sql;
+    });
+    await orm.migrator.up();
+    return migrations;
+  } finally {
+    await close();
+    await empty.drop();
+  }
+}
+
+/** Whether a statement is one of those to which an `IndexMigration` adds what makes them safe. */
+function isOfIndexMigration(name: string, sql: string): boolean {
+  return (
+    /^(create (unique )?|drop )index concurrently if /.test(sql) &&
+    readSource(`src/database/migrations/${name}.ts`).includes(' extends IndexMigration {')
+  );
+}
 
 test('the migrated schema matches the entities', async () => {
   expect(await database.orm.schema.getUpdateSchemaSQL({ wrap: false })).toBe('');

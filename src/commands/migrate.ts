@@ -7,8 +7,7 @@ import { printLine, runCommand } from './run-command.ts';
 runCommand('npm run migrate', async () => {
   const server = await startDatabaseServer(readConfig(), 'shared', printLine);
   try {
-    const applied = await migrate(server.url);
-    for (const name of applied) printLine(`Applied ${name}`);
+    const applied = await migrate(server.url, { printLine });
     if (applied.length === 0) printLine('The database is up to date.');
   } finally {
     await server.stop();

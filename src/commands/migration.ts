@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { type Database, migrationsFolder, openDatabase } from '../database/database.ts';
 import { requireMigrations } from '../database/migrate.ts';
+import { findUnsafeStatements } from '../database/unsafe-statements.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { printLine, runCommand, UsageError } from './run-command.ts';
@@ -32,4 +33,7 @@ async function write(database: Database, name: string): Promise<void> {
   if (diff.up.length === 0)
     throw new OperatorError('The database already matches the entities; there is nothing to migrate.');
   printLine(`Wrote ${relative('.', migrationsFolder)}/${fileName}. Review it, then run: npm run migrate`);
+  for (const { statement, rule } of findUnsafeStatements(diff.up)) {
+    printLine(`\nUnsafe while the table is in use: ${statement}\n${rule.reason}\nInstead: ${rule.instead}`);
+  }
 }

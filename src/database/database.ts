@@ -36,6 +36,8 @@ export async function openDatabase(options: PoolOptions) {
       emit: 'ts',
       snapshot: false,
       glob: '!(*.d).ts',
+      // Each migration has a transaction of its own, or none. In a shared one, an index cannot be built concurrently.
+      allOrNothing: false,
     },
     // The default logger writes to standard output.
     logger: () => undefined,

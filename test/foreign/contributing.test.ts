@@ -44,7 +44,7 @@ test('the worked example passes every check and test when followed to the end', 
   expect(commands.slice(-2)).toEqual(['npm run check', 'npm test']);
 });
 
-test("npm run migration generates the worked example's migration once, and applying it creates the table", {
+test("npm run migration generates the worked example's migration once, applying it creates the table, and unsafe statements are reported", {
   timeout: TIMEOUT_MS,
 }, async () => {
   const database = await createEmptyDatabase();
@@ -76,6 +76,17 @@ test("npm run migration generates the worked example's migration once, and apply
       'The database already matches the entities; there is nothing to migrate.',
     ),
   });
+
+  await applyBlock(folder, {
+    kind: 'diff',
+    path: 'src/favorites/favorite.entity.ts',
+    content: "   },\n+  indexes: [{ name: 'favorite_age', properties: ['createdAt'] }],\n });\n",
+  });
+  const { stdout } = await generate();
+  expect(stdout).toContain(
+    'Unsafe while the table is in use: create index "favorite_age" on "favorite_project" ("created_at");\n',
+  );
+  expect(stdout).toContain('\nInstead: `IndexMigration`\n');
   await database.drop();
 });
 
