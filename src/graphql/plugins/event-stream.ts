@@ -6,20 +6,27 @@ import { maskResult, type OperationResult } from './masking.ts';
 import { EVENT_STREAM } from './request.ts';
 
 /**
- * Sends subscriptions as server-sent events. Yoga's own writer takes about 14 KiB more a subscriber, and a timer each, and
- * turns off the timeout by which clients that stop reading are disconnected.
+ * Sends subscriptions as server-sent events. It takes a stream before Yoga wraps it, because the wrappers keep Yoga's
+ * objects of the request in memory and take time for each event. Yoga's own writer takes about 14 KiB more a subscriber,
+ * and a timer each, and turns off the timeout by which clients that stop reading are disconnected.
  */
 export function useEventStream(): GatewayPlugin {
   const heartbeats = new Heartbeats();
   return {
-    onResultProcess({ result, serverContext: { res }, setResultProcessor }) {
-      if (!(Symbol.asyncIterator in result)) return;
-      const events = result[Symbol.asyncIterator]();
-      setResultProcessor((_result, { Response }) => {
-        sendEvents(events, res, heartbeats).catch(() => res.destroy());
-        // Not sent: the reply has begun.
-        return new Response();
-      }, EVENT_STREAM);
+    onSubscribe({ args: { contextValue } }) {
+      const { res } = contextValue;
+      return {
+        onSubscribeResult({ result, setResult }) {
+          if (!(Symbol.asyncIterator in result)) return;
+          sendEvents(result[Symbol.asyncIterator](), res, heartbeats).catch(() => res.destroy());
+          setResult({});
+        },
+      };
+    },
+    onResultProcess({ serverContext: { res }, setResultProcessor }) {
+      if (!res.headersSent && !res.closed) return;
+      // Not sent: the reply has begun.
+      setResultProcessor((_result, { Response }) => new Response(), EVENT_STREAM);
     },
   };
 }
