@@ -36,18 +36,18 @@ export type Connections = ReturnType<typeof createConnections>;
 
 /** Creates the connections of a server, with bounded pipelining and draining. */
 export function createConnections(server: Server, stalledMs: number) {
-  const requestsBySocket = new WeakMap<Socket, SocketRequests>();
-  const running = new Slots<ServerResponse>();
+  const bySocket = new Map<Socket, SocketRequests>();
   let isDraining = false;
+  const countRunning = () =>
+    [...bySocket.values()].reduce((sum, { running, waiting }) => sum + running + waiting.length, 0);
 
   return {
     /** Passes requests to a listener, and destroys sockets whose client does not read the replies. */
     serve(listener: RequestListener): void {
-      const limited = limitPipelining(listener, requestsBySocket, (response) => {
+      const limited = limitPipelining((request, response) => {
         if (isDraining) response.setHeader('Connection', 'close');
-        const slot = running.add(response);
-        response.once('close', () => running.delete(slot));
-      });
+        listener(request, response);
+      }, bySocket);
       server.on('request', limited);
       // Without this listener, Node.js replies 417 to any expectation other than 100-continue.
       server.on('checkExpectation', limited);
@@ -55,22 +55,23 @@ export function createConnections(server: Server, stalledMs: number) {
       // write stays open, because live streams can be idle. Others are destroyed here, because with this listener
       // Node.js no longer destroys idle sockets itself.
       server.setTimeout(stalledMs, (socket) => {
-        const isServing = (requestsBySocket.get(socket)?.running ?? 0) > 0;
+        const isServing = (bySocket.get(socket)?.running ?? 0) > 0;
         if (socket.writableLength > 0 || !isServing) socket.destroy();
       });
     },
     /** Returns the response to the latest request of a socket, which may be complete. */
-    findLatest: (socket: Socket) => requestsBySocket.get(socket)?.latest,
+    findLatest: (socket: Socket) => bySocket.get(socket)?.latest,
     get isDraining() {
       return isDraining;
     },
     /** Counts the requests whose replies are not complete, including live streams. */
-    countRunning: () => running.size,
-    /** From now on, every reply announces that its connection will be closed (RFC 9112, section 9.6). */
+    countRunning,
+    /** From now on, the last reply on a connection announces that it will be closed (RFC 9112, section 9.6). */
     startDraining(): void {
       isDraining = true;
-      for (const response of running.values())
-        if (!response.headersSent) response.setHeader('Connection', 'close');
+      for (const { latest } of bySocket.values()) {
+        if (!latest.headersSent) latest.setHeader('Connection', 'close');
+      }
     },
     /**
      * Stops accepting connections and waits up to `graceMs` for running requests. Then closes their connections and
@@ -81,7 +82,7 @@ export function createConnections(server: Server, stalledMs: number) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
       const grace = setTimeout(() => {
-        cut = running.size;
+        cut = countRunning();
         server.closeAllConnections();
       }, graceMs);
       await closed;
@@ -94,13 +95,11 @@ export function createConnections(server: Server, stalledMs: number) {
 
 /**
  * Limits the concurrent requests of each socket (RFC 9112, section 9.3.2); further requests wait in order. Pausing the
- * socket is not enough, because Node.js emits all requests of a 64 KiB chunk at once. Calls `onRequest` for each request,
- * before it waits.
+ * socket is not enough, because Node.js emits all requests of a 64 KiB chunk at once.
  */
 export function limitPipelining(
   run: RequestListener,
-  requestsBySocket: WeakMap<Socket, SocketRequests> = new WeakMap(),
-  onRequest: (response: ServerResponse) => void = () => undefined,
+  bySocket = new Map<Socket, SocketRequests>(),
 ): RequestListener {
   function start(requests: SocketRequests, request: IncomingMessage, response: ServerResponse): void {
     requests.running += 1;
@@ -113,12 +112,17 @@ export function limitPipelining(
     run(request, response);
   }
 
+  function open(socket: Socket, latest: ServerResponse): SocketRequests {
+    const requests = { running: 0, waiting: [], latest };
+    bySocket.set(socket, requests);
+    socket.once('close', () => bySocket.delete(socket));
+    return requests;
+  }
+
   return (request, response) => {
     const { socket } = request;
     if (socket.destroyed) return;
-    onRequest(response);
-    const requests = requestsBySocket.get(socket) ?? { running: 0, waiting: [], latest: response };
-    requestsBySocket.set(socket, requests);
+    const requests = bySocket.get(socket) ?? open(socket, response);
     requests.latest = response;
     if (requests.running < MAX_RUNNING) start(requests, request, response);
     else if (requests.waiting.push([request, response]) > MAX_WAITING) {
@@ -126,33 +130,4 @@ export function limitPipelining(
       socket.destroy();
     }
   };
-}
-
-/**
- * A set whose items leave by their slot. V8 replaces the table of a `Set` that changes often, and each table references
- * its successor: once one is in the old generation, all its successors, and the items in them, stay alive until the next
- * major collection.
- */
-class Slots<Item> {
-  readonly #items: (Item | undefined)[] = [];
-  readonly #free: number[] = [];
-
-  get size(): number {
-    return this.#items.length - this.#free.length;
-  }
-
-  values(): Item[] {
-    return this.#items.filter((item) => item !== undefined);
-  }
-
-  add(item: Item): number {
-    const slot = this.#free.pop() ?? this.#items.length;
-    this.#items[slot] = item;
-    return slot;
-  }
-
-  delete(slot: number): void {
-    this.#items[slot] = undefined;
-    this.#free.push(slot);
-  }
 }
