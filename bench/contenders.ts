@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Bench } from './bench.ts';
 import { startGateway } from './gateway-process.ts';
 import { type ServerProcess, startServerProcess } from './server-process.ts';
+import { listOptionsWithout, type Piece } from './without/pieces.ts';
 
 /** The gateway and its peers, which are implemented in `peers/`. */
 export const contenders = [
@@ -72,6 +73,11 @@ function createProviderSettings(): Record<string, string> {
   };
 }
 
+/** Starts the gateway without a piece. */
+export function startGatewayWithout(piece: Piece, backend: Backend): Promise<ServerProcess> {
+  return startGateway(createGatewaySettings(backend), listOptionsWithout(piece));
+}
+
 /** Starts a contender. `nodeOptions` apply to the gateway. */
 export async function startContender(
   name: Contender,
@@ -80,10 +86,7 @@ export async function startContender(
 ): Promise<ServerProcess> {
   if (name === 'gateway') return startGateway(createGatewaySettings(backend), nodeOptions);
   if (name === 'no-announcements') {
-    return startGateway(createGatewaySettings(backend), [
-      '--import',
-      new URL('peers/disable-announcements.ts', import.meta.url).href,
-    ]);
+    return startGatewayWithout('announcements', backend);
   }
   if (name === 'deliveries') {
     return startGateway({ ...createGatewaySettings(backend), ...createProviderSettings() }, nodeOptions);

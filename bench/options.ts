@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { isPiece, type Piece, pieces } from './without/pieces.ts';
 
 /** The options of the command line. */
 export type Options = {
@@ -11,11 +12,13 @@ export type Options = {
   isQuick: boolean;
   /** The names of workloads and parts to run; all if empty. */
   only: readonly string[];
+  /** The pieces without which the gateway is measured too. */
+  without: readonly Piece[];
   /** The folder for CPU profiles of the gateway. */
   profile: string | undefined;
 };
 
-const USAGE = `[--quick] [--only <name>]... [--rounds <n>] [--seconds <n>] [--profile <folder>]`;
+const USAGE = `[--quick] [--only <name>]... [--without <piece>]... [--rounds <n>] [--seconds <n>] [--profile <folder>]`;
 
 /** The defaults of `--rounds` and `--seconds`. */
 type Defaults = Pick<Options, 'rounds' | 'seconds'>;
@@ -36,12 +39,17 @@ export function readOptions(
     if (!names.includes(name))
       throw new Error(`--only ${name}: must be one of ${names.join(', ')}.\n${USAGE}`);
   }
+  const without = values.without.map((name) => {
+    if (isPiece(name)) return name;
+    throw new Error(`--without ${name}: must be one of ${Object.keys(pieces).join(', ')}.\n${USAGE}`);
+  });
   return {
     isQuick,
     rounds: wholeNumber('--rounds', values.rounds) ?? defaults.rounds,
     warmUps: isQuick ? 1 : 2,
     seconds: wholeNumber('--seconds', values.seconds) ?? defaults.seconds,
     only: values.only,
+    without,
     profile: values.profile,
   };
 }
@@ -53,6 +61,7 @@ function parse(args: readonly string[]) {
       options: {
         quick: { type: 'boolean', default: false },
         only: { type: 'string', multiple: true, default: [] },
+        without: { type: 'string', multiple: true, default: [] },
         rounds: { type: 'string' },
         seconds: { type: 'string' },
         profile: { type: 'string' },

@@ -32,6 +32,9 @@ import { workloads } from './workloads.ts';
  *   rounds with its 95 % confidence interval, which needs at least six rounds.
  * - CPU is processor time per request, of the server and of all processes of PostgreSQL. The CPU ratio adds both.
  *
+ * `--without <piece>` also measures a gateway without a piece of its machinery (bench/without/), for example
+ * `--only notifications --without compiled-execution`.
+ *
  * `--quick` takes six minutes on an idle machine. `--only <name>` runs one workload or part. `--rounds` and `--seconds`
  * set the number and length of runs. `--profile <folder>` writes a CPU profile of the gateway. An unsuccessful reply
  * fails the bench; a missed target does not. Results are written to bench/results/.
