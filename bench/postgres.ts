@@ -2,8 +2,8 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { startEmbeddedPostgres } from '../dev/postgres/embedded-postgres.ts';
 import { migrate } from '../src/database/migrate.ts';
-import { startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
 import { reportProgress } from './output.ts';
 import { readFamilyTime, readStat } from './processor-time.ts';
 

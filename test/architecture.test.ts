@@ -131,7 +131,7 @@ const steps = [
 const layers = [
   ['src/errors/'],
   ['src/config.ts', 'src/config/', 'src/values/'],
-  ['src/log.ts', 'src/encryption/', 'src/auth/', 'src/postgres/', 'src/database/'],
+  ['src/log.ts', 'src/encryption/', 'src/auth/', 'src/database/'],
   ['src/revisions/', 'src/quota/', 'src/http/'],
   ['src/live/', 'src/pages/'],
   ['src/context.ts', ...steps.map((name) => `src/server/${name}.ts`), 'src/metrics/'],
@@ -209,6 +209,19 @@ test('GraphiQL and its examples are loaded only by the process that prepares the
   const importers = imports.filter(({ to, typeOnly }) => !typeOnly && isPrepared(to)).map(({ from }) => from);
   expect(importers).toEqual(['src/pages/graphiql-assets.ts', 'src/pages/graphiql-assets.ts']);
   expect(imports.filter((one) => !one.typeOnly && one.to === 'src/pages/graphiql-assets.ts')).toEqual([]);
+});
+
+test('only the start of the database imports the embedded PostgreSQL, which imports little of src/', () => {
+  const programs = sourcesBelow('dev').flatMap(parseImports);
+  expect(imports.filter(({ to }) => to.startsWith('dev/')).map(({ from }) => from)).toEqual([
+    'src/database/database-server.ts',
+  ]);
+  expect(readSource('src/database/database-server.ts')).toContain("await import('../../dev/");
+  const allowed = /^(dev\/.*|src\/errors\/.*|src\/database\/advisory-locks\.ts)$/;
+  const others = programs.filter(
+    ({ to, typeOnly }) => /^(src|rest|test|bench)\//.test(to) && !typeOnly && !allowed.test(to),
+  );
+  expect(others.map(describeImport)).toEqual([]);
 });
 
 test('only config.ts reads the environment', () => {

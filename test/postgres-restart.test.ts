@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { startEmbeddedPostgres } from '../dev/postgres/embedded-postgres.ts';
+import type { DatabaseServer } from '../src/database/database-server.ts';
 import { migrate } from '../src/database/migrate.ts';
-import type { DatabaseServer } from '../src/postgres/database-server.ts';
-import { startEmbeddedPostgres } from '../src/postgres/embedded-postgres.ts';
 import { rest } from './support/client.ts';
 import { copyCluster } from './support/cluster.ts';
 import { existingDatabase, type TestDatabase } from './support/database.ts';

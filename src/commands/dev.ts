@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { extendEnvironment, readConfig } from '../config.ts';
+import { startDatabaseServer } from '../database/database-server.ts';
 import { OperatorError } from '../errors/operator-error.ts';
-import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { printLine, runCommand } from './run-command.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { readConfig } from '../config.ts';
+import { startDatabaseServer } from '../database/database-server.ts';
 import { migrate } from '../database/migrate.ts';
-import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { printLine, runCommand } from './run-command.ts';
 
 /** Applies pending migrations. */

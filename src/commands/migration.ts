@@ -2,10 +2,10 @@ import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { type Database, migrationsFolder, openDatabase } from '../database/database.ts';
+import { startDatabaseServer } from '../database/database-server.ts';
 import { requireMigrations } from '../database/migrate.ts';
 import { findUnsafeStatements } from '../database/unsafe-statements.ts';
 import { OperatorError } from '../errors/operator-error.ts';
-import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { printLine, runCommand, UsageError } from './run-command.ts';
 
 /** Writes a migration from the difference between the database and the entities. Does not change the database. */

@@ -1,7 +1,7 @@
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
+import { startDatabaseServer } from '../database/database-server.ts';
 import { requireMigrations } from '../database/migrate.ts';
-import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { renewEpoch } from '../revisions/database-epoch.ts';
 import { printLine, runCommand } from './run-command.ts';
 

@@ -1,8 +1,8 @@
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
+import { startDatabaseServer } from '../database/database-server.ts';
 import { readEncryptionKeys } from '../encryption/encryption-keys.ts';
 import { rotateKeys } from '../encryption/rotate-keys.ts';
-import { startDatabaseServer } from '../postgres/start-database-server.ts';
 import { printLine, runCommand } from './run-command.ts';
 
 /**

@@ -74,7 +74,9 @@ const tryClaim = defineStatement((db, params: Params<CredentialOwner & { claimId
     .leftJoin('claimed', (join) => join.onTrue())
     .select([
       sql<boolean>`until is not null`.as('granted'),
-      sql<Time | null>`case when matches then coalesce(until, ${sql.ref('claimedUntil')}) end`.as('claimedUntil'),
+      sql<Time | null>`case when matches then coalesce(until, ${sql.ref('claimedUntil')}) end`.as(
+        'claimedUntil',
+      ),
     ]);
 });
 

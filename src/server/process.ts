@@ -1,9 +1,9 @@
 import type { Registry } from 'prom-client';
 import { type Config, readConfig } from '../config.ts';
 import type { Database } from '../database/database.ts';
+import { type DatabaseUse, startDatabaseServer } from '../database/database-server.ts';
 import { describeFailure } from '../errors/operator-error.ts';
 import { createLog, type Log, type LogOutput, openLogOutput } from '../log.ts';
-import { type DatabaseUse, startDatabaseServer } from '../postgres/start-database-server.ts';
 
 /** A started service: a gateway or a worker. */
 export type RunningService = {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { findUnprivilegedAccount, isRoot } from '../../src/postgres/embedded-account.ts';
+import { findUnprivilegedAccount, isRoot } from '../../dev/postgres/account.ts';
 import { freePort } from '../support/redis.ts';
 
 /** Debian's PostgreSQL with its client programs, which the embedded PostgreSQL does not include. */

@@ -1,14 +1,46 @@
 import pg from 'pg';
+import type { Config } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 
 /** PostgreSQL 14, in the format of `server_version_num`. */
 const MIN_VERSION = 140_000;
 
+/** A running PostgreSQL, embedded or external. */
+export type DatabaseServer = {
+  /** The URL of the gateway's database. */
+  url: string;
+  /** Resolves with the reason if the server exited and cannot be restarted. */
+  lost: Promise<unknown>;
+  /** If this process owns the server, stops it, which disconnects its clients. */
+  stop(): Promise<void>;
+};
+
+/** Whether a process must own the embedded server, or may use the server of a running gateway. */
+export type DatabaseUse = 'own' | 'shared';
+
+/**
+ * Checks the server of `DATABASE_URL`, or starts the embedded server.
+ * @throws {OperatorError} if it is unreachable or unsupported, or cannot be started
+ */
+export async function startDatabaseServer(
+  { databaseUrl, databaseTimeoutMs, dataDir }: Pick<Config, 'databaseUrl' | 'databaseTimeoutMs' | 'dataDir'>,
+  use: DatabaseUse,
+  printLine: (line: string) => void,
+): Promise<DatabaseServer> {
+  if (databaseUrl !== null) {
+    await checkExternalPostgres(databaseUrl, databaseTimeoutMs);
+    return { url: databaseUrl, lost: new Promise(() => undefined), stop: async () => undefined };
+  }
+  const embedded = await import('../../dev/postgres/embedded-postgres.ts');
+  const start = use === 'own' ? embedded.startEmbeddedPostgres : embedded.attachEmbeddedPostgres;
+  return start({ dataDir, printLine });
+}
+
 /**
  * Connects once to the configured server, to report an unreachable or unsupported server at start.
  * @throws {OperatorError} if it is unreachable or unsupported; the message omits the password of the URL
  */
-export async function checkExternalPostgres(url: string, timeoutMs: number): Promise<void> {
+async function checkExternalPostgres(url: string, timeoutMs: number): Promise<void> {
   const version = await readServerVersion(url, timeoutMs).catch((error: unknown) => {
     throw new OperatorError(
       `Connecting to the database at ${parseHost(url)} failed: ${describeReason(error)}. ` +

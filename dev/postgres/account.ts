@@ -1,8 +1,8 @@
 import { chmod, lstat, mkdir, readFile, realpath, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
-import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
+import { OperatorError } from '../../src/errors/operator-error.ts';
+import { readSystemErrorCode } from '../../src/errors/system-error-code.ts';
 
 /** An account of this machine. */
 export type Account = { name: string; uid: number; gid: number };
@@ -20,7 +20,7 @@ export function isRoot(): boolean {
 
 /**
  * Finds an account without privileges: `postgres`, or else `nobody`.
- * @throws {EmbeddedPostgresError} if neither exists
+ * @throws {OperatorError} if neither exists
  */
 export async function findUnprivilegedAccount(): Promise<Account> {
   const accounts = await readAccounts();
@@ -28,7 +28,7 @@ export async function findUnprivilegedAccount(): Promise<Account> {
     const account = accounts.find((candidate) => candidate.name === name && candidate.uid > 0);
     if (account) return account;
   }
-  throw new EmbeddedPostgresError(
+  throw new OperatorError(
     'PostgreSQL refuses to run as root, and this machine has no account "postgres" or "nobody". ' +
       'Start the gateway as another user, or set DATABASE_URL.',
   );
@@ -57,14 +57,14 @@ export async function hasPermissions(account: Account, bits: number, path: strin
 
 /**
  * Opens a directory that root owns and the account can read, for files that it cannot access in their own location.
- * @throws {EmbeddedPostgresError} if no such directory can be created
+ * @throws {OperatorError} if no such directory can be created
  */
 export async function openSharedFolder(account: Account): Promise<string> {
   for (const parent of ['/var/lib', tmpdir()]) {
     const folder = join(parent, SHARED_FOLDER);
     if ((await makeFolder(folder)) && (await hasPermissions(account, READ_AND_ENTER, folder))) return folder;
   }
-  throw new EmbeddedPostgresError(
+  throw new OperatorError(
     `PostgreSQL refuses to run as root, and the account ${account.name} can access neither the gateway's files ` +
       `nor a directory "${SHARED_FOLDER}" in /var/lib or ${tmpdir()}. ` +
       'Start the gateway as another user, or set DATABASE_URL.',

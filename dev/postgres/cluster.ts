@@ -13,7 +13,8 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { OperatorError } from '../../src/errors/operator-error.ts';
+import { readSystemErrorCode } from '../../src/errors/system-error-code.ts';
 import {
   type Account,
   ENTER,
@@ -22,9 +23,8 @@ import {
   isRoot,
   openSharedFolder,
   readOwner,
-} from './embedded-account.ts';
-import { EmbeddedPostgresError } from './embedded-postgres-error.ts';
-import { findInstalledPrograms, preparePrograms, runProgram, startProgram } from './embedded-programs.ts';
+} from './account.ts';
+import { findInstalledPrograms, preparePrograms, runProgram, startProgram } from './programs.ts';
 
 /** A PostgreSQL cluster on disk. `directory` is PostgreSQL's data directory. */
 export type Cluster = { dataDir: string; directory: string; password: string };
@@ -37,7 +37,7 @@ export const DATABASE = 'gateway';
  * Opens the cluster `postgresql` in a data directory, and creates it on first use. Creation is atomic, so an
  * interrupted first start does not affect the next one. If PostgreSQL's account cannot enter the data directory,
  * `postgresql` is a symbolic link to a directory in the shared folder.
- * @throws {EmbeddedPostgresError} if the cluster cannot be read or created
+ * @throws {OperatorError} if the cluster cannot be read or created
  */
 export async function openCluster(dataDir: string): Promise<Cluster> {
   const absolute = resolve(dataDir);
@@ -50,7 +50,7 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
     const existing = await readCluster(absolute);
     if (existing) return existing;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new EmbeddedPostgresError(
+    throw new OperatorError(
       `PostgreSQL's files could not be created in ${absolute}: ${reason}\n` +
         'Grant this user write access to it, set DATA_DIR to another directory, or set DATABASE_URL.',
       { cause: error },
@@ -58,9 +58,7 @@ export async function openCluster(dataDir: string): Promise<Cluster> {
   }
   const created = await readCluster(absolute);
   if (!created)
-    throw new EmbeddedPostgresError(
-      `PostgreSQL's files in ${absolute} were deleted. Start the gateway again.`,
-    );
+    throw new OperatorError(`PostgreSQL's files in ${absolute} were deleted. Start the gateway again.`);
   return created;
 }
 
@@ -99,17 +97,17 @@ async function readCluster(dataDir: string): Promise<Cluster | undefined> {
     const code = readSystemErrorCode(error);
     if (code === 'ENOENT' && !(await lstat(home).catch(() => undefined))) return undefined;
     if (code === 'EACCES') {
-      throw new EmbeddedPostgresError(
+      throw new OperatorError(
         `PostgreSQL's files in ${home} belong to another user. Run the gateway as that user, or set DATA_DIR to another directory.`,
         { cause: error },
       );
     }
     if (code === 'ENOTDIR') {
-      throw new EmbeddedPostgresError(`${dataDir} is not a directory. Set DATA_DIR to a directory.`, {
+      throw new OperatorError(`${dataDir} is not a directory. Set DATA_DIR to a directory.`, {
         cause: error,
       });
     }
-    throw new EmbeddedPostgresError(
+    throw new OperatorError(
       `PostgreSQL's files in ${home} are incomplete or missing (${code}). ` +
         `Restore them from a backup, or delete ${home} to start with an empty database.`,
       { cause: error },
