@@ -22,7 +22,7 @@ const running: Process[] = [];
 
 beforeAll(async () => {
   folder = await makeFolder();
-  for (const part of ['src', 'rest', 'package.json']) {
+  for (const part of ['src', 'rest', 'dev', 'package.json']) {
     await cp(join(repository, part), join(folder, part), { recursive: true });
   }
   await symlink(join(repository, 'node_modules'), join(folder, 'node_modules'));
