@@ -1,3 +1,6 @@
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import type { Log } from '../log.ts';
+import type { Claim, DeliveryData } from './claim.ts';
 import type { DeliveryFailureReason } from './delivery.enums.ts';
 import type { Message } from './message.ts';
 
@@ -46,3 +49,43 @@ export type Channel<Target> = ChannelLimits & {
   /** Closes idle connections. */
   close(): Promise<void>;
 };
+
+/** A channel that finds the targets of its deliveries. */
+export type BoundChannel = ChannelLimits & {
+  /** Prepares an attempt to send to the delivery's target; `undefined` if that is missing or cannot be decrypted. */
+  prepare(data: DeliveryData): Promise<Attempt | undefined>;
+  close(): Promise<void>;
+};
+
+/**
+ * Sends the message, or the update of a delivered message. Never rejects: an unexpected error is logged and becomes a
+ * retry.
+ */
+export type Attempt = (claim: Claim, message: Message, signal: AbortSignal) => Promise<AttemptOutcome>;
+
+/** Binds a channel to the function that finds the target of a delivery. */
+export function bindChannel<Target>(
+  channel: Channel<Target>,
+  findTarget: (data: DeliveryData) => Promise<Target | undefined>,
+  log: Log,
+): BoundChannel {
+  return {
+    ...channel,
+    async prepare(data) {
+      const target = await findTarget(data);
+      if (target === undefined) return undefined;
+      return async ({ step, receipt, ...claim }, message, signal) => {
+        try {
+          if (step === 'message') return await channel.send(message, target, signal);
+          // Only messages with a receipt are updated.
+          if (channel.update === undefined || receipt === null) return { kind: 'delivered' };
+          return await channel.update(message, target, receipt, signal);
+        } catch (error) {
+          log.error({ err: error, channel: claim.channel }, 'an attempt to deliver failed unexpectedly');
+          const providerCode = readSystemErrorCode(error) ?? null;
+          return { kind: 'retry', reason: 'provider_unavailable', providerCode };
+        }
+      };
+    },
+  };
+}

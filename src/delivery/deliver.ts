@@ -5,17 +5,14 @@ import type { Log } from '../log.ts';
 import type { DeliveryMetrics } from '../metrics/delivery-metrics.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { toMilliseconds } from '../values/time.ts';
-import type { Attempt, BoundChannel } from './bound-channel.ts';
-import type { AttemptOutcome } from './channel.ts';
-import { type Claim, LEASE_SECONDS } from './claim-due.ts';
-import { decideAfterAttempt, decideWithoutAttempt } from './decide-result.ts';
-import { describeMessage } from './describe-message.ts';
-import type { DeliveryData } from './load-delivery-data.ts';
-import { expired, logAndCount } from './log-and-count.ts';
+import type { Attempt, AttemptOutcome, BoundChannel } from './channel.ts';
+import type { DeliveryData } from './claim.ts';
+import { type Claim, LEASE_SECONDS } from './claim.ts';
 import type { Message } from './message.ts';
+import { describeMessage } from './message.ts';
 import { type Providers, recordHealth } from './providers.ts';
-import { type DeliveryResult, storeResult } from './store-result.ts';
-import { suspendTarget } from './suspend-target.ts';
+import { type DeliveryResult, decideAfterAttempt, decideWithoutAttempt, storeResult } from './result.ts';
+import { suspendTarget } from './targets.ts';
 
 /** The dependencies of delivering. */
 export type DeliveryOptions = {
@@ -147,4 +144,33 @@ async function store(
       await pause(STORE_RETRY_MS);
     }
   }
+}
+
+/** The outcome of a delivery that expires before another attempt. */
+const expired = { kind: 'expired', reason: 'expired' } as const;
+
+/** Logs and counts an attempt, or a delivery that expired. */
+function logAndCount(
+  { log, metrics }: DeliveryOptions,
+  { userId, notificationId, channel, step, attempts }: Claim,
+  outcome: AttemptOutcome | typeof expired,
+  isStored: boolean,
+): void {
+  const { kind, ...failure } = outcome;
+  const { reason, providerCode } = { reason: undefined, providerCode: undefined, ...failure };
+  const what = kind === 'expired' ? 'delivery expired' : 'delivery attempt';
+  log.info(
+    {
+      user: userId,
+      notification: notificationId,
+      channel,
+      step,
+      attempts,
+      outcome: kind,
+      reason,
+      providerCode,
+    },
+    isStored ? what : `${what}; the lease was lost and the result is discarded`,
+  );
+  metrics.countAttempt(channel, reason ?? 'delivered');
 }

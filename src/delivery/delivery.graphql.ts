@@ -7,11 +7,12 @@ import {
   countDeliveries,
   type DeliveryCount,
   listDeliveries,
+  MAX_RETRIED,
   readBacklog,
+  retryDeliveries,
   type ShownDelivery,
 } from './deliveries.ts';
 import { deliveryReasons, deliveryStates } from './delivery.enums.ts';
-import { MAX_RETRIED, retryDeliveries } from './retry-deliveries.ts';
 
 const DeliveryStateEnum = builder.enumType('DeliveryState', {
   description: 'The state of a delivery.',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { accountRead, accountWrite } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { Secret } from '../values/secret.ts';
-import { AUTH_LENGTH, isPublicPoint } from './push/message-encryption.ts';
+import { AUTH_LENGTH, isPublicPoint } from './push/encryption.ts';
 import {
   type ListedSubscription,
   listSubscriptions,

@@ -1,8 +1,7 @@
 import type { ChatConfig } from '../../config.ts';
 import type { AttemptOutcome, Channel } from '../channel.ts';
-import { callApi } from './call-api.ts';
+import { ACCOUNT_INACTIVE, callApi, classifyReply, parseReceipt, rejectMember } from './chat-api.ts';
 import { formatMessage, formatSettledMessage } from './chat-text.ts';
-import { ACCOUNT_INACTIVE, classifyReply, parseReceipt, rejectMember } from './classify-reply.ts';
 
 /** A user's member ID in the chat. */
 export type ChatTarget = { memberId: string };

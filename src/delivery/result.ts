@@ -1,9 +1,82 @@
 import { type Kysely, sql } from 'kysely';
 import type { Database, Tables } from '../database/database.ts';
 import { defineStatement, type Params, runStatement } from '../database/statement.ts';
-import type { AttemptFailure } from './channel.ts';
-import type { Claim } from './claim-due.ts';
+import { type Time, toMilliseconds } from '../values/time.ts';
+import type { AttemptFailure, AttemptOutcome } from './channel.ts';
+import type { Claim, DeliveryData } from './claim.ts';
 import type { CancelReason, DeliveryReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
+
+/** Decides the result of a delivery that is not attempted; `undefined` if it must be attempted. */
+export function decideWithoutAttempt(
+  { step }: Claim,
+  { unwanted, isExpired }: DeliveryData,
+): DeliveryResult | undefined {
+  if (step === 'update') return undefined;
+  if (unwanted !== null) return { kind: 'cancelled', reason: unwanted };
+  return isExpired ? { kind: 'expired' } : undefined;
+}
+
+/**
+ * Decides the result of an attempt from its outcome. The next attempt is not made before `pausedUntil`, the end of the
+ * provider's pause by `performance.now()`.
+ */
+export function decideAfterAttempt(
+  { attempts, expiresAt }: Claim,
+  outcome: AttemptOutcome,
+  pausedUntil = 0,
+): DeliveryResult {
+  switch (outcome.kind) {
+    case 'delivered':
+      return { kind: 'delivered', receipt: outcome.receipt ?? null };
+    case 'failed':
+      return outcome;
+    case 'unavailable':
+    case 'retry': {
+      const { reason, providerCode, retryAfterSeconds = 0 } = outcome;
+      const pauseSeconds = (pausedUntil - performance.now()) / 1000;
+      const delay = computeRetryDelay({
+        attempts,
+        minimumSeconds: Math.max(retryAfterSeconds, pauseSeconds),
+        now: Date.now(),
+        expiresAt: toMilliseconds(expiresAt),
+      });
+      if (delay === undefined) return { kind: 'failed', reason: 'expired', providerCode };
+      return { kind: 'postponed', seconds: delay / 1000, reason, providerCode };
+    }
+  }
+}
+
+const FIRST_DELAY_MS = 10_000;
+const MAX_DELAY_MS = 3_600_000;
+
+/** An attempt that failed. Times are in milliseconds since 1970. */
+export type FailedAttempt = {
+  /** The number of attempts so far, including this one and those before a manual retry. */
+  attempts: number;
+  /** The minimum delay: the longer of the provider's `Retry-After` and what is left of its pause. */
+  minimumSeconds: number;
+  now: number;
+  expiresAt: number;
+};
+
+/**
+ * Returns the milliseconds until the next attempt, undefined if it would begin after the message expires. The delay is
+ * 10 seconds after the first attempt and twice as long after each further one, up to an hour, less a random share of up
+ * to half, but never less than `minimumSeconds`.
+ */
+export function computeRetryDelay(
+  { attempts, minimumSeconds, now, expiresAt }: FailedAttempt,
+  random: () => number = Math.random,
+): number | undefined {
+  const backoff = addJitter(Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), MAX_DELAY_MS), random);
+  const delay = Math.max(backoff, minimumSeconds * 1000);
+  return now + delay > expiresAt ? undefined : delay;
+}
+
+/** Subtracts a random share of up to half, so that deliveries that failed together are not retried together. */
+export function addJitter(delay: number, random: () => number): number {
+  return Math.round((delay / 2) * (1 + random()));
+}
 
 /** The result of a claim. */
 export type DeliveryResult =
@@ -76,14 +149,15 @@ function updateClaimed(db: Kysely<Tables>, { param }: Params<Key>) {
  */
 const storeDelivered = defineStatement((db, params: Params<Key & { receipt: string | null }>) => {
   const receipt = params.param('receipt', 'text');
+  const isOpen = sql.ref('isOpen');
   const isChangeable = sql`step = 'message' and ${receipt} is not null`;
   return updateClaimed(db, params).set((eb) => ({
-    state: sql<DeliveryState>`case when ${isChangeable} and not is_open then 'pending' else 'delivered' end`,
-    step: sql<DeliveryStep>`case when ${isChangeable} and not is_open then 'update' else step end`,
-    isOpen: sql<boolean>`${isChangeable} and is_open`,
+    state: sql<DeliveryState>`case when ${isChangeable} and not ${isOpen} then 'pending' else 'delivered' end`,
+    step: sql<DeliveryStep>`case when ${isChangeable} and not ${isOpen} then 'update' else step end`,
+    isOpen: sql<boolean>`${isChangeable} and ${isOpen}`,
     dueAt: sql`now()`,
     receipt: eb.fn.coalesce(receipt, 'receipt'),
-    deliveredAt: sql`coalesce(delivered_at, now())`,
+    deliveredAt: eb.fn.coalesce('deliveredAt', sql<Time>`now()`),
   }));
 });
 
