@@ -1,28 +1,8 @@
 import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import type { Log } from '../log.ts';
 import type { Claim, DeliveryData } from './claim.ts';
-import type { DeliveryFailureReason } from './delivery.enums.ts';
 import type { Message } from './message.ts';
-
-/**
- * Why an attempt failed, with the provider's code: `550 5.1.1`, `410`, `channel_not_found`. Never its text, which may
- * contain an address.
- */
-export type AttemptFailure = { reason: DeliveryFailureReason; providerCode: string | null };
-
-/** The outcome of an attempt. */
-export type AttemptOutcome =
-  /** The provider accepted the message. The receipt identifies it in {@link Channel.update}. */
-  | { kind: 'delivered'; receipt?: string }
-  /** The message may be accepted later, not before `retryAfterSeconds`. */
-  | ({ kind: 'retry'; retryAfterSeconds?: number } & AttemptFailure)
-  /** The message will never be accepted. If the target itself is refused, nothing more is sent to it. */
-  | ({ kind: 'failed'; suspendTarget: boolean } & AttemptFailure)
-  /**
-   * The provider currently accepts no messages. `needsOperator` means that waiting will not help, for example because
-   * it refuses the credentials.
-   */
-  | ({ kind: 'unavailable'; needsOperator: boolean; retryAfterSeconds?: number } & AttemptFailure);
+import { type AttemptOutcome, retryLater } from './outcome.ts';
 
 /** How many messages a channel sends at once, and who chooses its providers. */
 export type ChannelLimits = {
@@ -82,8 +62,7 @@ export function bindChannel<Target>(
           return await channel.update(message, target, receipt, signal);
         } catch (error) {
           log.error({ err: error, channel: claim.channel }, 'an attempt to deliver failed unexpectedly');
-          const providerCode = readSystemErrorCode(error) ?? null;
-          return { kind: 'retry', reason: 'provider_unavailable', providerCode };
+          return retryLater('provider_unavailable', readSystemErrorCode(error) ?? null);
         }
       };
     },

@@ -16,11 +16,13 @@ import {
 /** Longer than an attempt may take. A sender that has not stored a result by then is assumed to have stopped. */
 export const LEASE_SECONDS = 60;
 
-type Key = Pick<Delivery, (typeof keyProperties)[number]>;
+const claimProperties = [
+  ...keyProperties,
+  ...(['provider', 'step', 'claims', 'attempts', 'receipt', 'createdAt', 'expiresAt'] as const),
+];
 
 /** A claimed delivery. */
-export type Claim = Key &
-  Pick<Delivery, 'provider' | 'step' | 'claims' | 'attempts' | 'receipt' | 'createdAt' | 'expiresAt'>;
+export type Claim = Pick<Delivery, (typeof claimProperties)[number]>;
 
 /** How many deliveries to claim: of a channel, and of each of its providers. */
 export type ChannelCapacity = { channel: DeliveryChannel; free: number; freePerProvider: number };
@@ -62,16 +64,7 @@ const claim = defineStatement((db, params: Params<Capacities>) =>
       updatedAt: sql`now()`,
     }))
     .where(matchesKeyIn('due'))
-    .returning([
-      ...deliveryKey,
-      'Delivery.provider',
-      'Delivery.step',
-      'Delivery.claims',
-      'Delivery.attempts',
-      'Delivery.receipt',
-      'Delivery.createdAt',
-      'Delivery.expiresAt',
-    ]),
+    .returning(claimProperties.map((name) => `Delivery.${name}` as const)),
 );
 
 const delivery = sql.table('Delivery');
@@ -82,7 +75,9 @@ const dueAt = sql.ref('dueAt');
  * Selects and locks the deliveries to claim: for each provider up to its capacity, and in total up to the channel's.
  * Locked rows are skipped, so that senders neither wait for each other nor claim the same row.
  */
-function selectDue({ param }: Params<Capacities>): RawBuilder<Key & Pick<Delivery, 'state'>> {
+function selectDue({
+  param,
+}: Params<Capacities>): RawBuilder<Pick<Delivery, (typeof keyProperties)[number] | 'state'>> {
   const capacity = sql`json_to_recordset(${param('channels', 'json')})
     as capacity (channel text, free int, "freePerProvider" int)`;
   const reduced = sql`json_to_recordset(${param('providers', 'json')})

@@ -5,13 +5,18 @@ import type { Log } from '../log.ts';
 import type { DeliveryMetrics } from '../metrics/delivery-metrics.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { toMilliseconds } from '../values/time.ts';
-import type { Attempt, AttemptOutcome, BoundChannel } from './channel.ts';
-import type { DeliveryData } from './claim.ts';
-import { type Claim, LEASE_SECONDS } from './claim.ts';
-import type { Message } from './message.ts';
-import { describeMessage } from './message.ts';
+import type { Attempt, BoundChannel } from './channel.ts';
+import { type Claim, type DeliveryData, LEASE_SECONDS } from './claim.ts';
+import { describeMessage, type Message } from './message.ts';
+import { type AttemptOutcome, retryLater } from './outcome.ts';
 import { type Providers, recordHealth } from './providers.ts';
-import { type DeliveryResult, decideAfterAttempt, decideWithoutAttempt, storeResult } from './result.ts';
+import {
+  cancelled,
+  type DeliveryResult,
+  decideAfterAttempt,
+  decideWithoutAttempt,
+  storeResult,
+} from './result.ts';
 import { suspendTarget } from './targets.ts';
 
 /** The dependencies of delivering. */
@@ -45,23 +50,20 @@ export async function deliver(options: DeliveryOptions, job: DeliveryJob): Promi
   const result = decideWithoutAttempt(job.claim, job.data);
   if (result !== undefined) return finishWithoutAttempt(options, job, result);
   const message = describeMessage(job.claim, job.data, options.appUrl);
-  if (message === undefined) return finishWithoutAttempt(options, job, deletedNotification);
+  if (message === undefined) return finishWithoutAttempt(options, job, cancelled('settled'));
   const outcome = await attempt(options, job, message);
   if (outcome !== undefined) await finish(options, job, outcome);
 }
 
-const deletedNotification: DeliveryResult = { kind: 'cancelled', reason: 'settled' };
-const targetUnreadable: AttemptOutcome = { kind: 'retry', reason: 'target_unreadable', providerCode: null };
-const replyLost: AttemptOutcome = { kind: 'retry', reason: 'reply_lost', providerCode: null };
+const targetUnreadable = retryLater('target_unreadable', null);
+const replyLost = retryLater('reply_lost', null);
 
-async function finishWithoutAttempt(
-  options: DeliveryOptions,
-  job: DeliveryJob,
-  result: DeliveryResult,
-): Promise<void> {
+async function finishWithoutAttempt(options: DeliveryOptions, job: DeliveryJob, result: DeliveryResult) {
   const isStored = await store(options, job, result);
-  if (result.kind === 'expired') logAndCount(options, job.claim, expired, isStored);
+  if (hasExpired(result)) logAndCount(options, job.claim, expired, isStored);
 }
+
+const hasExpired = (result: DeliveryResult) => result.kind === 'ended' && result.reason === 'expired';
 
 /** Attempts a delivery and returns the outcome; `undefined` if the lease may expire during an attempt. */
 async function attempt(
@@ -112,9 +114,7 @@ async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: Attem
   const isStored = await store(options, job, result);
   logAndCount(options, claim, outcome, isStored);
   if (!isStored) return;
-  if (result.kind === 'failed' && result.reason === 'expired') {
-    logAndCount(options, claim, expired, isStored);
-  }
+  if (hasExpired(result)) logAndCount(options, claim, expired, isStored);
   if (outcome.kind === 'delivered' && claim.step === 'message') {
     const seconds = (Date.now() - toMilliseconds(claim.createdAt)) / 1000;
     options.metrics.observeDelay(claim.channel, seconds);

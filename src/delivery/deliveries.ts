@@ -17,42 +17,35 @@ import {
 /** The state that is shown: a delivered message stays delivered while it is updated. */
 const shownState: RawBuilder<DeliveryState> = sql`case step when 'update' then 'delivered' else state end`;
 
-const find = defineListRead((db, { param }: ReadParams<{ userId: string; notificationId: string }>) =>
-  db
-    .selectFrom('Delivery')
-    .select([
-      'channel',
-      'target',
-      'attempts',
-      'reason',
-      'providerCode',
-      'createdAt',
-      'updatedAt',
-      'deliveredAt',
-    ])
-    .select([
-      shownState.as('state'),
-      sql<Time | null>`case when state = 'pending' and step = 'message' then ${sql.ref('dueAt')} end`.as(
-        'nextAttemptAt',
-      ),
-    ])
-    .where('userId', '=', param('userId'))
-    .where('notificationId', '=', param('notificationId'))
-    .orderBy('channel')
-    .orderBy('target'),
+/** Lists the deliveries of a notification, by channel. Returns none for an unknown notification. */
+export const listDeliveries = defineListRead(
+  (db, { param }: ReadParams<{ userId: string; notificationId: string }>) =>
+    db
+      .selectFrom('Delivery')
+      .select([
+        'channel',
+        'target',
+        'attempts',
+        'reason',
+        'providerCode',
+        'createdAt',
+        'updatedAt',
+        'deliveredAt',
+      ])
+      .select([
+        shownState.as('state'),
+        sql<Time | null>`case when state = 'pending' and step = 'message' then ${sql.ref('dueAt')} end`.as(
+          'nextAttemptAt',
+        ),
+      ])
+      .where('userId', '=', param('userId'))
+      .where('notificationId', '=', param('notificationId'))
+      .orderBy('channel')
+      .orderBy('target'),
 );
 
 /** A delivery as it is shown to its user. */
-export type ShownDelivery = Awaited<ReturnType<typeof find>>[number];
-
-/** Lists the deliveries of a notification, by channel. Returns none for an unknown notification. */
-export function listDeliveries(
-  database: Database,
-  userId: string,
-  notificationId: string,
-): Promise<ShownDelivery[]> {
-  return find(database, { userId, notificationId });
-}
+export type ShownDelivery = Awaited<ReturnType<typeof listDeliveries>>[number];
 
 /** The number of deliveries in a state. */
 export type DeliveryCount = { channel: DeliveryChannel; state: DeliveryState; count: number };

@@ -100,7 +100,7 @@ builder.queryField('deliveries', (t) =>
       userId: t.arg.id(userArgument),
     },
     resolve: (_root, { notificationId, userId }, { database, viewer }) =>
-      listDeliveries(database, userId ?? viewer.userId, notificationId),
+      listDeliveries(database, { userId: userId ?? viewer.userId, notificationId }),
   }),
 );
 

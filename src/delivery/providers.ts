@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import type { AttemptOutcome, ChannelLimits } from './channel.ts';
+import type { ChannelLimits } from './channel.ts';
 import type { ChannelCapacity, ProviderCapacity } from './claim.ts';
+import type { AttemptOutcome } from './outcome.ts';
 import { addJitter } from './result.ts';
 
 /** The maximum number of remembered providers. Users choose their push services, so the number must be limited. */

@@ -33,7 +33,7 @@ builder.queryFields((t) => ({
     description: "Returns a user's push subscriptions, oldest first.",
     args: { userId: t.arg.id(userArgument) },
     resolve: (_root, { userId }, { database, viewer }) =>
-      listSubscriptions(database, userId ?? viewer.userId),
+      listSubscriptions(database, { userId: userId ?? viewer.userId }),
   }),
   pushPublicKey: t.string({
     access: accountRead,

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { EncryptionKeys, PushConfig } from '../config.ts';
 import type { PushRegistration } from '../context.ts';
-import type { Database } from '../database/database.ts';
 import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
 import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
@@ -30,11 +29,7 @@ export const MAX_SUBSCRIPTIONS = 20;
 export type ListedSubscription = Pick<PushSubscription, 'id' | 'host' | 'createdAt'>;
 
 /** Lists a user's push subscriptions, oldest first. */
-export function listSubscriptions(database: Database, userId: string): Promise<ListedSubscription[]> {
-  return list(database, { userId });
-}
-
-const list = defineListRead((db, { param }: ReadParams<{ userId: string }>) =>
+export const listSubscriptions = defineListRead((db, { param }: ReadParams<{ userId: string }>) =>
   db
     .selectFrom('PushSubscription')
     .select(['id', 'host', 'createdAt'])

@@ -2,9 +2,15 @@ import { type Kysely, sql } from 'kysely';
 import type { Database, Tables } from '../database/database.ts';
 import { defineStatement, type Params, runStatement } from '../database/statement.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
-import type { AttemptFailure, AttemptOutcome } from './channel.ts';
 import type { Claim, DeliveryData } from './claim.ts';
-import type { CancelReason, DeliveryReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
+import type {
+  CancelReason,
+  DeliveryFailureReason,
+  DeliveryReason,
+  DeliveryState,
+  DeliveryStep,
+} from './delivery.enums.ts';
+import type { AttemptFailure, AttemptOutcome } from './outcome.ts';
 
 /** Decides the result of a delivery that is not attempted; `undefined` if it must be attempted. */
 export function decideWithoutAttempt(
@@ -12,8 +18,8 @@ export function decideWithoutAttempt(
   { unwanted, isExpired }: DeliveryData,
 ): DeliveryResult | undefined {
   if (step === 'update') return undefined;
-  if (unwanted !== null) return { kind: 'cancelled', reason: unwanted };
-  return isExpired ? { kind: 'expired' } : undefined;
+  if (unwanted !== null) return cancelled(unwanted);
+  return isExpired ? { ...failed('expired', null), wasAttempted: false } : undefined;
 }
 
 /**
@@ -29,7 +35,7 @@ export function decideAfterAttempt(
     case 'delivered':
       return { kind: 'delivered', receipt: outcome.receipt ?? null };
     case 'failed':
-      return outcome;
+      return failed(outcome.reason, outcome.providerCode);
     case 'unavailable':
     case 'retry': {
       const { reason, providerCode, retryAfterSeconds = 0 } = outcome;
@@ -40,10 +46,19 @@ export function decideAfterAttempt(
         now: Date.now(),
         expiresAt: toMilliseconds(expiresAt),
       });
-      if (delay === undefined) return { kind: 'failed', reason: 'expired', providerCode };
+      if (delay === undefined) return failed('expired', providerCode);
       return { kind: 'postponed', seconds: delay / 1000, reason, providerCode };
     }
   }
+}
+
+function failed(reason: DeliveryFailureReason, providerCode: string | null) {
+  return { kind: 'ended', state: 'failed', reason, providerCode, wasAttempted: true } as const;
+}
+
+/** The result of a delivery that is no longer wanted. */
+export function cancelled(reason: CancelReason): DeliveryResult {
+  return { kind: 'ended', state: 'cancelled', reason, providerCode: null, wasAttempted: false };
 }
 
 const FIRST_DELAY_MS = 10_000;
@@ -83,11 +98,15 @@ export type DeliveryResult =
   | { kind: 'delivered'; receipt: string | null }
   /** To be attempted again after `seconds`. */
   | ({ kind: 'postponed'; seconds: number } & AttemptFailure)
-  | ({ kind: 'failed' } & AttemptFailure)
-  /** Not attempted, because it expired. */
-  | { kind: 'expired' }
-  /** Not attempted, because it is no longer wanted. */
-  | { kind: 'cancelled'; reason: CancelReason };
+  | ({ kind: 'ended' } & End);
+
+/** Without an attempt, the delivery expired or is no longer wanted. */
+type End = {
+  state: 'failed' | 'cancelled';
+  reason: DeliveryReason;
+  providerCode: string | null;
+  wasAttempted: boolean;
+};
 
 /**
  * Stores the result of a claim. Returns `false` if the lease has expired and another sender has claimed the delivery.
@@ -104,25 +123,11 @@ export async function storeResult(
 function runResult(database: Database, claim: Claim, result: DeliveryResult) {
   switch (result.kind) {
     case 'delivered':
-      return runStatement(database, storeDelivered, { ...claim, receipt: result.receipt });
+      return runStatement(database, storeDelivered, { ...claim, ...result });
     case 'postponed':
       return runStatement(database, storePostponed, { ...claim, ...result });
-    case 'failed':
-      return runStatement(database, storeEnd, { ...claim, ...result, state: 'failed', wasAttempted: true });
-    case 'expired':
-      return runStatement(database, storeEnd, {
-        ...claim,
-        ...unattempted,
-        state: 'failed',
-        reason: 'expired',
-      });
-    case 'cancelled':
-      return runStatement(database, storeEnd, {
-        ...claim,
-        ...unattempted,
-        state: 'cancelled',
-        reason: result.reason,
-      });
+    case 'ended':
+      return runStatement(database, storeEnd, { ...claim, ...result });
   }
 }
 
@@ -161,9 +166,7 @@ const storeDelivered = defineStatement((db, params: Params<Key & { receipt: stri
   }));
 });
 
-type Postponement = Key & AttemptFailure & { seconds: number };
-
-const storePostponed = defineStatement((db, params: Params<Postponement>) => {
+const storePostponed = defineStatement((db, params: Params<Key & AttemptFailure & { seconds: number }>) => {
   const { param } = params;
   return updateClaimed(db, params).set({
     state: 'pending',
@@ -173,17 +176,8 @@ const storePostponed = defineStatement((db, params: Params<Postponement>) => {
   });
 });
 
-type End = Key & {
-  state: 'failed' | 'cancelled';
-  reason: DeliveryReason;
-  providerCode: string | null;
-  wasAttempted: boolean;
-};
-
-const unattempted = { wasAttempted: false, providerCode: null };
-
 /** A delivery whose step `update` fails becomes `delivered` again, because its message was delivered earlier. */
-const storeEnd = defineStatement((db, params: Params<End>) => {
+const storeEnd = defineStatement((db, params: Params<Key & End>) => {
   const { param } = params;
   return updateClaimed(db, params).set({
     state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${param('state', 'text')} end`,

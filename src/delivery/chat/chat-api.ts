@@ -2,8 +2,15 @@ import { z } from 'zod';
 import type { ChatConfig } from '../../config.ts';
 import { readSystemErrorCode } from '../../errors/system-error-code.ts';
 import { readResponseText } from '../../values/response-text.ts';
-import type { AttemptOutcome } from '../channel.ts';
-import { parseRetryAfter } from '../retry-after.ts';
+import {
+  type AttemptOutcome,
+  parseRetryAfter,
+  pauseProvider,
+  rejectMessage,
+  rejectTarget,
+  requireOperator,
+  retryLater,
+} from '../outcome.ts';
 
 /** The reply of the chat API, or the failure to receive it. */
 export type ApiReply =
@@ -62,58 +69,35 @@ function isConnectionFailure(cause: unknown): boolean {
 /* Error codes are documented with each method of Slack's Web API, such as chat.postMessage. */
 
 /** Errors of the member. */
-const memberErrors = new Set([
-  'cannot_dm_bot',
-  'channel_not_found',
-  'is_archived',
-  'not_in_channel',
-  'user_disabled',
-  'user_not_found',
-  'user_not_visible',
-]);
+const memberErrors =
+  listCodes(`cannot_dm_bot channel_not_found is_archived not_in_channel user_disabled user_not_found
+  user_not_visible`);
 
 /** Errors of the token or the app, which only an operator can correct. */
-const operatorErrors = new Set([
-  'accesslimited',
-  'account_inactive',
-  'deprecated_endpoint',
-  'ekm_access_denied',
-  'enterprise_is_restricted',
-  'invalid_auth',
-  'method_deprecated',
-  'missing_scope',
-  'not_allowed_token_type',
-  'not_authed',
-  'org_login_required',
-  'token_expired',
-  'token_revoked',
-  'two_factor_setup_required',
-  'unknown_method',
-]);
+const operatorErrors =
+  listCodes(`accesslimited account_inactive deprecated_endpoint ekm_access_denied enterprise_is_restricted
+  invalid_auth method_deprecated missing_scope not_allowed_token_type not_authed org_login_required
+  token_expired token_revoked two_factor_setup_required unknown_method`);
 
 /**
  * Errors that an operator can correct, and that may concern only this member or conversation: messages to others are
  * still sent.
  */
-const permissionErrors = new Set([
-  'access_denied',
-  'messages_tab_disabled',
-  'no_permission',
-  'restricted_action',
-  'team_access_not_granted',
-]);
+const permissionErrors = listCodes(
+  `access_denied messages_tab_disabled no_permission restricted_action team_access_not_granted`,
+);
 
 /** Errors of rate and message limits. */
 const limitErrors = new Set(['message_limit_exceeded', 'rate_limited', 'ratelimited']);
 
 /** Errors of the API itself. */
-const temporaryErrors = new Set([
-  'fatal_error',
-  'internal_error',
-  'request_timeout',
-  'service_unavailable',
-  'team_added_to_org',
-]);
+const temporaryErrors = listCodes(
+  `fatal_error internal_error request_timeout service_unavailable team_added_to_org`,
+);
+
+function listCodes(codes: string): ReadonlySet<string> {
+  return new Set(codes.split(/\s+/));
+}
 
 /** Slack's name for a deleted account: the token's own account, or the member's. */
 export const ACCOUNT_INACTIVE = 'account_inactive';
@@ -131,12 +115,12 @@ const Body = z.union([Posted, Acceptance, Refusal]);
 export function classifyReply(reply: ApiReply, now: number): AttemptOutcome {
   switch (reply.kind) {
     case 'unreachable':
-      return unavailable(reply.code);
+      return pauseProvider(reply.code);
     // The message may have been posted, so the user may receive it twice.
     case 'timeout':
-      return { ...unavailable(null), reason: 'reply_lost' };
+      return pauseProvider(null, undefined, 'reply_lost');
     case 'lost':
-      return replyLost;
+      return retryLater('reply_lost', null);
     case 'reply':
       return classifyHttpReply(reply, now);
   }
@@ -144,22 +128,16 @@ export function classifyReply(reply: ApiReply, now: number): AttemptOutcome {
 
 type HttpReply = Extract<ApiReply, { kind: 'reply' }>;
 
-const replyLost: AttemptOutcome = { kind: 'retry', reason: 'reply_lost', providerCode: null };
-
 function classifyHttpReply({ status, retryAfter, body }: HttpReply, now: number): AttemptOutcome {
   const result = parseBody(body);
   const error = result?.ok === false ? result.error : null;
   const code = error ?? `HTTP ${status}`;
-  const retryAfterSeconds = parseRetryAfter(retryAfter, now);
-  const unavailableLater = {
-    ...unavailable(code),
-    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-  };
-  if (status === 429 || limitErrors.has(code)) return { ...unavailableLater, reason: 'rate_limited' };
-  if (status >= 500 || status === 408 || temporaryErrors.has(code)) return unavailableLater;
+  const seconds = parseRetryAfter(retryAfter, now);
+  if (status === 429 || limitErrors.has(code)) return pauseProvider(code, seconds, 'rate_limited');
+  if (status >= 500 || status === 408 || temporaryErrors.has(code)) return pauseProvider(code, seconds);
   if (error !== null) return classifyError(error);
-  if (status < 200 || status > 299) return refused(code);
-  if (result === undefined) return replyLost;
+  if (status < 200 || status > 299) return requireOperator(code);
+  if (result === undefined) return retryLater('reply_lost', null);
   return 'ts' in result ? { kind: 'delivered', receipt: formatReceipt(result) } : { kind: 'delivered' };
 }
 
@@ -173,25 +151,10 @@ function parseBody(body: string): z.output<typeof Body> | undefined {
 
 /** An unknown error is most likely a problem of this message, so other messages are still sent. */
 function classifyError(error: string): AttemptOutcome {
-  if (memberErrors.has(error)) return rejectMember(error);
-  if (operatorErrors.has(error)) return refused(error);
-  if (permissionErrors.has(error)) return { kind: 'retry', reason: 'provider_refused', providerCode: error };
-  return { kind: 'failed', suspendTarget: false, reason: 'message_rejected', providerCode: error };
-}
-
-/** The outcome of a message whose member is refused. */
-export function rejectMember(providerCode: string): AttemptOutcome {
-  return { kind: 'failed', suspendTarget: true, reason: 'recipient_rejected', providerCode };
-}
-
-type Unavailable = Extract<AttemptOutcome, { kind: 'unavailable' }>;
-
-function refused(providerCode: string): Unavailable {
-  return { kind: 'unavailable', needsOperator: true, reason: 'provider_refused', providerCode };
-}
-
-function unavailable(providerCode: string | null): Unavailable {
-  return { kind: 'unavailable', needsOperator: false, reason: 'provider_unavailable', providerCode };
+  if (memberErrors.has(error)) return rejectTarget(error);
+  if (operatorErrors.has(error)) return requireOperator(error);
+  if (permissionErrors.has(error)) return retryLater('provider_refused', error);
+  return rejectMessage(error);
 }
 
 /** Where a message was posted. */

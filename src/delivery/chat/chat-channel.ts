@@ -1,6 +1,7 @@
 import type { ChatConfig } from '../../config.ts';
-import type { AttemptOutcome, Channel } from '../channel.ts';
-import { ACCOUNT_INACTIVE, callApi, classifyReply, parseReceipt, rejectMember } from './chat-api.ts';
+import type { Channel } from '../channel.ts';
+import { type AttemptOutcome, rejectMessage, rejectTarget } from '../outcome.ts';
+import { ACCOUNT_INACTIVE, callApi, classifyReply, parseReceipt } from './chat-api.ts';
 import { formatMessage, formatSettledMessage } from './chat-text.ts';
 
 /** A user's member ID in the chat. */
@@ -30,7 +31,7 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     const outcome = await call(method, parameters, signal);
     if (outcome.kind !== 'unavailable' || outcome.providerCode !== ACCOUNT_INACTIVE) return outcome;
     const check = await call('auth.test', {}, signal);
-    if (check.kind === 'delivered') return rejectMember(ACCOUNT_INACTIVE);
+    if (check.kind === 'delivered') return rejectTarget(ACCOUNT_INACTIVE);
     return check.kind === 'failed' ? outcome : check;
   };
 
@@ -47,7 +48,7 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     async update(message, _target, receipt, signal) {
       const posted = parseReceipt(receipt);
       if (posted === undefined) {
-        return { kind: 'failed', suspendTarget: false, reason: 'message_rejected', providerCode: null };
+        return rejectMessage(null);
       }
       const parameters = { ...posted, text: formatSettledMessage(message), ...plain };
       const outcome = await callForMember('chat.update', parameters, signal);

@@ -3,8 +3,9 @@ import { createTransport, type NodemailerError, type SMTPPoolOptions } from 'nod
 import { parseConnectionUrl } from 'nodemailer/lib/shared';
 import { isLoopback } from '../../config/formats.ts';
 import type { EmailConfig } from '../../config.ts';
-import type { AttemptOutcome, Channel } from '../channel.ts';
+import type { Channel } from '../channel.ts';
 import type { DeliveryFailureReason } from '../delivery.enums.ts';
+import { type AttemptOutcome, pauseProvider, rejectTarget, requireOperator, retryLater } from '../outcome.ts';
 import { composeMail, type MailSettings } from './mail.ts';
 
 /** The mailbox of a user. */
@@ -113,33 +114,31 @@ export function classifyError(error: SmtpError, wasHandedOver: boolean): Attempt
     status === ''
       ? (error.originalCode ?? error.code ?? null)
       : [status, codes.enhanced].filter(Boolean).join(' ');
-  const unavailable = (needsOperator: boolean): AttemptOutcome => {
-    const reason = needsOperator ? 'provider_refused' : 'provider_unavailable';
-    return { kind: 'unavailable', needsOperator, reason, providerCode };
+  const fail = (reason: DeliveryFailureReason): AttemptOutcome => {
+    return { kind: 'failed', suspendTarget: false, reason, providerCode };
   };
-  const retry = (reason: DeliveryFailureReason): AttemptOutcome => ({ kind: 'retry', reason, providerCode });
-  const fail = (reason: DeliveryFailureReason, suspendTarget: boolean): AttemptOutcome => {
-    return { kind: 'failed', suspendTarget, reason, providerCode };
-  };
+  const retry = (reason: DeliveryFailureReason) => retryLater(reason, providerCode);
+  const pause = (needsOperator: boolean) =>
+    needsOperator ? requireOperator(providerCode) : pauseProvider(providerCode);
 
-  if (status === '421') return unavailable(false);
-  if (error.code === 'EAUTH') return unavailable(!status.startsWith('4'));
+  if (status === '421') return pause(false);
+  if (error.code === 'EAUTH') return pause(!status.startsWith('4'));
   switch (error.command) {
     case 'MAIL FROM':
-      return status.startsWith('4') ? retry('message_rejected') : unavailable(true);
+      return status.startsWith('4') ? retry('message_rejected') : pause(true);
     case 'RCPT TO':
     case 'DATA': {
       if (refusesSender(codes)) return retry('provider_refused');
-      if (codes.enhanced.startsWith('5.1.')) return fail('recipient_rejected', true);
+      if (codes.enhanced.startsWith('5.1.')) return rejectTarget(providerCode);
       const reason = error.command === 'RCPT TO' ? 'recipient_rejected' : 'message_rejected';
-      return isPermanent(codes) ? fail(reason, false) : retry(reason);
+      return isPermanent(codes) ? fail(reason) : retry(reason);
     }
   }
   // Nodemailer found the address invalid.
-  if (error.code === 'EENVELOPE') return fail('recipient_rejected', true);
+  if (error.code === 'EENVELOPE') return rejectTarget(providerCode);
   if (wasHandedOver) return retry('reply_lost');
   if (!CONNECTION.includes(error.code ?? '')) return retry('provider_unavailable');
-  return unavailable(status.startsWith('5') || isTlsError(error));
+  return pause(status.startsWith('5') || isTlsError(error));
 }
 
 function readCodes({ response = '' }: SmtpError): Codes {

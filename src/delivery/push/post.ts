@@ -1,7 +1,14 @@
 import { type Agent, request } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import type { AttemptOutcome } from '../channel.ts';
-import { parseRetryAfter } from '../retry-after.ts';
+import {
+  type AttemptOutcome,
+  parseRetryAfter,
+  pauseProvider,
+  rejectMessage,
+  rejectTarget,
+  requireOperator,
+  retryLater,
+} from '../outcome.ts';
 
 /** The reply to a request, or why there is none. */
 export type PostResult =
@@ -51,14 +58,6 @@ export function post(url: URL, body: Buffer, options: PostOptions): Promise<Post
   return promise;
 }
 
-/** The outcome of sending to an endpoint that `findEndpointIssue` rejects. */
-export const refusedEndpoint: AttemptOutcome = {
-  kind: 'failed',
-  suspendTarget: true,
-  reason: 'recipient_rejected',
-  providerCode: 'ERR_ENDPOINT_NOT_ALLOWED',
-};
-
 /**
  * Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. If the
  * lookup finds no public address (`createPublicLookup`), the request fails unsent and counts as an outage, not as a
@@ -72,39 +71,29 @@ function classifyReply(
   { status, retryAfter }: Extract<PostResult, { kind: 'reply' }>,
   now: number,
 ): AttemptOutcome {
-  const providerCode = String(status);
-  const retryAfterSeconds = parseRetryAfter(retryAfter, now);
-  const later = retryAfterSeconds === undefined ? {} : { retryAfterSeconds };
+  const code = String(status);
+  const seconds = parseRetryAfter(retryAfter, now);
   if (status >= 200 && status < 300) return { kind: 'delivered' };
-  if (status >= 500) {
-    return {
-      kind: 'unavailable',
-      needsOperator: false,
-      reason: 'provider_unavailable',
-      providerCode,
-      ...later,
-    };
-  }
+  if (status >= 500) return pauseProvider(code, seconds);
   switch (status) {
     case 401:
     case 403:
-      return { kind: 'unavailable', needsOperator: true, reason: 'provider_refused', providerCode };
+      return requireOperator(code);
     case 404:
     case 410:
-      return { kind: 'failed', suspendTarget: true, reason: 'recipient_rejected', providerCode };
+      return rejectTarget(code);
     case 408:
     case 425:
-      return { kind: 'retry', reason: 'provider_unavailable', providerCode, ...later };
+      return retryLater('provider_unavailable', code, seconds);
     case 429:
-      return { kind: 'retry', reason: 'rate_limited', providerCode, ...later };
+      return retryLater('rate_limited', code, seconds);
     default:
-      return { kind: 'failed', suspendTarget: false, reason: 'message_rejected', providerCode };
+      return rejectMessage(code);
   }
 }
 
 function classifyError({ code, wasSent, isAborted }: Extract<PostResult, { kind: 'error' }>): AttemptOutcome {
-  if (wasSent && !isAborted) return { kind: 'retry', reason: 'reply_lost', providerCode: code };
+  if (wasSent && !isAborted) return retryLater('reply_lost', code);
   // A host that accepts the message and does not reply in time is unavailable too, but may have the message.
-  const reason = wasSent ? 'reply_lost' : 'provider_unavailable';
-  return { kind: 'unavailable', needsOperator: false, reason, providerCode: code };
+  return pauseProvider(code, undefined, wasSent ? 'reply_lost' : 'provider_unavailable');
 }

@@ -4,11 +4,12 @@ import type { PushConfig } from '../../config.ts';
 import type { PushTarget } from '../../encryption/subscription-cipher.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { toMilliseconds } from '../../values/time.ts';
-import type { AttemptOutcome, Channel } from '../channel.ts';
+import type { Channel } from '../channel.ts';
 import type { Message } from '../message.ts';
+import { type AttemptOutcome, rejectTarget } from '../outcome.ts';
 import { createAuthorize, encryptMessage, MAX_CONTENT_BYTES } from './encryption.ts';
 import { createPublicLookup, findEndpointIssue } from './endpoint.ts';
-import { classifyPostResult, post, refusedEndpoint } from './post.ts';
+import { classifyPostResult, post } from './post.ts';
 
 const CONCURRENCY = 50;
 const CONCURRENCY_PER_HOST = 20;
@@ -35,7 +36,8 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
 
   async function send(message: Message, target: PushTarget, signal: AbortSignal): Promise<AttemptOutcome> {
     const endpoint = target.endpoint.reveal();
-    if (findEndpointIssue(endpoint, allowedHosts) !== undefined) return refusedEndpoint;
+    if (findEndpointIssue(endpoint, allowedHosts) !== undefined)
+      return rejectTarget('ERR_ENDPOINT_NOT_ALLOWED');
     const url = new URL(endpoint);
     const isAllowed = allowedHosts.includes(url.host);
     const body = encryptMessage(formatPayload(message), {
