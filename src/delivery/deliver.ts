@@ -93,7 +93,7 @@ async function attempt(
 async function runWithDeadline(send: Attempt, claim: Claim, message: Message): Promise<AttemptOutcome> {
   const finished = new AbortController();
   const timeout = AbortSignal.timeout(ATTEMPT_MS);
-  // A channel that ignores the signal must not hold its param.
+  // A channel that ignores the signal must not hold its place.
   const deadline = pause(ATTEMPT_MS + 1000, replyLost, { signal: finished.signal });
   try {
     return await Promise.race([send(claim, message, timeout), deadline]);

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { NotificationKind } from '../notifications/notification.enums.ts';
 import { requirePayload } from '../notifications/payload.ts';
 import type { Time } from '../values/time.ts';
@@ -25,6 +26,14 @@ export type Message = {
   /** Where the user reads the notification; null if APP_URL is not set. */
   readonly url: string | null;
 };
+
+/**
+ * Returns a hash of the key of the notification, base64url. It is the same for all attempts, so that providers recognize
+ * a repeated message.
+ */
+export function hashMessageKey({ userId, notificationId }: Message): string {
+  return hash('sha256', JSON.stringify([userId, notificationId]), 'base64url');
+}
 
 /** Longer details are truncated: the web app shows the rest. */
 const MAX_DETAILS = 3000;

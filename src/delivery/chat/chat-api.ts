@@ -69,13 +69,12 @@ function isConnectionFailure(cause: unknown): boolean {
 /* Error codes are documented with each method of Slack's Web API, such as chat.postMessage. */
 
 /** Errors of the member. */
-const memberErrors =
-  listCodes(`cannot_dm_bot channel_not_found is_archived not_in_channel user_disabled user_not_found
-  user_not_visible`);
+const memberErrors = listCodes(`
+  cannot_dm_bot channel_not_found is_archived not_in_channel user_disabled user_not_found user_not_visible`);
 
 /** Errors of the token or the app, which only an operator can correct. */
-const operatorErrors =
-  listCodes(`accesslimited account_inactive deprecated_endpoint ekm_access_denied enterprise_is_restricted
+const operatorErrors = listCodes(`
+  accesslimited account_inactive deprecated_endpoint ekm_access_denied enterprise_is_restricted
   invalid_auth method_deprecated missing_scope not_allowed_token_type not_authed org_login_required
   token_expired token_revoked two_factor_setup_required unknown_method`);
 
@@ -96,7 +95,7 @@ const temporaryErrors = listCodes(
 );
 
 function listCodes(codes: string): ReadonlySet<string> {
-  return new Set(codes.split(/\s+/));
+  return new Set(codes.trim().split(/\s+/));
 }
 
 /** Slack's name for a deleted account: the token's own account, or the member's. */

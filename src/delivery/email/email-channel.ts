@@ -12,21 +12,15 @@ import { composeMail, type MailSettings } from './mail.ts';
 export type EmailTarget = { readonly address: string };
 
 /** The settings of the email channel. `timeouts` replaces the defaults. */
-export type EmailOptions = Omit<MailSettings, 'from'> & { timeouts?: EmailTimeouts };
+export type EmailOptions = Omit<MailSettings, 'from'> & { timeouts?: typeof defaultTimeouts };
 
 /** In milliseconds. Each is shorter than the time that deliver.ts allows for an attempt. */
-export type EmailTimeouts = {
+const defaultTimeouts = {
   /** For setting up the session, from the DNS query to the end of the TLS handshake. */
-  connectionTimeout: number;
-  /** For the server's first reply, and for an upgrade by STARTTLS. Both are parts of setting up the session. */
-  greetingTimeout: number;
-  /** For a wait without any data from the server. */
-  socketTimeout: number;
-};
-
-const defaultTimeouts: EmailTimeouts = {
   connectionTimeout: 8000,
+  /** For the server's first reply, and for an upgrade by STARTTLS. Both are parts of setting up the session. */
   greetingTimeout: 8000,
+  /** For a wait without any data from the server. */
   socketTimeout: 12_000,
 };
 

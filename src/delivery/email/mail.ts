@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto';
 import type { SendMailOptions } from 'nodemailer';
 import type { Mailbox } from '../../config/delivery-formats.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
-import type { Message } from '../message.ts';
+import { hashMessageKey, type Message } from '../message.ts';
 import { toUnsubscribeUrl, type UnsubscribeTokens } from './unsubscribe-token.ts';
 
 /** What all emails of a gateway have in common. */
@@ -34,7 +33,7 @@ export function composeMail(
     from: { ...from },
     to: { name: '', address },
     subject: message.title.replaceAll(/\p{Cc}+/gu, ' '),
-    messageId: createMessageId(message, from),
+    messageId: `<${hashMessageKey(message)}@${from.address.split('@').at(-1)}>`,
   };
 }
 
@@ -46,11 +45,6 @@ function composeHeaders(unsubscribeUrl: string | null): SendMailOptions {
     headers: { ...autoSubmitted, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' },
     list: { unsubscribe: unsubscribeUrl },
   };
-}
-
-function createMessageId({ userId, notificationId }: Message, { address }: Mailbox): string {
-  const id = hash('sha256', JSON.stringify([userId, notificationId]), 'base64url');
-  return `<${id}@${address.split('@').at(-1)}>`;
 }
 
 /** What notifications of a kind are about, worded to follow "email about". */

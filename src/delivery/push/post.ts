@@ -1,5 +1,4 @@
-import { type Agent, request } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { type RequestOptions, request } from 'node:https';
 import {
   type AttemptOutcome,
   parseRetryAfter,
@@ -16,14 +15,8 @@ export type PostResult =
   /** `code` is the Node.js error code. `wasSent` is true if the server may have processed the request. */
   | { kind: 'error'; code: string; wasSent: boolean; isAborted: boolean };
 
-/** How to post. */
-export type PostOptions = {
-  readonly agent: Agent;
-  readonly headers: Readonly<Record<string, string | number>>;
-  readonly signal: AbortSignal;
-  /** Resolves the host. Defaults to `dns.lookup`. */
-  readonly lookup?: LookupFunction;
-};
+/** How to post. Without a `lookup`, `dns.lookup` resolves the host. */
+type PostOptions = Pick<RequestOptions, 'agent' | 'headers' | 'lookup'> & { readonly signal: AbortSignal };
 
 /** A longer reply is cut off. Its text is not used; reading it allows the connection to be used again. */
 const MAX_REPLY_BYTES = 16_384;

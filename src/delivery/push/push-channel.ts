@@ -1,11 +1,10 @@
-import { hash } from 'node:crypto';
 import { Agent } from 'node:https';
 import type { PushConfig } from '../../config.ts';
 import type { PushTarget } from '../../encryption/subscription-cipher.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { toMilliseconds } from '../../values/time.ts';
 import type { Channel } from '../channel.ts';
-import type { Message } from '../message.ts';
+import { hashMessageKey, type Message } from '../message.ts';
 import { type AttemptOutcome, rejectTarget } from '../outcome.ts';
 import { createAuthorize, encryptMessage, MAX_CONTENT_BYTES } from './encryption.ts';
 import { createPublicLookup, findEndpointIssue } from './endpoint.ts';
@@ -66,17 +65,13 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
   };
 }
 
-/**
- * Creates the headers that describe a message to the push service. The topic is the same for all attempts, so that a
- * repeated message replaces the earlier one.
- */
-function createMessageHeaders({ userId, notificationId, kind, expiresAt }: Message, now: number) {
-  const secondsLeft = Math.floor((toMilliseconds(expiresAt) - now) / 1000);
-  const name = JSON.stringify([userId, notificationId]);
+/** Creates the headers that describe a message to the push service. A message replaces one with the same topic. */
+function createMessageHeaders(message: Message, now: number) {
+  const secondsLeft = Math.floor((toMilliseconds(message.expiresAt) - now) / 1000);
   return {
     TTL: Math.min(Math.max(secondsLeft, 0), MAX_TTL_SECONDS),
-    Urgency: urgencies[kind],
-    Topic: hash('sha256', name, 'base64url').slice(0, TOPIC_LENGTH),
+    Urgency: urgencies[message.kind],
+    Topic: hashMessageKey(message).slice(0, TOPIC_LENGTH),
   };
 }
 
