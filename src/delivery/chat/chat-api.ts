@@ -13,7 +13,7 @@ import {
 } from '../outcome.ts';
 
 /** The reply of the chat API, or the failure to receive it. */
-export type ApiReply =
+type ApiReply =
   | { kind: 'reply'; status: number; retryAfter: string | null; body: string }
   /** No connection was established, so nothing was sent. */
   | { kind: 'unreachable'; code: string | null }
@@ -157,7 +157,7 @@ function classifyError(error: string): AttemptOutcome {
 }
 
 /** Where a message was posted. */
-export type Place = z.output<typeof Place>;
+type Place = z.output<typeof Place>;
 
 function formatReceipt({ channel, ts }: Place): string {
   return `${channel} ${ts}`;

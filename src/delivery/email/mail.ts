@@ -56,7 +56,7 @@ export const kindNames: Readonly<Record<NotificationKind, string>> = {
 };
 
 /** The content of a mail, as plain text and as HTML. */
-export type MailContent = { text: string; html: string };
+type MailContent = { text: string; html: string };
 
 const QUOTE = 'white-space: pre-wrap; margin: 1rem 0; padding-left: 1rem; border-left: 3px solid #888';
 
@@ -64,7 +64,7 @@ const QUOTE = 'white-space: pre-wrap; margin: 1rem 0; padding-left: 1rem; border
  * Renders a mail. The HTML has no images, tables, scripts or classes, and no colors of text and background, so mail
  * programs apply their own light or dark theme.
  */
-export function renderMail(message: Message, unsubscribeUrl: string | null): MailContent {
+function renderMail(message: Message, unsubscribeUrl: string | null): MailContent {
   const { details } = message;
   const facts = listFacts(message);
   const stop = `Stop email about ${kindNames[message.kind]}`;

@@ -58,7 +58,7 @@ function reply(
 }
 
 /** Whether a user has received a notification and has not been deleted since. Links of deleted users are invalid. */
-export async function isKnownUser(database: Database, userId: string): Promise<boolean> {
+async function isKnownUser(database: Database, userId: string): Promise<boolean> {
   const revisions = await findRevisions(database, userId);
   return revisions !== undefined && revisions.notifications > 0;
 }
@@ -67,7 +67,7 @@ export async function isKnownUser(database: Database, userId: string): Promise<b
  * Turns off email about one kind of notification, and cancels what is not sent yet. Other channels and kinds keep their
  * values. Returns `false` if the user was deleted.
  */
-export async function unsubscribe(
+async function unsubscribe(
   dependencies: CancelDependencies,
   { userId, kind }: EmailTopic,
   now: Time,
@@ -120,7 +120,7 @@ const disableEmail = defineStatement((db, { param }: Params<EmailTopic & { now: 
 );
 
 /** Renders the page that asks for confirmation. The form posts to the address of the page. */
-export function renderQuestion({ kind }: EmailTopic): string {
+function renderQuestion({ kind }: EmailTopic): string {
   return renderTextPage(
     'Unsubscribe',
     `<h1>Stop email about ${kindNames[kind]}?</h1>
@@ -130,7 +130,7 @@ export function renderQuestion({ kind }: EmailTopic): string {
 }
 
 /** Renders the page that confirms the change. */
-export function renderConfirmation({ kind }: EmailTopic): string {
+function renderConfirmation({ kind }: EmailTopic): string {
   return renderTextPage(
     'Unsubscribed',
     `<h1>Email about ${kindNames[kind]} is off</h1>
@@ -139,7 +139,7 @@ export function renderConfirmation({ kind }: EmailTopic): string {
 }
 
 /** The page of an invalid link. */
-export const invalidLinkPage = renderTextPage(
+const invalidLinkPage = renderTextPage(
   'Not found',
   `<h1>This link is not valid</h1>
     <p>It may be incomplete, or the account no longer exists.</p>`,
