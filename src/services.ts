@@ -3,14 +3,14 @@ import { createAuthenticate, createTokenVerifier } from './auth/authenticate.ts'
 import { openKeySet } from './auth/key-set.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
-import { bindChannels } from './delivery/bind-channels.ts';
-import { createOutbox } from './delivery/create-outbox.ts';
 import { readBacklog } from './delivery/deliveries.ts';
-import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe-endpoint.ts';
+import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe.ts';
 import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
 import { createProviders } from './delivery/providers.ts';
-import { createPushRegistration } from './delivery/push/create-push-registration.ts';
+import { createPushRegistration } from './delivery/push-subscriptions.ts';
+import { createOutbox } from './delivery/queue.ts';
 import { type Sender, startSender } from './delivery/sender.ts';
+import { bindChannels } from './delivery/targets.ts';
 import { createCredentialCipher } from './encryption/credential-cipher.ts';
 import { readEncryptionKeys } from './encryption/encryption-keys.ts';
 import { type Change, createHub } from './live/hub.ts';

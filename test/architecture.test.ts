@@ -165,10 +165,10 @@ test('features depend on each other in one direction only', () => {
   ]);
 });
 
-test('a channel imports neither another channel nor the outbox or the sender', () => {
+test('a channel imports neither another channel nor the queue or the sender', () => {
   const channels = ['chat', 'email', 'push'].map((name) => `src/delivery/${name}/`);
   const findChannel = (path: string) => channels.find((folder) => path.startsWith(folder));
-  const shared = /^src\/delivery\/(channel|message|delivery\.enums|retry-after)\.ts$/;
+  const shared = /^src\/delivery\/(channel|message|outcome|delivery\.enums)\.ts$/;
   expect(
     forbidden(
       (path) => findChannel(path) !== undefined,

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { AttemptOutcome, Channel } from '../src/delivery/channel.ts';
+import type { Channel } from '../src/delivery/channel.ts';
+import { classifyReply } from '../src/delivery/chat/chat-api.ts';
 import { type ChatTarget, createChatChannel } from '../src/delivery/chat/chat-channel.ts';
 import { formatMessage, formatSettledMessage } from '../src/delivery/chat/chat-text.ts';
-import { classifyReply } from '../src/delivery/chat/classify-reply.ts';
 import type { Message } from '../src/delivery/message.ts';
+import type { AttemptOutcome } from '../src/delivery/outcome.ts';
 import { Secret } from '../src/values/secret.ts';
 import { arbitraryCharacter } from './support/arbitrary-text.ts';
 import { type ChatAnswer, type ChatApi, startChatApi } from './support/chat-api.ts';

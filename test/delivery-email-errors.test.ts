@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { classifyError, type SmtpError } from '../src/delivery/email/classify-error.ts';
+import { classifyError, type SmtpError } from '../src/delivery/email/email-channel.ts';
 
 const retry = { kind: 'retry' };
 const failed = { kind: 'failed', suspendTarget: false };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { describeMessage } from '../src/delivery/describe-message.ts';
-import type { DeliveryData } from '../src/delivery/load-delivery-data.ts';
+import type { DeliveryData } from '../src/delivery/claim.ts';
+import { describeMessage } from '../src/delivery/message.ts';
 import type { NotificationContent } from '../src/notifications/payload.ts';
 import { claim, data, plan } from './support/delivery-job.ts';
 

@@ -3,7 +3,7 @@ import { jwtVerify } from 'jose';
 import { afterEach, describe, expect, test } from 'vitest';
 import { vapidKey } from '../src/config/delivery-formats.ts';
 import type { PushConfig } from '../src/config.ts';
-import { bindChannel } from '../src/delivery/bound-channel.ts';
+import { bindChannel } from '../src/delivery/channel.ts';
 import type { Message } from '../src/delivery/message.ts';
 import { createPushChannel } from '../src/delivery/push/push-channel.ts';
 import { createLog } from '../src/log.ts';

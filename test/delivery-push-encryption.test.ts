@@ -5,15 +5,16 @@ import { decodeProtectedHeader, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { vapidKey } from '../src/config/delivery-formats.ts';
 import type { Message } from '../src/delivery/message.ts';
-import { encryptContent } from '../src/delivery/push/aes128gcm.ts';
 import {
+  createAuthorize,
+  encryptContent,
   encryptMessage,
+  formatPublicKey,
   isPublicPoint,
   MAX_CONTENT_BYTES,
   MAX_MESSAGE_BYTES,
-} from '../src/delivery/push/message-encryption.ts';
-import { formatPayload } from '../src/delivery/push/payload.ts';
-import { createAuthorize, formatPublicKey } from '../src/delivery/push/vapid.ts';
+} from '../src/delivery/push/encryption.ts';
+import { formatPayload } from '../src/delivery/push/push-channel.ts';
 import { arbitraryCharacter } from './support/arbitrary-text.ts';
 import { createBrowser } from './support/push-service.ts';
 

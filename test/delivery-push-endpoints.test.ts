@@ -4,10 +4,9 @@ import { once } from 'node:events';
 import { BlockList, connect, type LookupFunction } from 'node:net';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { classifyPostResult } from '../src/delivery/push/classify-post-result.ts';
-import { findEndpointIssue } from '../src/delivery/push/endpoint-issue.ts';
+import { createPublicLookup, findEndpointIssue, isPublicAddress } from '../src/delivery/push/endpoint.ts';
 import type { PostResult } from '../src/delivery/push/post.ts';
-import { createPublicLookup, isPublicAddress } from '../src/delivery/push/public-address.ts';
+import { classifyPostResult } from '../src/delivery/push/post.ts';
 import { type Answer, type Records, startNameServer } from './support/name-server.ts';
 
 /** Networks without public addresses: those of IANA's special-purpose registries, and unassigned or obsolete ones. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createProviderHealth } from '../src/delivery/provider-health.ts';
-import { parseRetryAfter } from '../src/delivery/retry-after.ts';
-import { computeRetryDelay } from '../src/delivery/retry-delay.ts';
+import { parseRetryAfter } from '../src/delivery/outcome.ts';
+import { createProviderHealth } from '../src/delivery/providers.ts';
+import { computeRetryDelay } from '../src/delivery/result.ts';
 
 const NOW = Date.parse('2026-11-06T08:49:37.000Z');
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
-import { formatPublicKey } from '../src/delivery/push/vapid.ts';
+import { formatPublicKey } from '../src/delivery/push/encryption.ts';
 import { runProcess } from './support/process.ts';
 
 test('npm run vapid:key prints a new private key, which is a valid setting, and its public key', async () => {

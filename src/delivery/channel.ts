@@ -1,25 +1,8 @@
-import type { DeliveryFailureReason } from './delivery.enums.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import type { Log } from '../log.ts';
+import type { Claim, DeliveryData } from './claim.ts';
 import type { Message } from './message.ts';
-
-/**
- * Why an attempt failed, with the provider's code: `550 5.1.1`, `410`, `channel_not_found`. Never its text, which may
- * contain an address.
- */
-export type AttemptFailure = { reason: DeliveryFailureReason; providerCode: string | null };
-
-/** The outcome of an attempt. */
-export type AttemptOutcome =
-  /** The provider accepted the message. The receipt identifies it in {@link Channel.update}. */
-  | { kind: 'delivered'; receipt?: string }
-  /** The message may be accepted later, not before `retryAfterSeconds`. */
-  | ({ kind: 'retry'; retryAfterSeconds?: number } & AttemptFailure)
-  /** The message will never be accepted. If the target itself is refused, nothing more is sent to it. */
-  | ({ kind: 'failed'; suspendTarget: boolean } & AttemptFailure)
-  /**
-   * The provider currently accepts no messages. `needsOperator` means that waiting will not help, for example because
-   * it refuses the credentials.
-   */
-  | ({ kind: 'unavailable'; needsOperator: boolean; retryAfterSeconds?: number } & AttemptFailure);
+import { type AttemptOutcome, retryLater } from './outcome.ts';
 
 /** How many messages a channel sends at once, and who chooses its providers. */
 export type ChannelLimits = {
@@ -46,3 +29,42 @@ export type Channel<Target> = ChannelLimits & {
   /** Closes idle connections. */
   close(): Promise<void>;
 };
+
+/** A channel that finds the targets of its deliveries. */
+export type BoundChannel = ChannelLimits & {
+  /** Prepares an attempt to send to the delivery's target; `undefined` if that is missing or cannot be decrypted. */
+  prepare(data: DeliveryData): Promise<Attempt | undefined>;
+  close(): Promise<void>;
+};
+
+/**
+ * Sends the message, or the update of a delivered message. Never rejects: an unexpected error is logged and becomes a
+ * retry.
+ */
+export type Attempt = (claim: Claim, message: Message, signal: AbortSignal) => Promise<AttemptOutcome>;
+
+/** Binds a channel to the function that finds the target of a delivery. */
+export function bindChannel<Target>(
+  channel: Channel<Target>,
+  findTarget: (data: DeliveryData) => Promise<Target | undefined>,
+  log: Log,
+): BoundChannel {
+  return {
+    ...channel,
+    async prepare(data) {
+      const target = await findTarget(data);
+      if (target === undefined) return undefined;
+      return async ({ step, receipt, ...claim }, message, signal) => {
+        try {
+          if (step === 'message') return await channel.send(message, target, signal);
+          // Only messages with a receipt are updated.
+          if (channel.update === undefined || receipt === null) return { kind: 'delivered' };
+          return await channel.update(message, target, receipt, signal);
+        } catch (error) {
+          log.error({ err: error, channel: claim.channel }, 'an attempt to deliver failed unexpectedly');
+          return retryLater('provider_unavailable', readSystemErrorCode(error) ?? null);
+        }
+      };
+    },
+  };
+}

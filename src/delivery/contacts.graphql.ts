@@ -2,8 +2,7 @@ import { accountRead, platform } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { emailRule, memberIdRule } from '../graphql/rules.ts';
 import type { Contact } from './contact.entity.ts';
-import { findContact, putContact } from './contacts.ts';
-import { maskEmail, maskMemberId } from './mask-contact.ts';
+import { findContact, maskEmail, maskMemberId, putContact } from './contacts.ts';
 
 type ShownContact = Omit<Contact, 'createdAt' | 'updatedAt'>;
 

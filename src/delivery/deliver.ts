@@ -5,17 +5,19 @@ import type { Log } from '../log.ts';
 import type { DeliveryMetrics } from '../metrics/delivery-metrics.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { toMilliseconds } from '../values/time.ts';
-import type { Attempt, BoundChannel } from './bound-channel.ts';
-import type { AttemptOutcome } from './channel.ts';
-import { type Claim, LEASE_SECONDS } from './claim-due.ts';
-import { decideAfterAttempt, decideWithoutAttempt } from './decide-result.ts';
-import { describeMessage } from './describe-message.ts';
-import type { DeliveryData } from './load-delivery-data.ts';
-import { expired, logAndCount } from './log-and-count.ts';
-import type { Message } from './message.ts';
+import type { Attempt, BoundChannel } from './channel.ts';
+import { type Claim, type DeliveryData, LEASE_SECONDS } from './claim.ts';
+import { describeMessage, type Message } from './message.ts';
+import { type AttemptOutcome, retryLater } from './outcome.ts';
 import { type Providers, recordHealth } from './providers.ts';
-import { type DeliveryResult, storeResult } from './store-result.ts';
-import { suspendTarget } from './suspend-target.ts';
+import {
+  cancelled,
+  type DeliveryResult,
+  decideAfterAttempt,
+  decideWithoutAttempt,
+  storeResult,
+} from './result.ts';
+import { suspendTarget } from './targets.ts';
 
 /** The dependencies of delivering. */
 export type DeliveryOptions = {
@@ -48,23 +50,20 @@ export async function deliver(options: DeliveryOptions, job: DeliveryJob): Promi
   const result = decideWithoutAttempt(job.claim, job.data);
   if (result !== undefined) return finishWithoutAttempt(options, job, result);
   const message = describeMessage(job.claim, job.data, options.appUrl);
-  if (message === undefined) return finishWithoutAttempt(options, job, deletedNotification);
+  if (message === undefined) return finishWithoutAttempt(options, job, cancelled('settled'));
   const outcome = await attempt(options, job, message);
   if (outcome !== undefined) await finish(options, job, outcome);
 }
 
-const deletedNotification: DeliveryResult = { kind: 'cancelled', reason: 'settled' };
-const targetUnreadable: AttemptOutcome = { kind: 'retry', reason: 'target_unreadable', providerCode: null };
-const replyLost: AttemptOutcome = { kind: 'retry', reason: 'reply_lost', providerCode: null };
+const targetUnreadable = retryLater('target_unreadable', null);
+const replyLost = retryLater('reply_lost', null);
 
-async function finishWithoutAttempt(
-  options: DeliveryOptions,
-  job: DeliveryJob,
-  result: DeliveryResult,
-): Promise<void> {
+async function finishWithoutAttempt(options: DeliveryOptions, job: DeliveryJob, result: DeliveryResult) {
   const isStored = await store(options, job, result);
-  if (result.kind === 'expired') logAndCount(options, job.claim, expired, isStored);
+  if (hasExpired(result)) logAndCount(options, job.claim, expired, isStored);
 }
+
+const hasExpired = (result: DeliveryResult) => result.kind === 'ended' && result.reason === 'expired';
 
 /** Attempts a delivery and returns the outcome; `undefined` if the lease may expire during an attempt. */
 async function attempt(
@@ -94,7 +93,7 @@ async function attempt(
 async function runWithDeadline(send: Attempt, claim: Claim, message: Message): Promise<AttemptOutcome> {
   const finished = new AbortController();
   const timeout = AbortSignal.timeout(ATTEMPT_MS);
-  // A channel that ignores the signal must not hold its param.
+  // A channel that ignores the signal must not hold its place.
   const deadline = pause(ATTEMPT_MS + 1000, replyLost, { signal: finished.signal });
   try {
     return await Promise.race([send(claim, message, timeout), deadline]);
@@ -115,9 +114,7 @@ async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: Attem
   const isStored = await store(options, job, result);
   logAndCount(options, claim, outcome, isStored);
   if (!isStored) return;
-  if (result.kind === 'failed' && result.reason === 'expired') {
-    logAndCount(options, claim, expired, isStored);
-  }
+  if (hasExpired(result)) logAndCount(options, claim, expired, isStored);
   if (outcome.kind === 'delivered' && claim.step === 'message') {
     const seconds = (Date.now() - toMilliseconds(claim.createdAt)) / 1000;
     options.metrics.observeDelay(claim.channel, seconds);
@@ -147,4 +144,33 @@ async function store(
       await pause(STORE_RETRY_MS);
     }
   }
+}
+
+/** The outcome of a delivery that expires before another attempt. */
+const expired = { kind: 'expired', reason: 'expired' } as const;
+
+/** Logs and counts an attempt, or a delivery that expired. */
+function logAndCount(
+  { log, metrics }: DeliveryOptions,
+  { userId, notificationId, channel, step, attempts }: Claim,
+  outcome: AttemptOutcome | typeof expired,
+  isStored: boolean,
+): void {
+  const { kind, ...failure } = outcome;
+  const { reason, providerCode } = { reason: undefined, providerCode: undefined, ...failure };
+  const what = kind === 'expired' ? 'delivery expired' : 'delivery attempt';
+  log.info(
+    {
+      user: userId,
+      notification: notificationId,
+      channel,
+      step,
+      attempts,
+      outcome: kind,
+      reason,
+      providerCode,
+    },
+    isStored ? what : `${what}; the lease was lost and the result is discarded`,
+  );
+  metrics.countAttempt(channel, reason ?? 'delivered');
 }

@@ -7,11 +7,12 @@ import {
   countDeliveries,
   type DeliveryCount,
   listDeliveries,
+  MAX_RETRIED,
   readBacklog,
+  retryDeliveries,
   type ShownDelivery,
 } from './deliveries.ts';
 import { deliveryReasons, deliveryStates } from './delivery.enums.ts';
-import { MAX_RETRIED, retryDeliveries } from './retry-deliveries.ts';
 
 const DeliveryStateEnum = builder.enumType('DeliveryState', {
   description: 'The state of a delivery.',
@@ -99,7 +100,7 @@ builder.queryField('deliveries', (t) =>
       userId: t.arg.id(userArgument),
     },
     resolve: (_root, { notificationId, userId }, { database, viewer }) =>
-      listDeliveries(database, userId ?? viewer.userId, notificationId),
+      listDeliveries(database, { userId: userId ?? viewer.userId, notificationId }),
   }),
 );
 

@@ -1,5 +1,9 @@
+import { hash } from 'node:crypto';
 import type { NotificationKind } from '../notifications/notification.enums.ts';
+import { requirePayload } from '../notifications/payload.ts';
 import type { Time } from '../values/time.ts';
+import { truncate } from '../values/truncate.ts';
+import type { Claim, DeliveryData } from './claim.ts';
 
 /** The text of a notification, as all channels send it. Plain text without formatting; each channel escapes it. */
 export type Message = {
@@ -22,3 +26,69 @@ export type Message = {
   /** Where the user reads the notification; null if APP_URL is not set. */
   readonly url: string | null;
 };
+
+/**
+ * Returns a hash of the key of the notification, base64url. It is the same for all attempts, so that providers recognize
+ * a repeated message.
+ */
+export function hashMessageKey({ userId, notificationId }: Message): string {
+  return hash('sha256', JSON.stringify([userId, notificationId]), 'base64url');
+}
+
+/** Longer details are truncated: the web app shows the rest. */
+const MAX_DETAILS = 3000;
+
+/** Creates the message of a delivery; `undefined` if its notification was deleted. */
+export function describeMessage(
+  claim: Claim,
+  data: DeliveryData,
+  appUrl: string | null,
+): Message | undefined {
+  const { kind, title, payload, occurredAt, taskName, projectName } = data;
+  if (kind === null || title === null || payload === null || occurredAt === null) return undefined;
+  const { request, details } = summarize({ kind, payload }, data.previewText);
+  return {
+    userId: claim.userId,
+    notificationId: claim.notificationId,
+    kind,
+    title,
+    request,
+    details: details ? truncate(details, MAX_DETAILS) : null,
+    taskName,
+    projectName,
+    occurredAt,
+    expiresAt: claim.expiresAt,
+    url: appUrl?.replace('{id}', () => encodeURIComponent(claim.notificationId)) ?? null,
+  };
+}
+
+type Content = Parameters<typeof requirePayload>[0];
+
+/** Returns a sentence about what happened or what the user must do, and the details. */
+function summarize(
+  content: Content,
+  previewText: string | null,
+): { request: string; details: string | null } {
+  switch (content.kind) {
+    case 'plan_requested': {
+      const { summary } = requirePayload(content, 'plan_requested').input;
+      return { request: 'A plan needs your approval.', details: summary };
+    }
+    case 'question_requested': {
+      const { questions } = requirePayload(content, 'question_requested').input;
+      const request =
+        questions.length > 1
+          ? `${questions.length} questions need your answers.`
+          : 'A question needs your answer.';
+      return { request, details: questions.map(({ question }) => question).join('\n') };
+    }
+    case 'task_failed': {
+      const { message } = requirePayload(content, 'task_failed');
+      return { request: 'The task failed.', details: previewText || message };
+    }
+    case 'task_response_ready': {
+      const { message } = requirePayload(content, 'task_response_ready');
+      return { request: 'The task produced a response.', details: previewText || message };
+    }
+  }
+}

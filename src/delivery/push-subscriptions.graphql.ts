@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { accountRead, accountWrite } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { Secret } from '../values/secret.ts';
-import { AUTH_LENGTH, isPublicPoint } from './push/message-encryption.ts';
+import { AUTH_LENGTH, isPublicPoint } from './push/encryption.ts';
 import {
   type ListedSubscription,
   listSubscriptions,
@@ -33,7 +33,7 @@ builder.queryFields((t) => ({
     description: "Returns a user's push subscriptions, oldest first.",
     args: { userId: t.arg.id(userArgument) },
     resolve: (_root, { userId }, { database, viewer }) =>
-      listSubscriptions(database, userId ?? viewer.userId),
+      listSubscriptions(database, { userId: userId ?? viewer.userId }),
   }),
   pushPublicKey: t.string({
     access: accountRead,

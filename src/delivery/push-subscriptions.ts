@@ -1,15 +1,26 @@
 import { hash } from 'node:crypto';
-import { sql } from 'kysely';
+import type { EncryptionKeys, PushConfig } from '../config.ts';
 import type { PushRegistration } from '../context.ts';
-import type { Database } from '../database/database.ts';
 import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
 import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
+import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
 import { ConflictError, REDACTED, ValidationError } from '../errors/gateway-errors.ts';
 import type { Time } from '../values/time.ts';
-import { findEndpointIssue } from './push/endpoint-issue.ts';
+import { formatPublicKey } from './push/encryption.ts';
+import { findEndpointIssue } from './push/endpoint.ts';
 import type { PushSubscription } from './push-subscription.entity.ts';
+
+/** Creates what registering push subscriptions requires; null if push is not configured. */
+export function createPushRegistration(
+  config: PushConfig | null,
+  keys: EncryptionKeys,
+): PushRegistration | null {
+  if (config === null) return null;
+  const { privateKey, allowedHosts } = config;
+  return { cipher: createSubscriptionCipher(keys), publicKey: formatPublicKey(privateKey), allowedHosts };
+}
 
 /** The maximum number of push subscriptions of a user. */
 export const MAX_SUBSCRIPTIONS = 20;
@@ -18,11 +29,7 @@ export const MAX_SUBSCRIPTIONS = 20;
 export type ListedSubscription = Pick<PushSubscription, 'id' | 'host' | 'createdAt'>;
 
 /** Lists a user's push subscriptions, oldest first. */
-export function listSubscriptions(database: Database, userId: string): Promise<ListedSubscription[]> {
-  return list(database, { userId });
-}
-
-const list = defineListRead((db, { param }: ReadParams<{ userId: string }>) =>
+export const listSubscriptions = defineListRead((db, { param }: ReadParams<{ userId: string }>) =>
   db
     .selectFrom('PushSubscription')
     .select(['id', 'host', 'createdAt'])
@@ -110,8 +117,12 @@ const store = defineStatement((db, { param }: Params<StoreInput>) =>
         userId: eb.ref('excluded.userId'),
         ciphertext: eb.ref('excluded.ciphertext'),
         keyId: eb.ref('excluded.keyId'),
-        createdAt: sql<Time>`case when push_subscription.user_id = excluded.user_id
-          then push_subscription.created_at else excluded.created_at end`,
+        createdAt: eb
+          .case()
+          .when('PushSubscription.userId', '=', eb.ref('excluded.userId'))
+          .then(eb.ref('PushSubscription.createdAt'))
+          .else(eb.ref('excluded.createdAt'))
+          .end(),
         updatedAt: eb.ref('excluded.updatedAt'),
       })),
     )

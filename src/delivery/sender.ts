@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { claimJobs } from './claim-jobs.ts';
+import { claimDue, loadDeliveryData } from './claim.ts';
 import { type DeliveryJob, type DeliveryOptions, deliver } from './deliver.ts';
+import { listFreeChannels, listReducedCapacities } from './providers.ts';
 
 /** Sends the deliveries that are due, until it is stopped. */
 export type Sender = {
@@ -81,4 +82,21 @@ export function startSender(options: DeliveryOptions): Sender {
       await Promise.all(Array.from(channels.values(), (channel) => channel.close()));
     },
   };
+}
+
+/**
+ * Claims due deliveries and loads their data. Claims only as many as can be sent at once, so that none waits while its
+ * lease runs.
+ */
+async function claimJobs(
+  { database, channels, providers }: DeliveryOptions,
+  countRunning: (channel: DeliveryChannel) => number,
+): Promise<DeliveryJob[]> {
+  const free = listFreeChannels(channels, countRunning);
+  if (free.length === 0) return [];
+  const claimedAt = performance.now();
+  const claims = await claimDue(database, free, listReducedCapacities(providers, channels));
+  if (claims.length === 0) return [];
+  const loaded = await loadDeliveryData(database, claims);
+  return loaded.map((delivery) => ({ ...delivery, claimedAt }));
 }

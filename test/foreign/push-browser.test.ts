@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page, Worker } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Message } from '../../src/delivery/message.ts';
-import { formatPayload } from '../../src/delivery/push/payload.ts';
+import { formatPayload } from '../../src/delivery/push/push-channel.ts';
 import { hasBrowser, startBrowser } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -1,5 +1,4 @@
-import type { Claim } from '../../src/delivery/claim-due.ts';
-import type { DeliveryData } from '../../src/delivery/load-delivery-data.ts';
+import type { Claim, DeliveryData } from '../../src/delivery/claim.ts';
 import type { NotificationContent } from '../../src/notifications/payload.ts';
 
 export const claim: Claim = {

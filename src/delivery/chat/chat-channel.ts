@@ -1,8 +1,8 @@
 import type { ChatConfig } from '../../config.ts';
-import type { AttemptOutcome, Channel } from '../channel.ts';
-import { callApi } from './call-api.ts';
+import type { Channel } from '../channel.ts';
+import { type AttemptOutcome, rejectMessage, rejectTarget } from '../outcome.ts';
+import { ACCOUNT_INACTIVE, callApi, classifyReply, parseReceipt } from './chat-api.ts';
 import { formatMessage, formatSettledMessage } from './chat-text.ts';
-import { ACCOUNT_INACTIVE, classifyReply, parseReceipt, rejectMember } from './classify-reply.ts';
 
 /** A user's member ID in the chat. */
 export type ChatTarget = { memberId: string };
@@ -31,7 +31,7 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     const outcome = await call(method, parameters, signal);
     if (outcome.kind !== 'unavailable' || outcome.providerCode !== ACCOUNT_INACTIVE) return outcome;
     const check = await call('auth.test', {}, signal);
-    if (check.kind === 'delivered') return rejectMember(ACCOUNT_INACTIVE);
+    if (check.kind === 'delivered') return rejectTarget(ACCOUNT_INACTIVE);
     return check.kind === 'failed' ? outcome : check;
   };
 
@@ -48,7 +48,7 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     async update(message, _target, receipt, signal) {
       const posted = parseReceipt(receipt);
       if (posted === undefined) {
-        return { kind: 'failed', suspendTarget: false, reason: 'message_rejected', providerCode: null };
+        return rejectMessage(null);
       }
       const parameters = { ...posted, text: formatSettledMessage(message), ...plain };
       const outcome = await callForMember('chat.update', parameters, signal);

@@ -1,5 +1,13 @@
-import { type Agent, request } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { type RequestOptions, request } from 'node:https';
+import {
+  type AttemptOutcome,
+  parseRetryAfter,
+  pauseProvider,
+  rejectMessage,
+  rejectTarget,
+  requireOperator,
+  retryLater,
+} from '../outcome.ts';
 
 /** The reply to a request, or why there is none. */
 export type PostResult =
@@ -7,14 +15,8 @@ export type PostResult =
   /** `code` is the Node.js error code. `wasSent` is true if the server may have processed the request. */
   | { kind: 'error'; code: string; wasSent: boolean; isAborted: boolean };
 
-/** How to post. */
-export type PostOptions = {
-  readonly agent: Agent;
-  readonly headers: Readonly<Record<string, string | number>>;
-  readonly signal: AbortSignal;
-  /** Resolves the host. Defaults to `dns.lookup`. */
-  readonly lookup?: LookupFunction;
-};
+/** How to post. Without a `lookup`, `dns.lookup` resolves the host. */
+type PostOptions = Pick<RequestOptions, 'agent' | 'headers' | 'lookup'> & { readonly signal: AbortSignal };
 
 /** A longer reply is cut off. Its text is not used; reading it allows the connection to be used again. */
 const MAX_REPLY_BYTES = 16_384;
@@ -47,4 +49,44 @@ export function post(url: URL, body: Buffer, options: PostOptions): Promise<Post
   });
   sending.end(body);
   return promise;
+}
+
+/**
+ * Classifies the result of sending a push message (RFC 8030, section 5). `now` is in milliseconds since 1970. If the
+ * lookup finds no public address (`createPublicLookup`), the request fails unsent and counts as an outage, not as a
+ * refusal by the target: suspending the target would delete the subscription because of a DNS error.
+ */
+export function classifyPostResult(result: PostResult, now: number): AttemptOutcome {
+  return result.kind === 'reply' ? classifyReply(result, now) : classifyError(result);
+}
+
+function classifyReply(
+  { status, retryAfter }: Extract<PostResult, { kind: 'reply' }>,
+  now: number,
+): AttemptOutcome {
+  const code = String(status);
+  const seconds = parseRetryAfter(retryAfter, now);
+  if (status >= 200 && status < 300) return { kind: 'delivered' };
+  if (status >= 500) return pauseProvider(code, seconds);
+  switch (status) {
+    case 401:
+    case 403:
+      return requireOperator(code);
+    case 404:
+    case 410:
+      return rejectTarget(code);
+    case 408:
+    case 425:
+      return retryLater('provider_unavailable', code, seconds);
+    case 429:
+      return retryLater('rate_limited', code, seconds);
+    default:
+      return rejectMessage(code);
+  }
+}
+
+function classifyError({ code, wasSent, isAborted }: Extract<PostResult, { kind: 'error' }>): AttemptOutcome {
+  if (wasSent && !isAborted) return retryLater('reply_lost', code);
+  // A host that accepts the message and does not reply in time is unavailable too, but may have the message.
+  return pauseProvider(code, undefined, wasSent ? 'reply_lost' : 'provider_unavailable');
 }

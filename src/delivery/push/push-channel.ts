@@ -1,18 +1,14 @@
-import { hash } from 'node:crypto';
 import { Agent } from 'node:https';
 import type { PushConfig } from '../../config.ts';
 import type { PushTarget } from '../../encryption/subscription-cipher.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
 import { toMilliseconds } from '../../values/time.ts';
-import type { AttemptOutcome, Channel } from '../channel.ts';
-import type { Message } from '../message.ts';
-import { classifyPostResult, refusedEndpoint } from './classify-post-result.ts';
-import { findEndpointIssue } from './endpoint-issue.ts';
-import { encryptMessage } from './message-encryption.ts';
-import { formatPayload } from './payload.ts';
-import { post } from './post.ts';
-import { createPublicLookup } from './public-address.ts';
-import { createAuthorize } from './vapid.ts';
+import type { Channel } from '../channel.ts';
+import { hashMessageKey, type Message } from '../message.ts';
+import { type AttemptOutcome, rejectTarget } from '../outcome.ts';
+import { createAuthorize, encryptMessage, MAX_CONTENT_BYTES } from './encryption.ts';
+import { createPublicLookup, findEndpointIssue } from './endpoint.ts';
+import { classifyPostResult, post } from './post.ts';
 
 const CONCURRENCY = 50;
 const CONCURRENCY_PER_HOST = 20;
@@ -39,7 +35,8 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
 
   async function send(message: Message, target: PushTarget, signal: AbortSignal): Promise<AttemptOutcome> {
     const endpoint = target.endpoint.reveal();
-    if (findEndpointIssue(endpoint, allowedHosts) !== undefined) return refusedEndpoint;
+    if (findEndpointIssue(endpoint, allowedHosts) !== undefined)
+      return rejectTarget('ERR_ENDPOINT_NOT_ALLOWED');
     const url = new URL(endpoint);
     const isAllowed = allowedHosts.includes(url.host);
     const body = encryptMessage(formatPayload(message), {
@@ -68,16 +65,57 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
   };
 }
 
-/**
- * Creates the headers that describe a message to the push service. The topic is the same for all attempts, so that a
- * repeated message replaces the earlier one.
- */
-function createMessageHeaders({ userId, notificationId, kind, expiresAt }: Message, now: number) {
-  const secondsLeft = Math.floor((toMilliseconds(expiresAt) - now) / 1000);
-  const name = JSON.stringify([userId, notificationId]);
+/** Creates the headers that describe a message to the push service. A message replaces one with the same topic. */
+function createMessageHeaders(message: Message, now: number) {
+  const secondsLeft = Math.floor((toMilliseconds(message.expiresAt) - now) / 1000);
   return {
     TTL: Math.min(Math.max(secondsLeft, 0), MAX_TTL_SECONDS),
-    Urgency: urgencies[kind],
-    Topic: hash('sha256', name, 'base64url').slice(0, TOPIC_LENGTH),
+    Urgency: urgencies[message.kind],
+    Topic: hashMessageKey(message).slice(0, TOPIC_LENGTH),
   };
+}
+
+/**
+ * The JSON that the service worker of the web app receives, for example `{"notificationId":"n-1","kind":"task_failed",
+ * "title":"Login page","request":"The task failed.","details":"It broke","url":"https://app.example.com/inbox/n-1"}`.
+ * `details` and `url` may be null. If the message is too long, `details` is shortened, then `url` is null, then `title`
+ * and `request` are shortened. A shortened string ends with `…`.
+ */
+export type PushPayload = Pick<Message, 'notificationId' | 'kind' | 'title' | 'request' | 'details' | 'url'>;
+
+/** Formats a message as JSON that fits into a push message. */
+export function formatPayload({ notificationId, kind, title, request, details, url }: Message): Buffer {
+  let payload: PushPayload = { notificationId, kind, title, request, details, url };
+  const shorten = [
+    () => ({
+      ...payload,
+      details: cut(details ?? '', (text) => fits({ ...payload, details: text })) || null,
+    }),
+    () => ({ ...payload, url: null }),
+    () => ({ ...payload, title: cut(title, (text) => fits({ ...payload, title: text })) }),
+    () => ({ ...payload, request: cut(request, (text) => fits({ ...payload, request: text })) }),
+  ];
+  for (const step of shorten) {
+    if (fits(payload)) break;
+    payload = step();
+  }
+  return Buffer.from(JSON.stringify(payload));
+}
+
+function fits(payload: PushPayload): boolean {
+  return Buffer.byteLength(JSON.stringify(payload)) <= MAX_CONTENT_BYTES;
+}
+
+/** Returns the longest beginning of a text, in whole code points, that fits with an ellipsis; empty if none does. */
+function cut(text: string, fitsWith: (text: string) => boolean): string {
+  // Each character has at least one byte, and at most two UTF-16 code units.
+  const characters = [...text.slice(0, 2 * MAX_CONTENT_BYTES)];
+  const shortenTo = (length: number) => `${characters.slice(0, length).join('')}…`;
+  let [low, high] = [0, characters.length];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (fitsWith(shortenTo(middle))) low = middle;
+    else high = middle - 1;
+  }
+  return low === 0 ? '' : shortenTo(low);
 }

@@ -1,8 +1,62 @@
-import type { Message } from '../message.ts';
-import { kindNames } from './kind-names.ts';
+import type { SendMailOptions } from 'nodemailer';
+import type { Mailbox } from '../../config/delivery-formats.ts';
+import type { NotificationKind } from '../../notifications/notification.enums.ts';
+import { hashMessageKey, type Message } from '../message.ts';
+import { toUnsubscribeUrl, type UnsubscribeTokens } from './unsubscribe-token.ts';
+
+/** What all emails of a gateway have in common. */
+export type MailSettings = {
+  from: Mailbox;
+  /**
+   * The URL of the gateway without a trailing slash. `null` if not configured; emails then have no unsubscribe link.
+   */
+  publicUrl: string | null;
+  tokens: Pick<UnsubscribeTokens, 'sign'>;
+};
+
+/** Longer links do not fit on a line of a header (RFC 5322, section 2.1.1). */
+const MAX_HEADER_URL = 950;
+
+/**
+ * Composes the mail of a message. Texts are values of structured fields, which nodemailer encodes, so they cannot add
+ * headers or recipients. Attempts for the same message have the same `Message-ID`.
+ */
+export function composeMail(
+  message: Message,
+  address: string,
+  { from, publicUrl, tokens }: MailSettings,
+): SendMailOptions & { messageId: string } {
+  const unsubscribeUrl = publicUrl === null ? null : toUnsubscribeUrl(publicUrl, tokens.sign(message));
+  return {
+    ...renderMail(message, unsubscribeUrl),
+    ...composeHeaders(unsubscribeUrl),
+    from: { ...from },
+    to: { name: '', address },
+    subject: message.title.replaceAll(/\p{Cc}+/gu, ' '),
+    messageId: `<${hashMessageKey(message)}@${from.address.split('@').at(-1)}>`,
+  };
+}
+
+function composeHeaders(unsubscribeUrl: string | null): SendMailOptions {
+  const autoSubmitted = { 'Auto-Submitted': 'auto-generated' };
+  if (!unsubscribeUrl?.startsWith('https:') || unsubscribeUrl.length > MAX_HEADER_URL)
+    return { headers: autoSubmitted };
+  return {
+    headers: { ...autoSubmitted, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' },
+    list: { unsubscribe: unsubscribeUrl },
+  };
+}
+
+/** What notifications of a kind are about, worded to follow "email about". */
+export const kindNames: Readonly<Record<NotificationKind, string>> = {
+  plan_requested: 'plans that need your approval',
+  question_requested: 'questions for you',
+  task_failed: 'failed tasks',
+  task_response_ready: 'task responses',
+};
 
 /** The content of a mail, as plain text and as HTML. */
-export type MailContent = { text: string; html: string };
+type MailContent = { text: string; html: string };
 
 const QUOTE = 'white-space: pre-wrap; margin: 1rem 0; padding-left: 1rem; border-left: 3px solid #888';
 
@@ -10,7 +64,7 @@ const QUOTE = 'white-space: pre-wrap; margin: 1rem 0; padding-left: 1rem; border
  * Renders a mail. The HTML has no images, tables, scripts or classes, and no colors of text and background, so mail
  * programs apply their own light or dark theme.
  */
-export function renderMail(message: Message, unsubscribeUrl: string | null): MailContent {
+function renderMail(message: Message, unsubscribeUrl: string | null): MailContent {
   const { details } = message;
   const facts = listFacts(message);
   const stop = `Stop email about ${kindNames[message.kind]}`;

@@ -1,10 +1,15 @@
+import { sql } from 'kysely';
 import type { DeliveryConfig, EncryptionKeys } from '../config.ts';
+import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
+import type { Run } from '../database/transaction.ts';
 import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
 import type { Log } from '../log.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { type BoundChannel, bindChannel } from './bound-channel.ts';
+import type { Time } from '../values/time.ts';
+import { type BoundChannel, bindChannel } from './channel.ts';
+import type { DeliveryData } from './claim.ts';
 import { createUnsubscribeTokens } from './email/unsubscribe-token.ts';
-import type { DeliveryData } from './load-delivery-data.ts';
 
 /** The dependencies of the channels. */
 export type ChannelDependencies = {
@@ -50,3 +55,48 @@ export async function bindChannels(
   }
   return channels;
 }
+
+/**
+ * Stops sending to a target that its provider refuses, and cancels the user's other deliveries to it. A target that was
+ * replaced or registered again during the attempt is not suspended.
+ */
+export async function suspendTarget(dependencies: CancelDependencies, refused: DeliveryData): Promise<void> {
+  await transactionAndCancel(dependencies, [refused.userId], (run) => suspend(run, refused));
+}
+
+function suspend(run: Run, refused: DeliveryData) {
+  switch (refused.channel) {
+    case 'email':
+      return run(suspendEmail, refused);
+    case 'chat':
+      return run(suspendChat, refused);
+    case 'push':
+      return run(removeSubscription, refused);
+  }
+}
+
+const suspendEmail = defineContactUpdate('email', 'emailSuspendedAt');
+const suspendChat = defineContactUpdate('chatMemberId', 'chatSuspendedAt');
+
+function defineContactUpdate(
+  address: 'email' | 'chatMemberId',
+  suspendedAt: 'emailSuspendedAt' | 'chatSuspendedAt',
+) {
+  return defineStatement((db, { param }: Params<DeliveryData>) =>
+    db
+      .updateTable('Contact')
+      .set(suspendedAt, sql<Time>`now()`)
+      .where('userId', '=', param('userId'))
+      .where(address, '=', param(address))
+      .returning('userId'),
+  );
+}
+
+const removeSubscription = defineStatement((db, { param }: Params<DeliveryData>) =>
+  db
+    .deleteFrom('PushSubscription')
+    .where('userId', '=', param('userId'))
+    .where('id', '=', param('target'))
+    .where('ciphertext', '=', param('ciphertext'))
+    .returning('userId'),
+);

@@ -1,0 +1,221 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { DeliveryConfig } from '../config.ts';
+import type { Tables } from '../database/database.ts';
+import type { Outbox, PublishedKeys } from '../database/outbox.ts';
+import { defineStatement, type Params } from '../database/statement.ts';
+import type { Notification } from '../notifications/notification.entity.ts';
+import { isChannelEnabled } from '../notifications/preferences/channels.ts';
+import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
+import type { Time } from '../values/time.ts';
+import type { Delivery } from './delivery.entity.ts';
+import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
+import {
+  deliveryKey,
+  isTarget,
+  matchesNotificationIn,
+  selectWithTargets,
+  unwantedReason,
+} from './select-deliveries.ts';
+
+/** Creates the outbox of the configured channels. Rows are queued whether or not this process sends them. */
+export function createOutbox(config: DeliveryConfig): Outbox {
+  const channels = new Set(deliveryChannels.filter((channel) => config[channel] !== null));
+  const emailDelay = config.email?.delaySeconds ?? 0;
+  const enabled = { email: channels.has('email'), push: channels.has('push'), chat: channels.has('chat') };
+
+  return {
+    channels,
+    async queuePublished(run, { users, ids }) {
+      if (channels.size > 0) await run(insertDeliveries, { users, ids, emailDelay, ...enabled });
+    },
+    async cancelUnwanted(run, users) {
+      if (channels.size > 0) await run(cancelUnwantedDeliveries, { users });
+    },
+  };
+}
+
+/** How long after its publication, or after a manual retry, a message may be sent. */
+export const lifetime = sql.raw(`interval '24 h'`);
+
+type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emailDelay: number };
+
+/**
+ * Queues one delivery per active published notification, enabled channel and target. Cancels the deliveries of
+ * superseded notifications.
+ */
+export const insertDeliveries = defineStatement((db, { param }: Params<Input>) =>
+  db
+    .with('published', (db) => selectPublished(db, param))
+    .with('reasons', selectSuperseded)
+    .with('cancelled', (db) => cancelDeliveries(db))
+    .insertInto('Delivery')
+    .columns([
+      'userId',
+      'notificationId',
+      'channel',
+      'target',
+      'provider',
+      'state',
+      'dueAt',
+      'expiresAt',
+      'createdAt',
+      'updatedAt',
+    ])
+    .expression((eb) =>
+      eb
+        .selectFrom('published')
+        .leftJoin('NotificationPreference', (join) =>
+          join
+            .onRef('NotificationPreference.userId', '=', 'published.userId')
+            .onRef('NotificationPreference.notificationKind', '=', 'published.kind'),
+        )
+        .innerJoinLateral(
+          selectTargets(param).as<'targets'>(sql`targets (channel, target, provider)`),
+          (join) => join.onTrue(),
+        )
+        .select(({ ref }) => [
+          'published.userId',
+          'published.id',
+          'targets.channel',
+          'targets.target',
+          'targets.provider',
+          sql.lit('pending').as('state'),
+          sql`now() + make_interval(secs => case targets.channel when 'email' then ${param('emailDelay', 'int')} else 0 end)`.as(
+            'dueAt',
+          ),
+          sql`${ref('published.createdAt')} + ${lifetime}`.as('expiresAt'),
+          'published.createdAt',
+          sql`now()`.as('updatedAt'),
+        ])
+        .where('published.status', '=', sql.lit('active'))
+        .where('published.createdAt', '>', sql<Time>`now() - ${lifetime}`),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('channel'),
+);
+
+type Param = Params<Input>['param'];
+
+/**
+ * Selects the published notifications. A change that publishes n notifications of a user increments that user's revision
+ * at most 2n times: for each notification, and for each that it supersedes. The column `before`, a notification's
+ * revision minus 2n, is therefore less than the revision of every notification that this change superseded.
+ */
+function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, param: Param) {
+  const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
+    ${param('users', 'text[]')}, ${param('ids', 'text[]')})`;
+  const { ref } = sql;
+  const before = sql<number>`${ref('Notification.revision')}
+    - 2 * count(*) over (partition by ${ref('Notification.userId')})`;
+  return db
+    .selectFrom(keys.as<'keys'>(sql`keys ("user", notification)`))
+    .innerJoin('Notification', (join) =>
+      join.onRef('Notification.userId', '=', 'keys.user').onRef('Notification.id', '=', 'keys.notification'),
+    )
+    .select([
+      'Notification.userId',
+      'Notification.id',
+      'Notification.taskId',
+      'Notification.kind',
+      'Notification.status',
+      'Notification.revision',
+      'Notification.createdAt',
+    ])
+    .select(before.as('before'));
+}
+
+type Published = Pick<Notification, 'userId' | 'taskId' | 'kind' | 'revision'> & { before: number };
+
+/**
+ * Selects the notifications that the published notifications superseded. It may also select some that were superseded
+ * earlier. This is harmless: their deliveries are no longer wanted either.
+ */
+function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 'selectFrom'>) {
+  return db
+    .selectFrom('published')
+    .innerJoin('Notification', (join) =>
+      join
+        .onRef('Notification.userId', '=', 'published.userId')
+        .onRef('Notification.revision', '>', 'published.before')
+        .onRef('Notification.revision', '<', 'published.revision')
+        .onRef('Notification.taskId', '=', 'published.taskId')
+        .onRef('Notification.kind', '=', 'published.kind')
+        .on('Notification.resolvedBy', '=', 'superseded'),
+    )
+    .select(['Notification.userId', 'Notification.id as notificationId'])
+    .select(sql<'settled'>`'settled'`.as('reason'));
+}
+
+/** Selects the targets of a published notification in the channels that are configured and that its user enables. */
+function selectTargets(param: Param): RawBuilder<Pick<Delivery, 'channel' | 'target' | 'provider'>> {
+  const select = (
+    channel: DeliveryChannel,
+    table: 'Contact' | 'PushSubscription',
+    target: RawBuilder<unknown>,
+  ) =>
+    sql`select ${sql.lit(channel)}, ${target} from ${sql.table(table)}
+      where ${param(channel, 'bool')} and ${sql.ref(`${table}.userId`)} = ${sql.ref('published.userId')}
+        and ${isTarget[channel]} and ${isChannelEnabled(channel)}`;
+  return sql`(${select('email', 'Contact', sql`'', 'email'`)}
+    union all ${select('chat', 'Contact', sql`'', 'chat'`)}
+    union all ${select('push', 'PushSubscription', sql`id, host`)})`;
+}
+
+/**
+ * Checks all open deliveries of these users, and cancels those that are no longer wanted. A delivery is open while a
+ * later change can still cancel it or, if its message was delivered, queue an update of the message. A user has few
+ * open deliveries.
+ */
+export const cancelUnwantedDeliveries = defineStatement(
+  (db, { param }: Params<{ users: readonly string[] }>) =>
+    db
+      .with('reasons', (db) =>
+        selectWithTargets(db)
+          .select(deliveryKey)
+          .select(unwantedReason.as('reason'))
+          .where('Delivery.userId', '=', sql<string>`any(${param('users', 'text[]')})`)
+          .where('Delivery.isOpen', '=', sql.lit(true)),
+      )
+      .with('cancelled', (db) =>
+        cancelDeliveries(db)
+          .whereRef('Delivery.channel', '=', 'reasons.channel')
+          .whereRef('Delivery.target', '=', 'reasons.target'),
+      )
+      .selectFrom('cancelled')
+      .select('userId'),
+);
+
+/** Why one delivery, or every delivery of a notification, is no longer wanted; null if it still is. */
+type Reason = { userId: string; notificationId: string; reason: CancelReason | null };
+
+const state = sql.ref('Delivery.state');
+
+/**
+ * For each row of the common table expression `reasons`, applies its reason to the open deliveries of its notification.
+ * The caller can add conditions, so that a reason applies to one delivery only. Changed deliveries are no longer open
+ * (`isOpen` is false):
+ *
+ * - A pending delivery is cancelled if there is a reason.
+ * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).
+ * - If the reason is `settled` and the delivery is being sent, its state stays and `isOpen` becomes false. If the
+ *   attempt then delivers a message that can be changed, `storeDelivered` queues the update.
+ */
+function cancelDeliveries<With extends Reason>(db: Pick<Kysely<Tables & { reasons: With }>, 'updateTable'>) {
+  return db
+    .updateTable('Delivery')
+    .from('reasons')
+    .set({
+      state: sql<DeliveryState>`case ${state} when 'pending' then 'cancelled' when 'delivered' then 'pending' else ${state} end`,
+      step: sql<DeliveryStep>`case ${state} when 'delivered' then 'update' else ${sql.ref('Delivery.step')} end`,
+      dueAt: sql`case ${state} when 'delivered' then now() else ${sql.ref('Delivery.dueAt')} end`,
+      reason: sql<CancelReason>`case ${state} when 'pending' then reasons.reason else ${sql.ref('Delivery.reason')} end`,
+      isOpen: false,
+      updatedAt: sql`now()`,
+    })
+    .where(matchesNotificationIn('reasons'))
+    .where('Delivery.isOpen', '=', sql.lit(true))
+    .where(
+      sql<boolean>`((${state} = 'pending' and reasons.reason is not null) or reasons.reason = 'settled')`,
+    )
+    .returning('Delivery.userId');
+}

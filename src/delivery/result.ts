@@ -1,0 +1,190 @@
+import { type Kysely, sql } from 'kysely';
+import type { Database, Tables } from '../database/database.ts';
+import { defineStatement, type Params, runStatement } from '../database/statement.ts';
+import { type Time, toMilliseconds } from '../values/time.ts';
+import type { Claim, DeliveryData } from './claim.ts';
+import type {
+  CancelReason,
+  DeliveryFailureReason,
+  DeliveryReason,
+  DeliveryState,
+  DeliveryStep,
+} from './delivery.enums.ts';
+import type { AttemptFailure, AttemptOutcome } from './outcome.ts';
+
+/** Decides the result of a delivery that is not attempted; `undefined` if it must be attempted. */
+export function decideWithoutAttempt(
+  { step }: Claim,
+  { unwanted, isExpired }: DeliveryData,
+): DeliveryResult | undefined {
+  if (step === 'update') return undefined;
+  if (unwanted !== null) return cancelled(unwanted);
+  return isExpired ? { ...failed('expired', null), wasAttempted: false } : undefined;
+}
+
+/**
+ * Decides the result of an attempt from its outcome. The next attempt is not made before `pausedUntil`, the end of the
+ * provider's pause by `performance.now()`.
+ */
+export function decideAfterAttempt(
+  { attempts, expiresAt }: Claim,
+  outcome: AttemptOutcome,
+  pausedUntil = 0,
+): DeliveryResult {
+  switch (outcome.kind) {
+    case 'delivered':
+      return { kind: 'delivered', receipt: outcome.receipt ?? null };
+    case 'failed':
+      return failed(outcome.reason, outcome.providerCode);
+    case 'unavailable':
+    case 'retry': {
+      const { reason, providerCode, retryAfterSeconds = 0 } = outcome;
+      const pauseSeconds = (pausedUntil - performance.now()) / 1000;
+      const delay = computeRetryDelay({
+        attempts,
+        minimumSeconds: Math.max(retryAfterSeconds, pauseSeconds),
+        now: Date.now(),
+        expiresAt: toMilliseconds(expiresAt),
+      });
+      if (delay === undefined) return failed('expired', providerCode);
+      return { kind: 'postponed', seconds: delay / 1000, reason, providerCode };
+    }
+  }
+}
+
+function failed(reason: DeliveryFailureReason, providerCode: string | null) {
+  return { kind: 'ended', state: 'failed', reason, providerCode, wasAttempted: true } as const;
+}
+
+/** The result of a delivery that is no longer wanted. */
+export function cancelled(reason: CancelReason): DeliveryResult {
+  return { kind: 'ended', state: 'cancelled', reason, providerCode: null, wasAttempted: false };
+}
+
+const FIRST_DELAY_MS = 10_000;
+const MAX_DELAY_MS = 3_600_000;
+
+/** An attempt that failed. Times are in milliseconds since 1970. */
+export type FailedAttempt = {
+  /** The number of attempts so far, including this one and those before a manual retry. */
+  attempts: number;
+  /** The minimum delay: the longer of the provider's `Retry-After` and what is left of its pause. */
+  minimumSeconds: number;
+  now: number;
+  expiresAt: number;
+};
+
+/**
+ * Returns the milliseconds until the next attempt, undefined if it would begin after the message expires. The delay is
+ * 10 seconds after the first attempt and twice as long after each further one, up to an hour, less a random share of up
+ * to half, but never less than `minimumSeconds`.
+ */
+export function computeRetryDelay(
+  { attempts, minimumSeconds, now, expiresAt }: FailedAttempt,
+  random: () => number = Math.random,
+): number | undefined {
+  const backoff = addJitter(Math.min(FIRST_DELAY_MS * 2 ** (attempts - 1), MAX_DELAY_MS), random);
+  const delay = Math.max(backoff, minimumSeconds * 1000);
+  return now + delay > expiresAt ? undefined : delay;
+}
+
+/** Subtracts a random share of up to half, so that deliveries that failed together are not retried together. */
+export function addJitter(delay: number, random: () => number): number {
+  return Math.round((delay / 2) * (1 + random()));
+}
+
+/** The result of a claim. */
+export type DeliveryResult =
+  | { kind: 'delivered'; receipt: string | null }
+  /** To be attempted again after `seconds`. */
+  | ({ kind: 'postponed'; seconds: number } & AttemptFailure)
+  | ({ kind: 'ended' } & End);
+
+/** Without an attempt, the delivery expired or is no longer wanted. */
+type End = {
+  state: 'failed' | 'cancelled';
+  reason: DeliveryReason;
+  providerCode: string | null;
+  wasAttempted: boolean;
+};
+
+/**
+ * Stores the result of a claim. Returns `false` if the lease has expired and another sender has claimed the delivery.
+ */
+export async function storeResult(
+  database: Database,
+  claim: Claim,
+  result: DeliveryResult,
+): Promise<boolean> {
+  const stored = await runResult(database, claim, result);
+  return stored.length > 0;
+}
+
+function runResult(database: Database, claim: Claim, result: DeliveryResult) {
+  switch (result.kind) {
+    case 'delivered':
+      return runStatement(database, storeDelivered, { ...claim, ...result });
+    case 'postponed':
+      return runStatement(database, storePostponed, { ...claim, ...result });
+    case 'ended':
+      return runStatement(database, storeEnd, { ...claim, ...result });
+  }
+}
+
+type Key = Pick<Claim, 'userId' | 'notificationId' | 'channel' | 'target' | 'claims'>;
+
+/** Updates a claimed delivery, unless another sender has claimed it since. */
+function updateClaimed(db: Kysely<Tables>, { param }: Params<Key>) {
+  return db
+    .updateTable('Delivery')
+    .set({ updatedAt: sql`now()` })
+    .where('userId', '=', param('userId'))
+    .where('notificationId', '=', param('notificationId'))
+    .where('channel', '=', param('channel'))
+    .where('target', '=', param('target'))
+    .where('claims', '=', param('claims'))
+    .where('state', '=', 'sending')
+    .returning('state');
+}
+
+/**
+ * If the provider returned a receipt, it can change the message later. The delivery then stays open (`isOpen`) until
+ * its notification is settled, so that the message can be updated. If the notification was settled during the attempt,
+ * the message is updated next.
+ */
+const storeDelivered = defineStatement((db, params: Params<Key & { receipt: string | null }>) => {
+  const receipt = params.param('receipt', 'text');
+  const isOpen = sql.ref('isOpen');
+  const isChangeable = sql`step = 'message' and ${receipt} is not null`;
+  return updateClaimed(db, params).set((eb) => ({
+    state: sql<DeliveryState>`case when ${isChangeable} and not ${isOpen} then 'pending' else 'delivered' end`,
+    step: sql<DeliveryStep>`case when ${isChangeable} and not ${isOpen} then 'update' else step end`,
+    isOpen: sql<boolean>`${isChangeable} and ${isOpen}`,
+    dueAt: sql`now()`,
+    receipt: eb.fn.coalesce(receipt, 'receipt'),
+    deliveredAt: eb.fn.coalesce('deliveredAt', sql<Time>`now()`),
+  }));
+});
+
+const storePostponed = defineStatement((db, params: Params<Key & AttemptFailure & { seconds: number }>) => {
+  const { param } = params;
+  return updateClaimed(db, params).set({
+    state: 'pending',
+    dueAt: sql`now() + make_interval(secs => ${param('seconds', 'float8')})`,
+    reason: param('reason'),
+    providerCode: param('providerCode', 'text'),
+  });
+});
+
+/** A delivery whose step `update` fails becomes `delivered` again, because its message was delivered earlier. */
+const storeEnd = defineStatement((db, params: Params<Key & End>) => {
+  const { param } = params;
+  return updateClaimed(db, params).set({
+    state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${param('state', 'text')} end`,
+    isOpen: false,
+    // The claim counted an attempt. If none was made, it is subtracted.
+    attempts: sql<number>`attempts - case when ${param('wasAttempted', 'bool')} then 0 else 1 end`,
+    reason: param('reason'),
+    providerCode: param('providerCode', 'text'),
+  });
+});
