@@ -1,6 +1,6 @@
 import type { OutputRef } from '@pothos/core';
 import type { RootValue } from '../context.ts';
-import type { Page, Tagged } from '../database/page.ts';
+import type { Listed, Page } from '../database/page.ts';
 import type { Selected } from '../database/read.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
@@ -10,11 +10,19 @@ import { readBySubfields, reads, resolveFrom } from './selected-fields.ts';
 /** A page of a list, as a Relay connection. */
 export type Connection<Node> = {
   nodes: Node[];
+  /** The records at the start and the end of what was read. One of them may not match the filter. */
+  ends: { start: Node | undefined; end: Node | undefined };
   hasPreviousPage: boolean;
   hasNextPage: boolean;
   totalCount: () => Promise<number>;
   etag: () => Promise<string>;
 };
+
+/**
+ * The maximum number of records that a filtered page scans, so that a filter that few records match costs no more than
+ * reading some pages.
+ */
+export const SCAN_LIMIT = 2000;
 
 /**
  * Reads a page of a list. A REST route passes it as the root value. Otherwise the arguments select it, and one record
@@ -28,22 +36,32 @@ export async function readConnection<Node>(
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
   if (restPage !== undefined) {
-    const records = await readListPage(list, restPage, matchesKnownTag);
-    return { ...records, hasPreviousPage: false, hasNextPage: false, totalCount };
+    const { nodes, etag } = await readListPage(list, restPage, matchesKnownTag);
+    const ends = { start: nodes.at(0), end: nodes.at(-1) };
+    return { nodes, ends, hasPreviousPage: false, hasNextPage: false, totalCount, etag };
   }
   const { limit, ...page } = toPage(args, list.isId);
-  const { nodes: read, etag } = await readListPage(list, { ...page, limit: limit + 1 });
-  const nodes = read.slice(0, limit);
-  const hasMore = read.length > limit;
-  const whole = { totalCount, etag };
+  const { nodes: read, etag } = await readListPage(list, {
+    ...page,
+    limit: limit + 1,
+    scanLimit: SCAN_LIMIT,
+  });
+  const hasMore = read.length > limit || read.at(-1)?.isScanEnd === true;
+  const shown = page.backwards ? read.slice(0, limit).reverse() : read.slice(0, limit);
+  const records = {
+    nodes: shown.filter(({ isMatch }) => isMatch !== false),
+    ends: { start: shown.at(0), end: shown.at(-1) },
+    totalCount,
+    etag,
+  };
   return page.backwards
-    ? { nodes: nodes.reverse(), hasPreviousPage: hasMore, hasNextPage: page.before !== undefined, ...whole }
-    : { nodes, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore, ...whole };
+    ? { ...records, hasPreviousPage: hasMore, hasNextPage: page.before !== undefined }
+    : { ...records, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore };
 }
 
 /** How to read a list. */
 export type ListReader<Node> = {
-  readRecords: (page: Page) => Promise<Tagged<Node>[]>;
+  readRecords: (page: Page) => Promise<Listed<Node>[]>;
   totalCount: () => Promise<number>;
   /** Reads the entity tag of the whole list. It changes with every change to a record of the list. */
   etag: () => Promise<string>;
@@ -64,7 +82,7 @@ async function readListPage<Node>(
   list: ListReader<Node>,
   page: Page,
   matchesKnownTag?: (etag: string) => boolean,
-): Promise<Pick<Connection<Node>, 'nodes' | 'etag'>> {
+): Promise<{ nodes: Listed<Node>[]; etag: () => Promise<string> }> {
   const isTagSelected = list.selected?.has('etag') ?? true;
   if (!isTagSelected) return { nodes: await list.readRecords(page), etag: list.etag };
   if (matchesKnownTag === undefined) {
@@ -110,8 +128,7 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   }),
 });
 
-function formatCursorAt(nodes: readonly ListedRecord[], index: number): string | undefined {
-  const node = nodes.at(index);
+function formatCursor(node: ListedRecord | undefined): string | undefined {
   if (node === undefined) return undefined;
   const { id, createdAt } = node;
   if (createdAt === undefined)
@@ -149,10 +166,10 @@ export function defineConnectionType<Node extends ListedRecord>(
         type: PageInfo,
         description: 'The position of the page in the list.',
         extensions: reads<Position>('id', 'createdAt'),
-        resolve: ({ nodes, ...page }) => ({
+        resolve: ({ ends, ...page }) => ({
           ...page,
-          startCursor: formatCursorAt(nodes, 0),
-          endCursor: formatCursorAt(nodes, -1),
+          startCursor: formatCursor(ends.start),
+          endCursor: formatCursor(ends.end),
         }),
       }),
       totalCount: t.int({
