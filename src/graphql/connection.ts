@@ -24,6 +24,9 @@ export type Connection<Node> = {
  */
 export const SCAN_LIMIT = 2000;
 
+/** The description of a page of a list with filters. */
+export const filteredPageNote = `A page of a filtered list may be shorter than requested, or empty, although there is a next page: it ends after ${SCAN_LIMIT} records were checked. Continue until \`hasNextPage\` is \`false\`.`;
+
 /**
  * Reads a page of a list. A REST route passes it as the root value. Otherwise the arguments select it, and one record
  * more is read, to find out whether there is another page. REST replies do not contain that information.
@@ -111,18 +114,20 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether there is a next page. Without `last`: whether more records follow this page, up to the cursor `before` if it is given. With `last`: whether `before` is given.',
+        'Whether there is a next page. Without `last`: whether more records follow this page, up to the cursor `before` if it is given; of a filtered list, the next page may be empty. With `last`: whether `before` is given.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether there is a previous page. With `last`: whether more records precede this page, back to the cursor `after` if it is given. Without `last`: whether `after` is given.',
+        'Whether there is a previous page. With `last`: whether more records precede this page, back to the cursor `after` if it is given; of a filtered list, the previous page may be empty. Without `last`: whether `after` is given.',
     }),
     startCursor: t.exposeString('startCursor', {
-      description: 'Cursor of the first record. `null` on an empty page.',
+      description:
+        'Cursor at the start of the page, for `before`. `null` if the page is empty and the list ends there.',
       nullable: true,
     }),
     endCursor: t.exposeString('endCursor', {
-      description: 'Cursor of the last record. `null` on an empty page.',
+      description:
+        'Cursor at the end of the page, for `after`. `null` if the page is empty and the list ends there.',
       nullable: true,
     }),
   }),
