@@ -32,10 +32,10 @@ class ReplaceIndex extends IndexMigration {
   override create = [
     {
       name: 'notification_bench',
-      on: `"notification" ("user_id", "task_id", "kind", "status", "created_at", "id", "project_id")`,
+      on: `"notification" ("user_id", "task_id", "kind", "occurred_at")`,
     },
   ];
-  override drop = ['notification_newest_by_task'];
+  override drop = ['notification_of_task'];
 }
 
 /** The duration of some work, and how long each publication during it took, in milliseconds. */

@@ -1,23 +1,29 @@
-import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
+import type { Tables } from './database.ts';
 import type { ReadParams } from './read.ts';
 
 /**
  * A part of a list. `limit` defaults to the whole list. With `backwards`, the last records are returned instead of the
- * first, in reverse order. With `tagged`, every record includes the entity tag of the list.
+ * first, in reverse order. With `tagged`, every record includes the entity tag of the list. With `scanLimit`, a filtered
+ * page ends after scanning so many records of the list, even if it is not full.
  */
 export type Page = {
   after?: Position | undefined;
   before?: Position | undefined;
   limit?: number | undefined;
   offset?: number | undefined;
+  scanLimit?: number | undefined;
   backwards?: boolean | undefined;
   tagged?: boolean | undefined;
 };
 
-/** A record of a list, with the list's entity tag if the page is `tagged`. */
-export type Tagged<Row> = Row & { tag?: string | null };
+/**
+ * A record of a list, with the list's entity tag if the page is `tagged`. If `isScanEnd`, the page ended because of its
+ * `scanLimit`, and this is the last record that was scanned. Only that record may have `isMatch` false.
+ */
+export type Listed<Row> = Row & { tag?: string | null; isMatch?: boolean; isScanEnd?: boolean };
 
 /** The positions between which records are read, as inputs of a read. */
 export type Bounds = {
@@ -31,12 +37,13 @@ export type Bounds = {
 export type PageInput = Bounds & {
   limit: number | undefined;
   offset: number | undefined;
+  scanLimit: number | undefined;
   backwards: true | undefined;
   tagged: true | undefined;
 };
 
 /** Converts a page to params. */
-export function toPageInput({ after, before, limit, offset, backwards, tagged }: Page): PageInput {
+export function toPageInput({ after, before, limit, offset, scanLimit, backwards, tagged }: Page): PageInput {
   return {
     afterTime: after?.createdAt,
     afterId: after?.id,
@@ -44,6 +51,7 @@ export function toPageInput({ after, before, limit, offset, backwards, tagged }:
     beforeId: before?.id,
     limit,
     offset,
+    scanLimit,
     backwards: backwards || undefined,
     tagged: tagged || undefined,
   };
@@ -51,79 +59,73 @@ export function toPageInput({ after, before, limit, offset, backwards, tagged }:
 
 const createdAt = sql.ref('createdAt');
 
-/** The combinations of column values that match a filter. */
-export type Combinations = {
-  /** A row per combination: `unnest(...) as wanted (kind, status)`. */
-  from: RawBuilder<unknown>;
-  /** The entity. */
-  table: string;
-  /**
-   * The condition that matches a record to a row of `from`. It must compare with `=` every column that precedes
-   * `createdAt, id` in an index, so that PostgreSQL can read the matching records from that index in the list's order.
-   */
-  matches: RawBuilder<unknown>;
+/** Which records of a table are listed. */
+export type Filter<Table> = {
+  table: Table;
+  /** The condition by which an index finds the records. */
+  range: RawBuilder<boolean>;
+  /** Whether that index does not contain `createdAt, id`. All records of the range are then read and sorted. */
+  isUnsorted?: boolean;
+  /** The conditions that are checked for each record of the range; `undefined` if there are none. */
+  matches: RawBuilder<boolean> | undefined;
 };
 
-/** Whether a property equals the input of the same name. Always true if the input is not given. */
-export function equalsIfGiven<Input>(
-  { param, has }: ReadParams<Input>,
-  name: string & keyof Input,
-): RawBuilder<boolean> {
-  return has(name) ? sql`${sql.ref(name)} = ${param(name)}` : sql`true`;
-}
-
 /**
- * Selects a page of records, by an index that contains `createdAt, id`. With `combinations`, only records that match
- * a combination.
+ * Selects from the records of a page, as `page`. A filter with `matches` may match few records of its range, or none.
+ * With `scanLimit`, only so many records of the range are read, and the last of them is returned even if it does not
+ * match, so that the next page can continue there. Without, the page is exact, and its cost has no such limit.
  */
-export function selectPage<Tables, Table extends keyof Tables, Row>(
-  records: SelectQueryBuilder<Tables, Table, Row>,
+export function selectPage<Table extends string & keyof Tables>(
+  db: Kysely<Tables>,
   params: ReadParams<PageInput>,
-  combinations?: Combinations,
-): SelectQueryBuilder<Tables, Table, Row> {
-  const { param, has } = params;
-  const direction = has('backwards') ? 'asc' : 'desc';
-  const sorted = records.orderBy(createdAt, direction).orderBy(sql`id`, direction);
-  if (combinations) return sorted.where(sql`id`, '=', sql`any(${selectPageIds(combinations, params)})`);
-  return sorted
-    .$if(has('afterId') || has('beforeId'), (all) => all.where(isBetween(params)))
-    .$if(has('limit'), (all) => all.limit(param('limit')))
-    .$if(has('offset'), (all) => all.offset(param('offset')));
-}
-
-/**
- * Selects the IDs of a filtered page as an array. An index is sorted only within one combination, so each combination
- * is read separately, up to the end of the page. The `limit` or `offset 0` keeps PostgreSQL from merging the lateral
- * subquery into a plain join. Such a join could scan the table first, and so read all records of the user.
- */
-function selectPageIds(
-  { from, table, matches }: Combinations,
-  params: ReadParams<PageInput>,
-): RawBuilder<string[]> {
+  { table, range, isUnsorted = false, matches }: Filter<Table>,
+) {
   const { param, has } = params;
   const direction = has('backwards') ? sql`asc` : sql`desc`;
-  const order = sql`order by ${createdAt} ${direction}, id ${direction}`;
-  const limit = has('limit') ? sql`limit ${param('limit')}` : sql``;
-  const offset = has('offset') ? sql`offset ${param('offset')}` : sql``;
-  const end = has('offset') ? sql`${param('limit')}::bigint + ${param('offset')}` : param('limit');
-  return sql`array(
-    select id from ${from} cross join lateral (
-      select id, ${createdAt} from ${sql.table(table)} where ${matches} and ${isBetween(params)}
-      ${order} ${has('limit') ? sql`limit ${end}` : sql`offset 0`}
-    ) matching ${order} ${limit} ${offset})`;
+  // No index is sorted by a row value, so PostgreSQL does not search the whole list in order for the range.
+  const order = isUnsorted
+    ? sql`(${createdAt}, id) ${direction}`
+    : sql`${createdAt} ${direction}, id ${direction}`;
+  const isInRange = sql<boolean>`${range} and ${isBetween(params)}`;
+  const isScanLimited = has('scanLimit') && matches !== undefined && !isUnsorted;
+  const scanned = sql`(
+    select *, ${matches} as "isMatch", row_number() over (order by ${order}) = ${param('scanLimit')} as "isScanEnd"
+    from ${sql.table(table)} where ${isInRange} order by ${order} limit ${param('scanLimit')})`;
+  const source = isScanLimited ? scanned : sql.table(table);
+  const condition = isScanLimited
+    ? sql<boolean>`"isMatch" or "isScanEnd"`
+    : sql<boolean>`${isInRange} and ${matches ?? sql`true`}`;
+  return db
+    .selectFrom(sql<Tables[Table] & { isMatch: boolean; isScanEnd: boolean }>`${source}`.as('page'))
+    .$if(isScanLimited, (page) => page.select(['isMatch', 'isScanEnd']))
+    .where(condition)
+    .orderBy(order)
+    .$if(has('limit'), (page) => page.limit(param('limit')))
+    .$if(has('offset'), (page) => page.offset(param('offset')));
 }
 
-/** Counts the records that match a filter, by an index-only scan if possible. */
-export function countMatching(
-  { from, table, matches }: Combinations,
-  isCounted: RawBuilder<boolean> = sql`true`,
-): RawBuilder<number> {
-  return sql`(select count(*) from ${from} cross join lateral (
-    select from ${sql.table(table)} where ${matches} and ${isCounted} offset 0) matching)`;
+/** Counts the records that match a filter. */
+export function selectCount<Table extends string & keyof Tables>(
+  db: Kysely<Tables>,
+  params: ReadParams<Bounds>,
+  { table, range, matches = sql`true` }: Filter<Table>,
+) {
+  return db
+    .selectFrom(sql<Tables[Table]>`${sql.table(table)}`.as('list'))
+    .where(sql<boolean>`${range} and ${isBetween(params)} and ${matches}`)
+    .select((eb) => eb.fn.countAll<number>().as('count'));
+}
+
+/** Joins conditions by `and`; `undefined` if there are none. */
+export function joinConditions(
+  conditions: readonly (RawBuilder<boolean> | false)[],
+): RawBuilder<boolean> | undefined {
+  const given = conditions.filter((condition) => condition !== false);
+  return given.length === 0 ? undefined : sql`(${sql.join(given, sql` and `)})`;
 }
 
 /** Whether a record is between two positions, both exclusive. */
-export function isBetween({ param, has }: ReadParams<Bounds>): RawBuilder<boolean> {
+function isBetween({ param, has }: ReadParams<Bounds>): RawBuilder<boolean> {
   // Lists are newest first, so after means smaller.
   const isAfter = has('afterId')
     ? sql`(${createdAt}, id) < (${param('afterTime')}, ${param('afterId')})`

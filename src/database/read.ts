@@ -55,14 +55,16 @@ export const LONG_LIST = 1000;
 
 /**
  * Defines a read of a list or a page of it. A page of up to {@link LONG_LIST} records without an offset runs on the
- * connections for short reads. Any other read may scan many rows, and runs on the connections for long reads.
+ * connections for short reads, unless `mayScanMany` returns true. Any other read may scan many rows, and runs on the
+ * connections for long reads.
  */
 export function definePageRead<Input extends PageLimits, Row extends QueryResultRow>(
   build: Build<Input, Row>,
+  mayScanMany: (input: Input) => boolean = () => false,
 ) {
   const read = prepare(build);
   return (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
-    const isShort = !mayBeLong(input) && input.offset === undefined;
+    const isShort = !mayBeLong(input) && input.offset === undefined && !mayScanMany(input);
     return read(database, isShort ? 'short' : 'long', input, selected);
   };
 }

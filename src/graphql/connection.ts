@@ -1,6 +1,6 @@
 import type { OutputRef } from '@pothos/core';
 import type { RootValue } from '../context.ts';
-import type { Page, Tagged } from '../database/page.ts';
+import type { Listed, Page } from '../database/page.ts';
 import type { Selected } from '../database/read.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
@@ -10,11 +10,22 @@ import { readBySubfields, reads, resolveFrom } from './selected-fields.ts';
 /** A page of a list, as a Relay connection. */
 export type Connection<Node> = {
   nodes: Node[];
+  /** The records at the start and the end of what was read. One of them may not match the filter. */
+  ends: { start: Node | undefined; end: Node | undefined };
   hasPreviousPage: boolean;
   hasNextPage: boolean;
   totalCount: () => Promise<number>;
   etag: () => Promise<string>;
 };
+
+/**
+ * The maximum number of records that a filtered page scans, so that a filter that few records match costs no more than
+ * reading some pages.
+ */
+export const SCAN_LIMIT = 2000;
+
+/** The description of a page of a list with filters. */
+export const filteredPageNote = `A page of a filtered list may be shorter than requested, or empty, although there is a next page: it ends after ${SCAN_LIMIT} records were checked. Continue until \`hasNextPage\` is \`false\`.`;
 
 /**
  * Reads a page of a list. A REST route passes it as the root value. Otherwise the arguments select it, and one record
@@ -28,22 +39,32 @@ export async function readConnection<Node>(
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
   if (restPage !== undefined) {
-    const records = await readListPage(list, restPage, matchesKnownTag);
-    return { ...records, hasPreviousPage: false, hasNextPage: false, totalCount };
+    const { nodes, etag } = await readListPage(list, restPage, matchesKnownTag);
+    const ends = { start: nodes.at(0), end: nodes.at(-1) };
+    return { nodes, ends, hasPreviousPage: false, hasNextPage: false, totalCount, etag };
   }
   const { limit, ...page } = toPage(args, list.isId);
-  const { nodes: read, etag } = await readListPage(list, { ...page, limit: limit + 1 });
-  const nodes = read.slice(0, limit);
-  const hasMore = read.length > limit;
-  const whole = { totalCount, etag };
+  const { nodes: read, etag } = await readListPage(list, {
+    ...page,
+    limit: limit + 1,
+    scanLimit: SCAN_LIMIT,
+  });
+  const hasMore = read.length > limit || read.at(-1)?.isScanEnd === true;
+  const shown = page.backwards ? read.slice(0, limit).reverse() : read.slice(0, limit);
+  const records = {
+    nodes: shown.filter(({ isMatch }) => isMatch !== false),
+    ends: { start: shown.at(0), end: shown.at(-1) },
+    totalCount,
+    etag,
+  };
   return page.backwards
-    ? { nodes: nodes.reverse(), hasPreviousPage: hasMore, hasNextPage: page.before !== undefined, ...whole }
-    : { nodes, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore, ...whole };
+    ? { ...records, hasPreviousPage: hasMore, hasNextPage: page.before !== undefined }
+    : { ...records, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore };
 }
 
 /** How to read a list. */
 export type ListReader<Node> = {
-  readRecords: (page: Page) => Promise<Tagged<Node>[]>;
+  readRecords: (page: Page) => Promise<Listed<Node>[]>;
   totalCount: () => Promise<number>;
   /** Reads the entity tag of the whole list. It changes with every change to a record of the list. */
   etag: () => Promise<string>;
@@ -64,7 +85,7 @@ async function readListPage<Node>(
   list: ListReader<Node>,
   page: Page,
   matchesKnownTag?: (etag: string) => boolean,
-): Promise<Pick<Connection<Node>, 'nodes' | 'etag'>> {
+): Promise<{ nodes: Listed<Node>[]; etag: () => Promise<string> }> {
   const isTagSelected = list.selected?.has('etag') ?? true;
   if (!isTagSelected) return { nodes: await list.readRecords(page), etag: list.etag };
   if (matchesKnownTag === undefined) {
@@ -93,25 +114,26 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   fields: (t) => ({
     hasNextPage: t.exposeBoolean('hasNextPage', {
       description:
-        'Whether there is a next page. Without `last`: whether more records follow this page, up to the cursor `before` if it is given. With `last`: whether `before` is given.',
+        'Whether there is a next page. Without `last`: whether more records follow this page, up to the cursor `before` if it is given; of a filtered list, the next page may be empty. With `last`: whether `before` is given.',
     }),
     hasPreviousPage: t.exposeBoolean('hasPreviousPage', {
       description:
-        'Whether there is a previous page. With `last`: whether more records precede this page, back to the cursor `after` if it is given. Without `last`: whether `after` is given.',
+        'Whether there is a previous page. With `last`: whether more records precede this page, back to the cursor `after` if it is given; of a filtered list, the previous page may be empty. Without `last`: whether `after` is given.',
     }),
     startCursor: t.exposeString('startCursor', {
-      description: 'Cursor of the first record. `null` on an empty page.',
+      description:
+        'Cursor at the start of the page, for `before`. `null` if the page is empty and the list ends there.',
       nullable: true,
     }),
     endCursor: t.exposeString('endCursor', {
-      description: 'Cursor of the last record. `null` on an empty page.',
+      description:
+        'Cursor at the end of the page, for `after`. `null` if the page is empty and the list ends there.',
       nullable: true,
     }),
   }),
 });
 
-function formatCursorAt(nodes: readonly ListedRecord[], index: number): string | undefined {
-  const node = nodes.at(index);
+function formatCursor(node: ListedRecord | undefined): string | undefined {
   if (node === undefined) return undefined;
   const { id, createdAt } = node;
   if (createdAt === undefined)
@@ -149,10 +171,10 @@ export function defineConnectionType<Node extends ListedRecord>(
         type: PageInfo,
         description: 'The position of the page in the list.',
         extensions: reads<Position>('id', 'createdAt'),
-        resolve: ({ nodes, ...page }) => ({
+        resolve: ({ ends, ...page }) => ({
           ...page,
-          startCursor: formatCursorAt(nodes, 0),
-          endCursor: formatCursorAt(nodes, -1),
+          startCursor: formatCursor(ends.start),
+          endCursor: formatCursor(ends.end),
         }),
       }),
       totalCount: t.int({

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { type Combinations, equalsIfGiven, type Page } from '../database/page.ts';
+import { type Filter, joinConditions, type Page, type PageInput } from '../database/page.ts';
 import type { ReadParams } from '../database/read.ts';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
@@ -22,15 +22,13 @@ export type NotificationFilter = {
   createdBefore?: Time | null | undefined;
 };
 
-/**
- * A notification matches if it belongs to the given project and task and, for some `i`, has the kind `kinds[i]` and the
- * status `statuses[i]`. `kinds` and `statuses` are undefined if the filter has no conditions, or only conditions on the
- * times.
- */
+/** A filter as inputs of a read, without its times. A condition that all notifications meet is undefined. */
 export type FilterInput = {
   userId: string;
-  kinds: readonly NotificationKind[] | undefined;
+  /** The only status is `active`. `statuses` is then undefined. */
+  active: true | undefined;
   statuses: readonly NotificationStatus[] | undefined;
+  kinds: readonly NotificationKind[] | undefined;
   projectId: string | undefined;
   taskId: string | undefined;
 };
@@ -40,41 +38,57 @@ export function toFilterInput(
   userId: string,
   { status, kind, projectId, taskId }: NotificationFilter,
 ): FilterInput {
-  const scope = { userId, projectId: projectId ?? undefined, taskId: taskId ?? undefined };
-  if (!status?.length && !kind?.length && projectId == null && taskId == null) {
-    return { ...scope, kinds: undefined, statuses: undefined };
-  }
-  const statuses = new Set(status?.length ? status : notificationStatuses);
-  const kinds = new Set(kind?.length ? kind : notificationKinds);
-  const combinations = [...kinds].flatMap((kind) => [...statuses].map((status) => ({ kind, status })));
+  const statuses = toSubset(status, notificationStatuses);
+  const isActive = statuses?.length === 1 && statuses[0] === 'active';
   return {
-    ...scope,
-    kinds: combinations.map(({ kind }) => kind),
-    statuses: combinations.map(({ status }) => status),
+    userId,
+    active: isActive || undefined,
+    statuses: isActive ? undefined : statuses,
+    kinds: toSubset(kind, notificationKinds),
+    projectId: projectId ?? undefined,
+    taskId: taskId ?? undefined,
   };
 }
 
-/** Whether the inputs contain a filter besides the user and the times. */
-export function hasFilter({ has }: Pick<ReadParams<FilterInput>, 'has'>): boolean {
-  return has('kinds');
+/** Returns the distinct values; `undefined` if there are none, or if they are all values of the list. */
+function toSubset<Value>(
+  values: readonly Value[] | null | undefined,
+  all: readonly Value[],
+): readonly Value[] | undefined {
+  const subset = [...new Set(values)];
+  return subset.length === 0 || subset.length === all.length ? undefined : subset;
 }
 
 /**
- * Returns the combinations of kind and status to read, which PostgreSQL finds by an index on (userId, kind, status,
- * createdAt, id). If the filter names a task or a project, the index also contains its column, after userId.
+ * Selects notifications by an index: those of the task, the active ones, or else all of the user. The other conditions
+ * are checked for each of them.
  */
-export function toCombinations(params: ReadParams<FilterInput>): Combinations {
-  const { param, has } = params;
-  const isInProject = equalsIfGiven(params, 'projectId');
-  // `is true` keeps PostgreSQL from using the index by project, which would read the whole project to find the task.
-  const isChosen = has('taskId')
-    ? sql`${sql.ref('taskId')} = ${param('taskId')} and (${isInProject}) is true`
-    : isInProject;
+export function selectMatching({ param, has }: ReadParams<FilterInput>): Filter<'Notification'> {
+  const user = sql`${sql.ref('userId')} = ${param('userId')}`;
+  // A literal, because PostgreSQL uses a partial index only if the condition is a constant.
+  const active = has('active') ? sql`status = 'active'` : sql`true`;
+  const task = has('taskId') ? sql`${sql.ref('taskId')} = ${param('taskId')}` : sql`true`;
   return {
-    from: sql`unnest(${param('kinds')}::text[], ${param('statuses')}::text[]) as wanted (kind, status)`,
     table: 'Notification',
-    matches: sql`${sql.ref('userId')} = ${param('userId')} and ${isChosen} and kind = wanted.kind and status = wanted.status`,
+    range: sql`${user} and ${active} and ${task}`,
+    isUnsorted: has('taskId'),
+    matches: joinConditions([
+      has('statuses') && sql`status = any(${param('statuses')})`,
+      has('kinds') && sql`kind = any(${param('kinds')})`,
+      has('projectId') && sql`${sql.ref('projectId')} = ${param('projectId')}`,
+    ]),
   };
+}
+
+/** Whether finding the notifications of a page may require reading many others. */
+export function mayScanMany({
+  statuses,
+  kinds,
+  projectId,
+  taskId,
+  scanLimit,
+}: FilterInput & PageInput): boolean {
+  return taskId !== undefined || (scanLimit === undefined && (statuses ?? kinds ?? projectId) !== undefined);
 }
 
 /**

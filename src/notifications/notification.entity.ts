@@ -40,19 +40,7 @@ export const NotificationSchema = defineEntity({
     },
     { name: 'notification_of_task', properties: ['userId', 'taskId', 'kind', 'occurredAt'] },
     { name: 'notification_newest', properties: ['userId', 'createdAt', 'id'] },
-    {
-      name: 'notification_newest_by_kind_and_status',
-      properties: ['userId', 'kind', 'status', 'createdAt', 'id'],
-    },
-    {
-      name: 'notification_newest_by_project',
-      properties: ['userId', 'projectId', 'kind', 'status', 'createdAt', 'id'],
-    },
-    {
-      // The project is last, so that the index alone decides whether a task is in the project.
-      name: 'notification_newest_by_task',
-      properties: ['userId', 'taskId', 'kind', 'status', 'createdAt', 'id', 'projectId'],
-    },
+    { name: 'notification_active', properties: ['userId', 'createdAt', 'id'], where: "status = 'active'" },
   ],
   uniques: [
     { name: 'notification_one_active', properties: ['userId', 'taskId', 'kind'], where: "status = 'active'" },

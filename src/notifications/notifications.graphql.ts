@@ -1,6 +1,11 @@
 import { accountRead } from '../auth/access.ts';
 import { builder, createRecordRef, userArgument } from '../graphql/builder.ts';
-import { cursorField, defineConnectionType, readConnection } from '../graphql/connection.ts';
+import {
+  cursorField,
+  defineConnectionType,
+  filteredPageNote,
+  readConnection,
+} from '../graphql/connection.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
@@ -40,7 +45,7 @@ builder.queryField(notificationsField, (t) =>
     access: accountRead,
     type: NotificationConnection,
     nullable: true,
-    description: "Returns a user's notifications, newest first.",
+    description: `Returns a user's notifications, newest first. ${filteredPageNote} Pages by \`taskId\` or only by the status \`ACTIVE\` are always full.`,
     args: {
       ...definePageArguments(),
       userId: t.arg.id(userArgument),

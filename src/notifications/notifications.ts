@@ -1,12 +1,11 @@
 import type { Database } from '../database/database.ts';
 import {
   type Bounds,
-  countMatching,
-  isBetween,
+  type Listed,
   type Page,
   type PageInput,
+  selectCount,
   selectPage,
-  type Tagged,
   toPageInput,
 } from '../database/page.ts';
 import {
@@ -22,10 +21,10 @@ import { selectTag } from '../revisions/revisions.ts';
 import type { Notification } from './notification.entity.ts';
 import {
   type FilterInput,
-  hasFilter,
   limitToTimes,
+  mayScanMany,
   type NotificationFilter,
-  toCombinations,
+  selectMatching,
   toFilterInput,
 } from './notification-filter.ts';
 
@@ -36,13 +35,10 @@ export type SelectedNotification = Selected<Notification, (typeof always)[number
 
 const list = definePageRead((db, params: ReadParams<FilterInput & PageInput>) => {
   const { param, has, selected } = params;
-  const all = db
-    .selectFrom('Notification')
-    .$call((all) => selectProperties(all, always, selected('Notification', always)))
-    .where('userId', '=', param('userId'))
-    .$if(has('tagged'), (all) => all.select(selectTag(db, 'notifications', param('userId')).as('tag')));
-  return selectPage(all, params, hasFilter(params) ? toCombinations(params) : undefined);
-});
+  return selectPage(db, params, selectMatching(params))
+    .$call((page) => selectProperties(page, always, selected('Notification', always)))
+    .$if(has('tagged'), (page) => page.select(selectTag(db, 'notifications', param('userId')).as('tag')));
+}, mayScanMany);
 
 /** Lists a user's notifications, newest first, with the selected properties. */
 export async function listNotifications(
@@ -51,7 +47,7 @@ export async function listNotifications(
   filter: NotificationFilter,
   page: Page,
   selected?: ReadonlySet<string>,
-): Promise<Tagged<SelectedNotification>[]> {
+): Promise<Listed<SelectedNotification>[]> {
   return list(
     database,
     { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes(page, filter)) },
@@ -60,13 +56,7 @@ export async function listNotifications(
 }
 
 const count = defineCount((db, params: ReadParams<FilterInput & Bounds>) =>
-  hasFilter(params)
-    ? db.selectNoFrom(countMatching(toCombinations(params), isBetween(params)).as('count'))
-    : db
-        .selectFrom('Notification')
-        .where('userId', '=', params.param('userId'))
-        .where(isBetween(params))
-        .select((eb) => eb.fn.countAll<number>().as('count')),
+  selectCount(db, params, selectMatching(params)),
 );
 
 /** Counts the notifications that match a filter. */

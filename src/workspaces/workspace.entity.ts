@@ -30,11 +30,6 @@ export const WorkspaceSchema = defineEntity({
   indexes: [
     { name: 'workspace_changes', properties: ['userId', 'revision'] },
     { name: 'workspace_newest', properties: ['userId', 'createdAt', 'id'] },
-    { name: 'workspace_newest_by_status', properties: ['userId', 'status', 'createdAt', 'id'] },
-    {
-      name: 'workspace_newest_by_project_and_status',
-      properties: ['userId', 'projectId', 'status', 'createdAt', 'id'],
-    },
   ],
 });
 

@@ -2,13 +2,14 @@ import { sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
 import {
-  type Combinations,
-  countMatching,
-  equalsIfGiven,
+  type Bounds,
+  type Filter,
+  joinConditions,
+  type Listed,
   type Page,
   type PageInput,
+  selectCount,
   selectPage,
-  type Tagged,
   toPageInput,
 } from '../database/page.ts';
 import {
@@ -21,7 +22,7 @@ import {
 } from '../database/read.ts';
 import { selectTag } from '../revisions/revisions.ts';
 import type { Workspace } from './workspace.entity.ts';
-import { type WorkspaceStatus, workspaceStatuses } from './workspace.enums.ts';
+import type { WorkspaceStatus } from './workspace.enums.ts';
 
 /** A filter of a user's workspaces. An omitted condition, null or an empty list matches everything. */
 export type WorkspaceFilter = {
@@ -29,7 +30,7 @@ export type WorkspaceFilter = {
   status?: readonly WorkspaceStatus[] | null | undefined;
 };
 
-/** The project and the matching statuses. Both are undefined without a filter. */
+/** A filter as inputs of a read. */
 type FilterInput = {
   userId: string;
   projectId: string | undefined;
@@ -37,23 +38,27 @@ type FilterInput = {
 };
 
 function toFilterInput(userId: string, { projectId, status }: WorkspaceFilter): FilterInput {
-  if (projectId == null && !status?.length) return { userId, projectId: undefined, statuses: undefined };
-  const statuses = new Set(status?.length ? status : workspaceStatuses);
-  return { userId, projectId: projectId ?? undefined, statuses: [...statuses] };
+  return {
+    userId,
+    projectId: projectId ?? undefined,
+    statuses: status?.length ? [...new Set(status)] : undefined,
+  };
 }
 
-/**
- * Returns the statuses to read, which PostgreSQL finds by an index on (userId, status, createdAt, id), or one that also
- * contains the project.
- */
-function toCombinations(params: ReadParams<FilterInput>): Combinations {
-  const { param } = params;
-  const isInProject = equalsIfGiven(params, 'projectId');
+function selectMatching({ param, has }: ReadParams<FilterInput>): Filter<'Workspace'> {
   return {
-    from: sql`unnest(${param('statuses')}::text[]) as wanted (status)`,
     table: 'Workspace',
-    matches: sql`${sql.ref('userId')} = ${param('userId')} and ${isInProject} and status = wanted.status`,
+    range: sql`${sql.ref('userId')} = ${param('userId')}`,
+    matches: joinConditions([
+      has('projectId') && sql`${sql.ref('projectId')} = ${param('projectId')}`,
+      has('statuses') && sql`status = any(${param('statuses')})`,
+    ]),
   };
+}
+
+/** Whether finding the workspaces of a page may require reading many others. */
+function mayScanMany({ projectId, statuses, scanLimit }: FilterInput & PageInput): boolean {
+  return scanLimit === undefined && (projectId ?? statuses) !== undefined;
 }
 
 const always = ['id'] as const;
@@ -63,13 +68,10 @@ export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
 const list = definePageRead((db, params: ReadParams<FilterInput & PageInput>) => {
   const { param, has, selected } = params;
-  const all = db
-    .selectFrom('Workspace')
-    .$call((all) => selectProperties(all, always, selected('Workspace', always)))
-    .where('userId', '=', param('userId'))
-    .$if(has('tagged'), (all) => all.select(selectTag(db, 'workspaces', param('userId')).as('tag')));
-  return selectPage(all, params, has('statuses') ? toCombinations(params) : undefined);
-});
+  return selectPage(db, params, selectMatching(params))
+    .$call((page) => selectProperties(page, always, selected('Workspace', always)))
+    .$if(has('tagged'), (page) => page.select(selectTag(db, 'workspaces', param('userId')).as('tag')));
+}, mayScanMany);
 
 /** Lists a user's workspaces, newest first, with the selected properties. */
 export async function listWorkspaces(
@@ -78,17 +80,12 @@ export async function listWorkspaces(
   filter: WorkspaceFilter,
   page: Page,
   selected?: ReadonlySet<string>,
-): Promise<Tagged<SelectedWorkspace>[]> {
+): Promise<Listed<SelectedWorkspace>[]> {
   return list(database, { ...toFilterInput(userId, filter), ...toPageInput(page) }, selected);
 }
 
-const count = defineCount((db, params: ReadParams<FilterInput>) =>
-  params.has('statuses')
-    ? db.selectNoFrom(countMatching(toCombinations(params)).as('count'))
-    : db
-        .selectFrom('Workspace')
-        .where('userId', '=', params.param('userId'))
-        .select((eb) => eb.fn.countAll<number>().as('count')),
+const count = defineCount((db, params: ReadParams<FilterInput & Bounds>) =>
+  selectCount(db, params, selectMatching(params)),
 );
 
 /** Counts the workspaces that match a filter. */
@@ -97,7 +94,7 @@ export async function countWorkspaces(
   userId: string,
   filter: WorkspaceFilter,
 ): Promise<number> {
-  return count(database, toFilterInput(userId, filter));
+  return count(database, { ...toFilterInput(userId, filter), ...toPageInput({}) });
 }
 
 const countByUser = defineCounts((db, { param }: ReadParams<{ users: readonly string[] }>) =>
