@@ -28,7 +28,7 @@ export async function openDatabase(options: PoolOptions) {
     dbName: decodeURIComponent(new URL(options.url).pathname.slice(1)),
     clientUrl: options.url,
     driverOptions: new MainDialect(main),
-    subscribers: [new RevisionGuard(revisionedEntities)],
+    subscribers: [new RevisionGuard(revisionedEntities.map(({ meta }) => meta.className))],
     debug: false,
     migrations: {
       path: migrationsFolder,

@@ -1,41 +1,38 @@
 import type { EventArgs, EventSubscriber } from '@mikro-orm/core';
 
-type Entities = ReturnType<NonNullable<EventSubscriber['getSubscribedEntities']>>;
-
 /**
  * Rejects flushes and upserts of records that have a revision. MikroORM would store them without incrementing the
  * user's revision, so that streams and entity tags would miss the change.
  */
-export class RevisionGuard implements EventSubscriber {
-  readonly #entities: Entities;
+export class RevisionGuard implements EventSubscriber<object> {
+  readonly #names: ReadonlySet<string>;
 
-  constructor(entities: Readonly<Entities>) {
-    this.#entities = [...entities];
+  /** Rejects the entities with these names. */
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(names);
   }
 
-  getSubscribedEntities(): Entities {
-    return this.#entities;
+  // `getSubscribedEntities` would exclude upserts, whose entity can be a plain object.
+  beforeCreate({ meta }: EventArgs<object>): void {
+    this.#reject(meta.className);
   }
 
-  beforeCreate(args: EventArgs<object>): void {
-    reject(args);
+  beforeUpdate({ meta }: EventArgs<object>): void {
+    this.#reject(meta.className);
   }
 
-  beforeUpdate(args: EventArgs<object>): void {
-    reject(args);
+  beforeUpsert({ meta }: EventArgs<object>): void {
+    this.#reject(meta.className);
   }
 
-  beforeUpsert(args: EventArgs<object>): void {
-    reject(args);
+  beforeDelete({ meta }: EventArgs<object>): void {
+    this.#reject(meta.className);
   }
 
-  beforeDelete(args: EventArgs<object>): void {
-    reject(args);
+  #reject(name: string): void {
+    if (!this.#names.has(name)) return;
+    throw new Error(
+      `${name} has a revision, so it cannot be stored by flushing. Use a statement that increments the revision.`,
+    );
   }
-}
-
-function reject({ meta: { className } }: EventArgs<object>): never {
-  throw new Error(
-    `${className} has a revision, so MikroORM must not store it. Change it by a statement that increments the revision.`,
-  );
 }
