@@ -165,6 +165,48 @@ test('features depend on each other in one direction only', () => {
   ]);
 });
 
+describe('access to the database (docs/data-access.md)', () => {
+  const isOutside = (one: Import) => !isIn('src/database/')(one.from);
+  const importersOf = (isImport: (one: Import) => boolean) =>
+    new Set(imports.filter((one) => isOutside(one) && isImport(one)).map(({ from }) => from));
+  const prepared = importersOf(
+    ({ to, names }) =>
+      to.startsWith('src/database/') &&
+      names.some((name) => /^(define\w+|runStatement|transaction|transactionAndCancel)$/.test(name)),
+  );
+  const managed = importersOf(
+    ({ to, names }) =>
+      to === '@mikro-orm/postgresql' || names.includes('getKysely') || names.includes('userTransaction'),
+  );
+
+  test('prepared statements are defined only for the specified operations, publishing, resolving and live events', () => {
+    const folders = [...prepared].map((path) => path.split('/').slice(0, 2).join('/'));
+    expect([...new Set(folders)].sort()).toEqual([
+      'src/delivery',
+      'src/editor-auth',
+      'src/live',
+      'src/notifications',
+      'src/revisions',
+      'src/workspaces',
+    ]);
+  });
+
+  test('a file uses either prepared statements or an entity manager', () => {
+    expect([...managed]).toEqual(
+      expect.arrayContaining(['src/users/users.ts', 'src/statistics/statistics.ts']),
+    );
+    expect([...managed].filter((path) => prepared.has(path))).toEqual([]);
+  });
+
+  test('the global entity manager and the Kysely of prepared statements are used only in src/database', () => {
+    const usersOf = (pattern: RegExp) =>
+      sources.filter((path) => !isIn('src/database/')(path) && pattern.test(readSource(path)));
+    expect(usersOf(/(?<!-)\borm\b/)).toEqual(['src/commands/migration.ts']);
+    expect(usersOf(/\bdatabase\.query\b/)).toEqual(['src/delivery/deliveries.ts']);
+    expect(usersOf(/\.transaction\(\)|\.startTransaction\(\)/)).toEqual([]);
+  });
+});
+
 test('a channel imports neither another channel nor the outbox or the sender', () => {
   const channels = ['chat', 'email', 'push'].map((name) => `src/delivery/${name}/`);
   const findChannel = (path: string) => channels.find((folder) => path.startsWith(folder));

@@ -53,7 +53,7 @@ export async function openDatabase(options: PoolOptions) {
     orm,
     /** Creates an entity manager for one request or task. It runs on the pool `main`. */
     fork: () => orm.em.fork(),
-    /** Builds prepared statements. Statements of a manager are built and run by {@link getKysely}. */
+    /** Builds prepared statements. An entity manager builds and runs its statements by {@link getKysely}. */
     query: getKysely(orm.em),
     names: getEntityNames(orm.getMetadata()),
     /** The connections for short reads, which wait neither for changes nor for long reads. */
@@ -75,7 +75,7 @@ export async function openDatabase(options: PoolOptions) {
   };
 }
 
-/** An open database: MikroORM for ordinary work, and the connections on which prepared statements run. */
+/** An open database: MikroORM, and the connections on which prepared statements run. docs/data-access.md has the rule. */
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
 
 /**
