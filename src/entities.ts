@@ -22,3 +22,12 @@ export const entities = [
   DeliverySchema,
   DatabaseEpochSchema,
 ];
+
+/** The records whose changes increment a revision of their user, and the revisions. MikroORM only reads them. */
+export const revisionedEntities = [
+  UserRevisionSchema,
+  NotificationSchema,
+  EditorCredentialSchema,
+  WorkspaceSchema,
+  WorkspaceDeletionSchema,
+];

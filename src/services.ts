@@ -43,7 +43,7 @@ export async function createServices(config: Config, database: Database, log: Lo
   const redis = config.redisUrl === null ? undefined : await openRedis(config.redisUrl);
   const limiters = createLimiters(config.limits, redis, createFallbackCounter(metrics));
   const quota = createQuota(config.limits, limiters);
-  createCredentialMetrics(metrics, () => countCredentialsByState(database, cipher));
+  createCredentialMetrics(metrics, () => countCredentialsByState(database.fork(), cipher));
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
     isListening: () => live.problem === undefined,

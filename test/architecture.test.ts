@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { entities } from '../src/entities.ts';
 import { type Import, parseImports, readSource, sourcesBelow, stemOf } from './support/imports.ts';
 
 const sources = [...sourcesBelow('src'), ...sourcesBelow('rest')];
@@ -115,6 +116,18 @@ test('errors/ imports none of our other files, and the configuration imports onl
   expect(forbidden(isConfig, (one) => !isOurs(one) || isAllowed(one.to))).toEqual([]);
 });
 
+test('statements name entities and properties, not tables and columns', () => {
+  const toColumn = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const properties = entities.flatMap(({ meta }) => Object.keys(meta.properties));
+  const names = [...properties.map(toColumn), ...entities.map(({ meta }) => meta.tableName)];
+  const foreign = new RegExp(`\\b(${names.filter((name) => name.includes('_')).join('|')})\\b`);
+  const statements = sources.filter((path) => !isEntity(path) && readSource(path).includes("from 'kysely'"));
+  expect(statements.length).toBeGreaterThan(20);
+  const withoutComments = (path: string) => readSource(path).replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
+  const used = statements.map((path) => [path, foreign.exec(withoutComments(path))?.[0]]);
+  expect(used.filter(([, name]) => name !== undefined)).toEqual([]);
+});
+
 /** Files of src/server/ that know nothing of the APIs. */
 const steps = [
   'caller',
@@ -163,6 +176,48 @@ test('features depend on each other in one direction only', () => {
     'users -> notifications',
     'users -> workspaces',
   ]);
+});
+
+describe('access to the database (docs/data-access.md)', () => {
+  const isOutside = (one: Import) => !isIn('src/database/')(one.from);
+  const importersOf = (isImport: (one: Import) => boolean) =>
+    new Set(imports.filter((one) => isOutside(one) && isImport(one)).map(({ from }) => from));
+  const prepared = importersOf(
+    ({ to, names }) =>
+      to.startsWith('src/database/') &&
+      names.some((name) => /^(define\w+|runStatement|transaction|transactionAndCancel)$/.test(name)),
+  );
+  const managed = importersOf(
+    ({ to, names }) =>
+      to === '@mikro-orm/postgresql' || names.includes('getKysely') || names.includes('userTransaction'),
+  );
+
+  test('prepared statements are defined only for the specified operations, publishing, resolving and live events', () => {
+    const folders = [...prepared].map((path) => path.split('/').slice(0, 2).join('/'));
+    expect([...new Set(folders)].sort()).toEqual([
+      'src/delivery',
+      'src/editor-auth',
+      'src/live',
+      'src/notifications',
+      'src/revisions',
+      'src/workspaces',
+    ]);
+  });
+
+  test('a file uses either prepared statements or an entity manager', () => {
+    expect([...managed]).toEqual(
+      expect.arrayContaining(['src/users/users.ts', 'src/statistics/statistics.ts']),
+    );
+    expect([...managed].filter((path) => prepared.has(path))).toEqual([]);
+  });
+
+  test('the global entity manager and the Kysely of prepared statements are used only in src/database', () => {
+    const usersOf = (pattern: RegExp) =>
+      sources.filter((path) => !isIn('src/database/')(path) && pattern.test(readSource(path)));
+    expect(usersOf(/(?<!-)\borm\b/)).toEqual(['src/commands/migration.ts']);
+    expect(usersOf(/\bdatabase\.query\b/)).toEqual(['src/delivery/deliveries.ts']);
+    expect(usersOf(/\.transaction\(\)|\.startTransaction\(\)/)).toEqual([]);
+  });
 });
 
 test('a channel imports neither another channel nor the queue or the sender', () => {

@@ -29,7 +29,7 @@ async function get(at: TestGateway, user: string, path: string, tag = '') {
 
 const runCommand = () => runProcess('src/commands/renew-epoch.ts', { DATABASE_URL: gateway.database.url });
 /** Renews the epoch as the command does. */
-const renew = () => renewEpoch(database);
+const renew = () => renewEpoch(database.fork());
 
 const paths = ['/user/notifications', '/user/workspaces'];
 

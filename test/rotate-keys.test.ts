@@ -47,7 +47,7 @@ async function rotate(keys?: string): Promise<string[]> {
   const opened = await openDatabase({ url: database.url, poolSize: 1, timeoutMs: databaseTimeoutMs });
   const lines: string[] = [];
   try {
-    await rotateKeys(opened, encryptionKeys ?? expect.unreachable(), (line) => void lines.push(line));
+    await rotateKeys(opened.fork(), encryptionKeys ?? expect.unreachable(), (line) => void lines.push(line));
   } finally {
     await opened.close();
   }

@@ -2,7 +2,7 @@ import { Console } from 'node:console';
 import { Writable } from 'node:stream';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openDatabase } from '../src/database/database.ts';
+import { getKysely, openDatabase } from '../src/database/database.ts';
 import { createLog } from '../src/log.ts';
 import { Secret } from '../src/values/secret.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -42,7 +42,7 @@ describe.each<[what: string, make: () => Promise<unknown> | unknown]>([
 async function rowsWithSecret(): Promise<unknown> {
   const database = await openDatabase({ url: gateway.database.url, poolSize: 1, timeoutMs: 1000 });
   try {
-    const rows = await database.query.selectFrom('Workspace').selectAll().execute();
+    const rows = await getKysely(database.fork()).selectFrom('Workspace').selectAll().execute();
     expect(rows[0]?.previewToken?.reveal()).toBe(TOKEN);
     return rows;
   } finally {

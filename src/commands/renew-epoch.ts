@@ -12,7 +12,7 @@ runCommand('npm run -s epoch:renew', async () => {
   const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
   try {
     await requireMigrations(database);
-    await renewEpoch(database);
+    await renewEpoch(database.fork());
     printLine('All earlier entity tags and event cursors are now invalid.');
   } finally {
     await database.close();

@@ -14,7 +14,7 @@ runCommand('npm run -s keys:rotate', async () => {
   const server = await startDatabaseServer(config, 'shared', printLine);
   const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
   try {
-    await rotateKeys(database, keys, printLine);
+    await rotateKeys(database.fork(), keys, printLine);
   } finally {
     await database.close();
     await server.stop();

@@ -21,7 +21,7 @@ type ReadAll<Item, Result> = (
 export function defineBatchedRead<Item, Result>(
   readAll: ReadAll<Item, Result>,
 ): (database: Database, item: Item, selected?: ReadonlySet<string>) => Promise<Result> {
-  // By entity manager, because calls on different databases cannot share a statement.
+  // By database, because calls on different databases cannot share a statement.
   const queues = new WeakMap<Database, Map<string, ReadQueue<Item, Result>>>();
 
   return (database, item, selected) => {

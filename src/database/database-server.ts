@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Config } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 
 /** PostgreSQL 14, in the format of `server_version_num`. */
 const MIN_VERSION = 140_000;
@@ -31,7 +32,10 @@ export async function startDatabaseServer(
     await checkExternalPostgres(databaseUrl, databaseTimeoutMs);
     return { url: databaseUrl, lost: new Promise(() => undefined), stop: async () => undefined };
   }
-  const embedded = await import('../../dev/postgres/embedded-postgres.ts');
+  const embedded = await import('../../dev/postgres/embedded-postgres.ts').catch((error: unknown) => {
+    if (readSystemErrorCode(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new OperatorError('The embedded PostgreSQL is not installed. Set DATABASE_URL.', { cause: error });
+  });
   const start = use === 'own' ? embedded.startEmbeddedPostgres : embedded.attachEmbeddedPostgres;
   return start({ dataDir, printLine });
 }

@@ -1,17 +1,19 @@
 import { fileURLToPath } from 'node:url';
 import { Migrator } from '@mikro-orm/migrations';
-import { type InferKyselyDB, MikroORM } from '@mikro-orm/postgresql';
-import type { Pool } from 'pg';
-import { entities } from '../entities.ts';
-import { EntityNames } from './entity-names.ts';
+import { type EntityManager, type InferKyselyDB, MikroORM } from '@mikro-orm/postgresql';
+import type { Kysely } from 'kysely';
+import { entities, revisionedEntities } from '../entities.ts';
+import { getEntityNames } from './entity-names.ts';
+import { MainDialect } from './main-dialect.ts';
 import { Pipeline } from './pipeline.ts';
 import {
   createPoolMonitor,
+  openMainPool,
   openPipelinedPool,
   type PoolOptions,
-  poolOptions,
   readPoolOptions,
 } from './pool.ts';
+import { RevisionGuard } from './revision-guard.ts';
 
 /** The folder of the migrations. Each file is named after its class. */
 export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.url));
@@ -19,17 +21,14 @@ export const migrationsFolder = fileURLToPath(new URL('migrations', import.meta.
 /** Opens a database. Connections are opened on demand, so this does not throw while PostgreSQL is unreachable. */
 export async function openDatabase(options: PoolOptions) {
   const monitor = createPoolMonitor();
-  const settings = poolOptions(options);
+  const main = openMainPool(options);
   const orm = await MikroORM.init({
     entities,
     extensions: [Migrator],
     dbName: decodeURIComponent(new URL(options.url).pathname.slice(1)),
     clientUrl: options.url,
-    driverOptions: {
-      ...settings,
-      max: Math.ceil(options.poolSize / 2),
-      onPoolCreated: (pool: Pool) => monitor.add('main', pool),
-    },
+    driverOptions: new MainDialect(main),
+    subscribers: [new RevisionGuard(revisionedEntities.map(({ meta }) => meta.className))],
     debug: false,
     migrations: {
       path: migrationsFolder,
@@ -46,15 +45,17 @@ export async function openDatabase(options: PoolOptions) {
   const short = new Pipeline(readSettings);
   const long = new Pipeline(readSettings);
   const changes = openPipelinedPool(options);
+  monitor.add('main', main);
   monitor.add('short_reads', short.pool);
   monitor.add('long_reads', long.pool);
   monitor.add('changes', changes);
-  const names = new EntityNames(orm.getMetadata().getAll().values());
   return {
     orm,
-    /** Builds statements by the names of entities and properties. What it executes itself runs on the pool `main`. */
-    query: orm.em.getKysely<Tables>().withPlugin(names),
-    names,
+    /** Creates an entity manager for one request or task. It runs on the pool `main`. */
+    fork: () => orm.em.fork(),
+    /** Builds prepared statements. An entity manager builds and runs its statements by {@link getKysely}. */
+    query: getKysely(orm.em),
+    names: getEntityNames(orm.getMetadata()),
     /** The connections for short reads, which wait neither for changes nor for long reads. */
     short,
     /** The connections for long reads. Their number limits how many long lists are read at once. */
@@ -74,8 +75,16 @@ export async function openDatabase(options: PoolOptions) {
   };
 }
 
-/** An open database: MikroORM for ordinary work, and the connections on which prepared statements run. */
+/** An open database: MikroORM, and the connections on which prepared statements run. docs/data-access.md has the rule. */
 export type Database = Awaited<ReturnType<typeof openDatabase>>;
+
+/**
+ * Returns the Kysely of an entity manager, which uses the names of entities and properties. Within `em.transactional`,
+ * it runs its statements in the transaction.
+ */
+export function getKysely(em: EntityManager): Kysely<Tables> {
+  return em.getKysely<Tables>().withPlugin(getEntityNames(em.getMetadata()));
+}
 
 /** The tables and columns of statements, named after entities and properties. */
 export type Tables = InferKyselyDB<

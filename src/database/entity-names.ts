@@ -1,4 +1,4 @@
-import type { EntityMetadata } from '@mikro-orm/postgresql';
+import type { EntityMetadata, MetadataStorage } from '@mikro-orm/postgresql';
 import {
   AliasNode,
   ColumnNode,
@@ -125,6 +125,15 @@ export class EntityNames implements KyselyPlugin {
       alias(ReferenceNode.create(ColumnNode.create(property), table), property),
     );
   }
+}
+
+const namesByMetadata = new WeakMap<MetadataStorage, EntityNames>();
+
+/** Returns the names of a database's entities. All managers of a database share them. */
+export function getEntityNames(metadata: MetadataStorage): EntityNames {
+  const names = namesByMetadata.get(metadata) ?? new EntityNames(metadata.getAll().values());
+  namesByMetadata.set(metadata, names);
+  return names;
 }
 
 function alias(node: ReferenceNode, property: string): SelectionNode {

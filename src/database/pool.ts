@@ -6,8 +6,7 @@ import { timeFromPostgres } from '../values/time.ts';
 export type PoolOptions = {
   url: string;
   /**
-   * The maximum number of connections for changes. The pool `main` has half as many; it serves everything else, such as
-   * migrations, statistics, retention and key rotation. Each pool for reads has two.
+   * The maximum number of connections for changes. The pool `main`, on which MikroORM runs, has half as many. Each pool for reads has two.
    */
   poolSize: number;
   /** The timeout of each wait. */
@@ -60,7 +59,16 @@ function withSettings(url: string, ...settings: string[]): string {
  */
 export function openPipelinedPool(options: PoolOptions): Pool {
   const url = withSettings(options.url, 'plan_cache_mode=force_generic_plan', ...BY_INDEX);
-  const pool = new Pool({ ...poolOptions({ ...options, url }), pipeline: true });
+  return openPool({ ...poolOptions({ ...options, url }), pipeline: true });
+}
+
+/** Opens the pool of MikroORM. */
+export function openMainPool(options: PoolOptions): Pool {
+  return openPool({ ...poolOptions(options), max: Math.ceil(options.poolSize / 2) });
+}
+
+function openPool(options: PoolConfig): Pool {
+  const pool = new Pool(options);
   // Without listeners, the `error` event would end the process. Running statements are rejected in any case.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));

@@ -6,4 +6,9 @@ export class TimeType extends Type<Time, Time> {
   override getColumnType(): string {
     return 'timestamptz(3)';
   }
+
+  /** Otherwise MikroORM would convert the string to a `Date`. */
+  override compareAsType(): string {
+    return 'string';
+  }
 }

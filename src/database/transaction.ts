@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { PoolClient, QueryResultRow } from 'pg';
-import type { Database } from './database.ts';
+import { type Database, getKysely, type Tables } from './database.ts';
 import { holdWrites } from './pool.ts';
 import { type Bound, defineStatement, type Params, type Statement } from './statement.ts';
 
@@ -92,17 +93,37 @@ const begin = toBound('begin');
 const commit = toBound('commit');
 const rollback = toBound('rollback');
 
+/** Locks the users of a transaction. */
+export const lockUsers = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
+  lock(db, param('users', 'text[]')),
+);
+
+/**
+ * Changes records of users by an entity manager, in one transaction. Like {@link transaction}, it first locks the users'
+ * revisions. `work` may await each statement, and the lock is held meanwhile.
+ */
+export async function userTransaction<Result>(
+  em: EntityManager,
+  users: readonly string[],
+  work: (em: EntityManager) => Promise<Result>,
+): Promise<Result> {
+  return em.transactional(async (inner) => {
+    await lock(getKysely(inner), sql`${[...new Set(users)]}::text[]`).execute();
+    return work(inner);
+  });
+}
+
 /**
  * Locks the users' revisions, creating those that do not exist, in the order of the IDs, so that changes never
  * deadlock. The false condition locks an existing row without writing it (PostgreSQL, INSERT, ON CONFLICT Clause).
  */
-export const lockUsers = defineStatement((db, { param }: Params<{ users: readonly string[] }>) =>
-  db
+function lock(db: Kysely<Tables>, users: RawBuilder<readonly string[]>) {
+  return db
     .insertInto('UserRevision')
     .columns(['userId'])
-    .expression(sql`select id from unnest(${param('users', 'text[]')}) as given (id) order by id collate "C"`)
+    .expression(sql`select id from unnest(${users}) as given (id) order by id collate "C"`)
     .onConflict((conflict) =>
       conflict.column('userId').doUpdateSet({ notifications: 0 }).where(sql<boolean>`false`),
     )
-    .returning('userId'),
-);
+    .returning('userId');
+}

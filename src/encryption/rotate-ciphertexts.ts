@@ -1,5 +1,6 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Kysely, sql } from 'kysely';
-import type { Database, Tables } from '../database/database.ts';
+import { getKysely, type Tables } from '../database/database.ts';
 import type { BoundCipher } from './bound-cipher.ts';
 
 /** A table of ciphertexts. A ciphertext is bound to its user and to the value of one more column. */
@@ -35,10 +36,10 @@ export type KeyUse = { keyId: string; count: number };
 
 /** Counts the ciphertexts of each key except the current key. */
 export async function countByOldKey(
-  database: Database,
+  em: EntityManager,
   { entity, currentKeyId }: EncryptedTable,
 ): Promise<KeyUse[]> {
-  const rows = await database.query
+  const rows = await getKysely(em)
     .selectFrom(entity)
     .select(['keyId', (eb) => eb.fn.countAll<number>().as('count')])
     .where('keyId', '<>', currentKeyId)
@@ -63,16 +64,16 @@ export type RotatedBatch = {
  * columns do not change. Skips ciphertexts whose key is missing or that cannot be decrypted.
  */
 export async function rotateBatch(
-  database: Database,
+  em: EntityManager,
   table: EncryptedTable,
   after: string,
   size: number,
 ): Promise<RotatedBatch> {
-  const users = await findUsersAfter(database, table, after, size);
+  const users = await findUsersAfter(em, table, after, size);
   if (users.length === 0) return { reencrypted: 0, damaged: [], next: null };
-  const { reencrypted, damaged } = await database.query
-    .transaction()
-    .execute((db) => reencryptForUsers(db, table, users));
+  const { reencrypted, damaged } = await em.transactional((inner) =>
+    reencryptForUsers(getKysely(inner), table, users),
+  );
   return { reencrypted, damaged, next: users.at(-1) ?? null };
 }
 
@@ -110,12 +111,12 @@ function lockRows(db: Kysely<Tables>, table: EncryptedTable, users: readonly str
 }
 
 async function findUsersAfter(
-  database: Database,
+  em: EntityManager,
   { entity, currentKeyId }: EncryptedTable,
   after: string,
   size: number,
 ): Promise<string[]> {
-  const rows = await database.query
+  const rows = await getKysely(em)
     .selectFrom(entity)
     .select('userId')
     .distinct()

@@ -1,5 +1,5 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EncryptionKeys } from '../config.ts';
-import type { Database } from '../database/database.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { createCredentialCipher } from './credential-cipher.ts';
 import {
@@ -21,12 +21,12 @@ type PrintLine = (line: string) => void;
  * @throws {OperatorError} if records remain that could not be re-encrypted
  */
 export async function rotateKeys(
-  database: Database,
+  em: EntityManager,
   keys: EncryptionKeys,
   printLine: PrintLine,
 ): Promise<void> {
   const problems: string[] = [];
-  for (const kind of listKinds(keys)) problems.push(...(await rotate(database, kind, printLine)));
+  for (const kind of listKinds(keys)) problems.push(...(await rotate(em, kind, printLine)));
   if (problems.length > 0) throw new OperatorError(problems.join('\n'));
 }
 
@@ -60,21 +60,21 @@ function listKinds(keys: EncryptionKeys): readonly Kind[] {
 
 /** Re-encrypts one kind of records. Returns what the operator must do about the records that remain. */
 async function rotate(
-  database: Database,
+  em: EntityManager,
   { records, Records, replace, table }: Kind,
   printLine: PrintLine,
 ): Promise<string[]> {
-  let left = sumUses(await countByOldKey(database, table));
+  let left = sumUses(await countByOldKey(em, table));
   printLine(`${Records} encrypted with keys other than "${table.currentKeyId}": ${left}`);
   for (let after: string | null = ''; after !== null; ) {
-    const { reencrypted, damaged, next } = await rotateBatch(database, table, after, BATCH_SIZE);
+    const { reencrypted, damaged, next } = await rotateBatch(em, table, after, BATCH_SIZE);
     after = next;
     left -= reencrypted;
     if (reencrypted > 0) printLine(`Re-encrypted ${reencrypted}, ${Math.max(left, 0)} left.`);
     if (damaged.length > 0)
       printLine(`Skipped, because decryption failed: users ${JSON.stringify(damaged)}.`);
   }
-  const remaining = await countByOldKey(database, table);
+  const remaining = await countByOldKey(em, table);
   if (remaining.length > 0) {
     const lines = remaining.flatMap((use) => explain(use, table, replace));
     return [`${Records} not re-encrypted: ${sumUses(remaining)}`, ...lines];

@@ -1,9 +1,11 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Kysely, sql } from 'kysely';
 import { advisoryLocks } from '../database/advisory-locks.ts';
-import type { Database, Tables } from '../database/database.ts';
+import { getKysely, type Tables } from '../database/database.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
 import { type Time, toTime } from '../values/time.ts';
+import { TaskResolutionSchema } from './notification.entity.ts';
 
 /** The maximum number of notifications that one transaction deletes. */
 const BATCH_SIZE = 500;
@@ -32,7 +34,7 @@ export function startRetention(
         if (batch === undefined) break;
         deleted += batch;
       }
-      await deleteResolutions(dependencies.database, before);
+      await deleteResolutions(dependencies.database.fork(), before);
       if (deleted > 0) log.info({ deleted, days }, 'deleted settled notifications');
     } catch (error) {
       log.warn({ err: error }, 'deleting settled notifications failed; retrying in an hour');
@@ -59,7 +61,7 @@ export async function deleteBatch(
   { database, announce }: ChangeDependencies,
   before: Time,
 ): Promise<number | undefined> {
-  const batch = await database.query.transaction().execute((db) => deleteInTransaction(db, before));
+  const batch = await database.fork().transactional((em) => deleteInTransaction(getKysely(em), before));
   if (batch === undefined) return undefined;
   announce({ user: batch.userId, topic: 'notifications', revision: batch.revision });
   return batch.deleted;
@@ -71,7 +73,7 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
   const lock = sql<{ free: boolean }>`select pg_try_advisory_xact_lock(${advisoryLocks.retention}) as free`;
   const { rows } = await lock.execute(db);
   if (!rows[0]?.free) return undefined;
-  // Locks the revision without `change`, which would create it again for a user who is deleted concurrently.
+  // Locks the revision without `userTransaction`, which would create it again for a user who is deleted concurrently.
   const owner = await selectSettled(db, before)
     .innerJoin('UserRevision', 'UserRevision.userId', 'Notification.userId')
     .select('UserRevision.userId')
@@ -104,8 +106,8 @@ async function deleteInTransaction(db: Kysely<Tables>, before: Time): Promise<De
 }
 
 /** Deletes the task resolutions that were last updated before a time. */
-async function deleteResolutions(database: Database, before: Time): Promise<void> {
-  await database.query.deleteFrom('TaskResolution').where('updatedAt', '<', before).execute();
+async function deleteResolutions(em: EntityManager, before: Time): Promise<void> {
+  await em.nativeDelete(TaskResolutionSchema, { updatedAt: { $lt: before } });
 }
 
 function selectSettled(db: Kysely<Tables>, before: Time) {

@@ -1,14 +1,8 @@
-import { sql } from 'kysely';
-import type { Database } from '../database/database.ts';
+import { randomUUID } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { DatabaseEpochSchema } from './database-epoch.entity.ts';
 
 /** Replaces the database's epoch, which invalidates all entity tags and event cursors on all gateways. */
-export async function renewEpoch(database: Database): Promise<void> {
-  const epoch = sql<string>`gen_random_uuid()`;
-  await database.query
-    .insertInto('DatabaseEpoch')
-    .values({ isOnly: true, epoch })
-    .onConflict((conflict) =>
-      conflict.column('isOnly').doUpdateSet((eb) => ({ epoch: eb.ref('excluded.epoch') })),
-    )
-    .execute();
+export async function renewEpoch(em: EntityManager): Promise<void> {
+  await em.upsert(DatabaseEpochSchema, { isOnly: true, epoch: randomUUID() });
 }

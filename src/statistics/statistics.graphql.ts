@@ -1,3 +1,4 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { platform } from '../auth/access.ts';
 import { builder, toEnumValues } from '../graphql/builder.ts';
 import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
@@ -55,24 +56,24 @@ const CredentialCount = builder
     }),
   });
 
-const Statistics = builder.objectRef<object>('Statistics').implement({
+const Statistics = builder.objectRef<EntityManager>('Statistics').implement({
   description: 'Counts of the records of all users. Each is computed only if it is selected.',
   fields: (t) => ({
     notifications: t.field({
       type: [NotificationCount],
       description:
         'The number of notifications by kind and status. Combinations without notifications are omitted.',
-      resolve: (_statistics, _args, { database }) => countNotificationsByKindAndStatus(database),
+      resolve: (em) => countNotificationsByKindAndStatus(em),
     }),
     workspaces: t.field({
       type: [WorkspaceCount],
       description: 'The number of workspaces by status. Statuses without workspaces are omitted.',
-      resolve: (_statistics, _args, { database }) => countWorkspacesByStatus(database),
+      resolve: (em) => countWorkspacesByStatus(em),
     }),
     editorCredentials: t.field({
       type: [CredentialCount],
       description: 'The number of stored token pairs in each state.',
-      resolve: (_statistics, _args, { database, cipher }) => countCredentialsByState(database, cipher),
+      resolve: (em, _args, { cipher }) => countCredentialsByState(em, cipher),
     }),
   }),
 });
@@ -83,6 +84,6 @@ builder.queryField('statistics', (t) =>
     type: Statistics,
     nullable: true,
     description: 'Returns counts of the records of all users.',
-    resolve: () => ({}),
+    resolve: (_root, _args, { database }) => database.fork(),
   }),
 );

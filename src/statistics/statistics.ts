@@ -1,4 +1,5 @@
-import type { Database } from '../database/database.ts';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { getKysely } from '../database/database.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
 import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
@@ -9,9 +10,9 @@ export type CredentialState = (typeof credentialStates)[number];
 
 /** Counts notifications of all users by kind and status. Combinations without any are omitted. */
 export async function countNotificationsByKindAndStatus(
-  database: Database,
+  em: EntityManager,
 ): Promise<{ kind: NotificationKind; status: NotificationStatus; count: number }[]> {
-  return database.query
+  return getKysely(em)
     .selectFrom('Notification')
     .select(['kind', 'status', (eb) => eb.fn.countAll<number>().as('count')])
     .groupBy(['kind', 'status'])
@@ -22,9 +23,9 @@ export async function countNotificationsByKindAndStatus(
 
 /** Counts workspaces of all users by status. Statuses without any are omitted. */
 export async function countWorkspacesByStatus(
-  database: Database,
+  em: EntityManager,
 ): Promise<{ status: WorkspaceStatus; count: number }[]> {
-  return database.query
+  return getKysely(em)
     .selectFrom('Workspace')
     .select(['status', (eb) => eb.fn.countAll<number>().as('count')])
     .groupBy('status')
@@ -34,10 +35,10 @@ export async function countWorkspacesByStatus(
 
 /** Counts stored credentials of all users in each state. */
 export async function countCredentialsByState(
-  database: Database,
+  em: EntityManager,
   cipher: CredentialCipher,
 ): Promise<{ state: CredentialState; count: number }[]> {
-  const rows = await database.query
+  const rows = await getKysely(em)
     .selectFrom('EditorCredential')
     .select(['keyId', 'reauthReason', (eb) => eb.fn.countAll<number>().as('count')])
     .where('keyId', 'is not', null)

@@ -80,7 +80,11 @@ builder.queryField('users', (t) =>
     resolve: async (_root, { prefix, first, after }, { database }) => {
       const limit = first ?? DEFAULT_PAGE_SIZE;
       const position = after == null ? undefined : readPosition(after);
-      const read = await listUsers(database, { prefix: prefix ?? '', after: position, limit: limit + 1 });
+      const read = await listUsers(database.fork(), {
+        prefix: prefix ?? '',
+        after: position,
+        limit: limit + 1,
+      });
       return {
         users: read.slice(0, limit),
         hasNextPage: read.length > limit,

@@ -1,5 +1,5 @@
-import type { Database } from '../database/database.ts';
-import { defineListRead, type ReadParams } from '../database/read.ts';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { UserRevision } from '../revisions/user-revision.entity.ts';
 
 /** A user in the list. */
 export type ListedUser = { id: string };
@@ -15,25 +15,19 @@ export type UserPage = {
 
 /** Lists the users who have revisions, by ID. */
 export async function listUsers(
-  database: Database,
+  em: EntityManager,
   { prefix, after, limit }: UserPage,
 ): Promise<ListedUser[]> {
-  return list(database, { prefix, end: findPrefixEnd(prefix), after, limit });
+  const end = findPrefixEnd(prefix);
+  const userId = {
+    $gte: prefix,
+    ...(end !== undefined && { $lt: end }),
+    ...(after !== undefined && { $gt: after }),
+  };
+  const options = { fields: ['userId'], orderBy: { userId: 'asc' }, limit } as const;
+  const users = await em.find(UserRevision, { userId }, options);
+  return users.map(({ userId: id }) => ({ id }));
 }
-
-type ListInput = UserPage & { end: string | undefined };
-
-// A range, because a prepared statement cannot use the index for a `like` pattern in a parameter.
-const list = defineListRead((db, { param, has }: ReadParams<ListInput>) =>
-  db
-    .selectFrom('UserRevision')
-    .select('userId as id')
-    .where('userId', '>=', param('prefix'))
-    .$if(has('end'), (users) => users.where('userId', '<', param('end')))
-    .$if(has('after'), (users) => users.where('userId', '>', param('after')))
-    .orderBy('userId')
-    .limit(param('limit')),
-);
 
 const LAST_CHARACTER = '\u{10ffff}';
 const SURROGATES = { first: 0xd800, next: 0xe000 };

@@ -32,9 +32,9 @@ function insertPreferences(db: Kysely<Tables>, { param }: Params<PreferenceColum
     .insertInto('NotificationPreference')
     .columns(preferenceColumns)
     .expression(
-      sql`select ${param('userId', 'text')}, kind, email, push, chat_dm, ${now}, ${now}
+      sql`select ${param('userId', 'text')}, kind, email, push, chat, ${now}, ${now}
         from unnest(${param('kinds', 'text[]')}, ${param('email', 'bool[]')}, ${param('push', 'bool[]')},
-          ${param('chatDm', 'bool[]')}) as given (kind, email, push, chat_dm)`,
+          ${param('chatDm', 'bool[]')}) as given (kind, email, push, chat)`,
     )
     .returning('notificationKind');
 }
