@@ -1,6 +1,6 @@
-import { Pool, type PoolClient, type PoolConfig, type QueryConfig, type QueryResultRow } from 'pg';
+import type { Pool, PoolClient, PoolConfig, QueryConfig, QueryResultRow } from 'pg';
 import { readSystemErrorCode } from '../errors/system-error-code.ts';
-import { breakConnection, holdWrites } from './pool.ts';
+import { breakConnection, holdWrites, openPool } from './pool.ts';
 
 /** One connection is enough for a process; the second takes over while a slow statement runs on the first. */
 const MAX_CONNECTIONS = 2;
@@ -27,10 +27,7 @@ export class Pipeline {
   #lease: Lease | undefined;
 
   constructor(options: PoolConfig) {
-    this.pool = new Pool({ ...options, max: MAX_CONNECTIONS, idleTimeoutMillis: 0, pipeline: true });
-    // Without listeners, the `error` event would end the process. Running statements are rejected in any case.
-    this.pool.on('error', () => undefined);
-    this.pool.on('connect', (client) => client.on('error', () => undefined));
+    this.pool = openPool({ ...options, max: MAX_CONNECTIONS, idleTimeoutMillis: 0, pipeline: true });
   }
 
   /**

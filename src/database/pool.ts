@@ -67,7 +67,8 @@ export function openMainPool(options: PoolOptions): Pool {
   return openPool({ ...poolOptions(options), max: Math.ceil(options.poolSize / 2) });
 }
 
-function openPool(options: PoolConfig): Pool {
+/** Opens a pool whose lost connections do not end the process. */
+export function openPool(options: PoolConfig): Pool {
   const pool = new Pool(options);
   // Without listeners, the `error` event would end the process. Running statements are rejected in any case.
   pool.on('error', () => undefined);
