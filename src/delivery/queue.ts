@@ -5,6 +5,7 @@ import type { Outbox, PublishedKeys } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
 import { isChannelEnabled } from '../notifications/preferences/channels.ts';
+import { selectFromKeys } from '../notifications/read-publications.ts';
 import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import type { Delivery } from './delivery.entity.ts';
@@ -43,9 +44,9 @@ type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emai
  * Queues one delivery per active published notification, enabled channel and target. Cancels the deliveries of
  * superseded notifications.
  */
-export const insertDeliveries = defineStatement((db, { param }: Params<Input>) =>
+export const insertDeliveries = defineStatement((db, params: Params<Input>) =>
   db
-    .with('published', (db) => selectPublished(db, param))
+    .with('published', (db) => selectPublished(db, params))
     .with('reasons', selectSuperseded)
     .with('cancelled', (db) => cancelDeliveries(db))
     .insertInto('Delivery')
@@ -70,7 +71,7 @@ export const insertDeliveries = defineStatement((db, { param }: Params<Input>) =
             .onRef('NotificationPreference.notificationKind', '=', 'published.kind'),
         )
         .innerJoinLateral(
-          selectTargets(param).as<'targets'>(sql`targets (channel, target, provider)`),
+          selectTargets(params).as<'targets'>(sql`targets (channel, target, provider)`),
           (join) => join.onTrue(),
         )
         .select(({ ref }) => [
@@ -80,7 +81,7 @@ export const insertDeliveries = defineStatement((db, { param }: Params<Input>) =
           'targets.target',
           'targets.provider',
           sql.lit('pending').as('state'),
-          sql`now() + make_interval(secs => case targets.channel when 'email' then ${param('emailDelay', 'int')} else 0 end)`.as(
+          sql`now() + make_interval(secs => case targets.channel when 'email' then ${params.param('emailDelay', 'int')} else 0 end)`.as(
             'dueAt',
           ),
           sql`${ref('published.createdAt')} + ${lifetime}`.as('expiresAt'),
@@ -94,24 +95,16 @@ export const insertDeliveries = defineStatement((db, { param }: Params<Input>) =
     .returning('channel'),
 );
 
-type Param = Params<Input>['param'];
-
 /**
  * Selects the published notifications. A change that publishes n notifications of a user increments that user's revision
  * at most 2n times: for each notification, and for each that it supersedes. The column `before`, a notification's
  * revision minus 2n, is therefore less than the revision of every notification that this change superseded.
  */
-function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, param: Param) {
-  const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
-    ${param('users', 'text[]')}, ${param('ids', 'text[]')})`;
+function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, params: Params<PublishedKeys>) {
   const { ref } = sql;
   const before = sql<number>`${ref('Notification.revision')}
     - 2 * count(*) over (partition by ${ref('Notification.userId')})`;
-  return db
-    .selectFrom(keys.as<'keys'>(sql`keys ("user", notification)`))
-    .innerJoin('Notification', (join) =>
-      join.onRef('Notification.userId', '=', 'keys.user').onRef('Notification.id', '=', 'keys.notification'),
-    )
+  return selectFromKeys(db, params)
     .select([
       'Notification.userId',
       'Notification.id',
@@ -147,7 +140,9 @@ function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 's
 }
 
 /** Selects the targets of a published notification in the channels that are configured and that its user enables. */
-function selectTargets(param: Param): RawBuilder<Pick<Delivery, 'channel' | 'target' | 'provider'>> {
+function selectTargets({
+  param,
+}: Params<Input>): RawBuilder<Pick<Delivery, 'channel' | 'target' | 'provider'>> {
   const select = (
     channel: DeliveryChannel,
     table: 'Contact' | 'PushSubscription',

@@ -1,28 +1,31 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Tables } from '../database/database.ts';
+import type { PublishedKeys } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 
+/** Selects from the notifications with the given users and IDs. */
+export function selectFromKeys(db: Pick<Kysely<Tables>, 'selectFrom'>, { param }: Params<PublishedKeys>) {
+  const keys: RawBuilder<{ user: string; notification: string }> = sql`unnest(
+    ${param('users', 'text[]')}, ${param('ids', 'text[]')})`;
+  return db
+    .selectFrom(keys.as<'keys'>(sql`keys ("user", notification)`))
+    .innerJoin('Notification', (join) =>
+      join.onRef('Notification.userId', '=', 'keys.user').onRef('Notification.id', '=', 'keys.notification'),
+    );
+}
+
 /** Reads notifications by user and ID, with the channels in the user's stored preference for their kind. */
-export const readPublications = defineStatement(
-  (db, { param }: Params<{ users: readonly string[]; ids: readonly string[] }>) => {
-    const wanted: RawBuilder<{ user: string; notification: string }> = sql`unnest(
-      ${param('users', 'text[]')}, ${param('ids', 'text[]')})`;
-    return db
-      .selectFrom(wanted.as<'wanted'>(sql`wanted ("user", notification)`))
-      .innerJoin('Notification', (join) =>
-        join
-          .onRef('Notification.userId', '=', 'wanted.user')
-          .onRef('Notification.id', '=', 'wanted.notification'),
-      )
-      .leftJoin('NotificationPreference', (join) =>
-        join
-          .onRef('NotificationPreference.userId', '=', 'Notification.userId')
-          .onRef('NotificationPreference.notificationKind', '=', 'Notification.kind'),
-      )
-      .selectAll('Notification')
-      .select([
-        'NotificationPreference.emailEnabled',
-        'NotificationPreference.pushEnabled',
-        'NotificationPreference.chatDmEnabled',
-      ]);
-  },
+export const readPublications = defineStatement((db, params: Params<PublishedKeys>) =>
+  selectFromKeys(db, params)
+    .leftJoin('NotificationPreference', (join) =>
+      join
+        .onRef('NotificationPreference.userId', '=', 'Notification.userId')
+        .onRef('NotificationPreference.notificationKind', '=', 'Notification.kind'),
+    )
+    .selectAll('Notification')
+    .select([
+      'NotificationPreference.emailEnabled',
+      'NotificationPreference.pushEnabled',
+      'NotificationPreference.chatDmEnabled',
+    ]),
 );
