@@ -12,11 +12,10 @@ import { reportProgress } from './output.ts';
 import { type Comparison, runRounds, type Subject } from './rounds.ts';
 import { takeSample } from './sample.ts';
 import type { ServerProcess } from './server-process.ts';
-import type { Piece } from './without/pieces.ts';
 import { distribute, listImplementations, type Workload } from './workload.ts';
 
-/** The servers of the contenders. */
-type Servers = ReadonlyMap<Contender, ServerProcess>;
+/** A started contender, or a gateway without a piece. */
+type Started = { contender: Contender; title: string; server: ServerProcess };
 
 /** Starts the contenders, checks that they do the same, and measures them in rounds. */
 export async function measureWorkloads(
@@ -24,24 +23,25 @@ export async function measureWorkloads(
   chosen: readonly Workload[],
 ): Promise<ComparisonResult[]> {
   const needed = new Set(chosen.flatMap((workload) => listImplementations(workload).map(({ name }) => name)));
-  const servers = new Map<Contender, ServerProcess>();
-  const reduced = new Map<Piece, ServerProcess>();
+  const started: Started[] = [];
+  const start = async (contender: Contender, title: string, starting: () => Promise<ServerProcess>) => {
+    reportProgress(`Starting ${title}`);
+    started.push({ contender, title, server: await starting() });
+  };
   try {
     for (const name of contenders.filter((name) => needed.has(name))) {
-      reportProgress(`Starting ${contenderTitles[name]}`);
-      servers.set(name, await startContender(name, bench, listNodeOptions(name, bench)));
+      await start(name, contenderTitles[name], () =>
+        startContender(name, bench, listNodeOptions(name, bench)),
+      );
     }
     for (const piece of bench.options.without) {
-      reportProgress(`Starting the gateway without ${piece}`);
-      reduced.set(piece, await startGatewayWithout(piece, bench));
+      await start('gateway', `gateway without ${piece}`, () => startGatewayWithout(piece, bench));
     }
     const comparisons: Comparison[] = [];
-    for (const workload of chosen) {
-      comparisons.push(await prepareComparison(bench, workload, servers, reduced));
-    }
+    for (const workload of chosen) comparisons.push(await prepareComparison(bench, workload, started));
     return compareSamples(await runRounds(comparisons, bench.options));
   } finally {
-    for (const server of [...servers.values(), ...reduced.values()]) await server.stop();
+    for (const { server } of started) await server.stop();
   }
 }
 
@@ -52,20 +52,13 @@ function listNodeOptions(name: Contender, { options: { profile } }: Bench): stri
 async function prepareComparison(
   bench: Bench,
   workload: Workload,
-  servers: Servers,
-  reduced: ReadonlyMap<Piece, ServerProcess>,
+  started: readonly Started[],
 ): Promise<Comparison> {
   reportProgress(`${workload.title}: comparing replies`);
-  const running = listImplementations(workload).flatMap(({ name, implementation }) => {
-    const server = servers.get(name);
-    return server === undefined ? [] : [{ title: contenderTitles[name], implementation, server }];
+  const running = started.flatMap(({ contender, title, server }) => {
+    const implementation = workload.implementations[contender];
+    return implementation === undefined ? [] : [{ title, implementation, server }];
   });
-  const { gateway } = workload.implementations;
-  if (gateway !== undefined) {
-    for (const [piece, server] of reduced) {
-      running.push({ title: `gateway without ${piece}`, implementation: gateway, server });
-    }
-  }
   await checkEquality(bench, workload, running);
   return {
     title: workload.title,
