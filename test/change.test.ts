@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { defineStatement, type Params } from '../src/database/statement.ts';
 import { transaction } from '../src/database/transaction.ts';
 import { graphql } from './support/client.ts';
-import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
+import { openTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway } from './support/gateway.ts';
 import { payloads } from './support/records.ts';
@@ -15,17 +15,11 @@ import { platform } from './support/tokens.ts';
 let database: TestDatabase;
 let opened: Database;
 let locker: pg.Client;
+let close: () => Promise<void>;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  opened = await openDatabase({ url: database.url, poolSize: 3, timeoutMs: 5000 });
-  locker = new pg.Client({ connectionString: database.url });
-  await locker.connect();
+  ({ database, opened, locker, close } = await openTestDatabase(3));
 });
-afterAll(async () => {
-  await locker.end();
-  await opened.close();
-  await database.drop();
-});
+afterAll(() => close());
 
 type ByUser = { userId: string };
 const count = defineStatement((db, { param }: Params<ByUser>) =>

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, getKysely, openDatabase } from '../src/database/database.ts';
 import { userTransaction } from '../src/database/transaction.ts';
@@ -9,24 +9,18 @@ import { UserRevision } from '../src/revisions/user-revision.entity.ts';
 import { Secret } from '../src/values/secret.ts';
 import type { Time } from '../src/values/time.ts';
 import { Workspace } from '../src/workspaces/workspace.entity.ts';
-import { createTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
+import { openTestDatabase, type TestDatabase, waitingSessions } from './support/database.ts';
 import { eventually } from './support/eventually.ts';
 import { startProxy } from './support/proxy.ts';
 
 let database: TestDatabase;
 let opened: Database;
 let locker: pg.Client;
+let close: () => Promise<void>;
 beforeAll(async () => {
-  database = await createTestDatabase();
-  opened = await openDatabase({ url: database.url, poolSize: 6, timeoutMs: 5000 });
-  locker = new pg.Client({ connectionString: database.url });
-  await locker.connect();
+  ({ database, opened, locker, close } = await openTestDatabase(6));
 });
-afterAll(async () => {
-  await locker.end();
-  await opened.close();
-  await database.drop();
-});
+afterAll(() => close());
 
 const TOKEN = 'SECRET-token-0123456789';
 const UUID = '5f0c2f0e-0000-4000-8000-000000000001';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
+import { openDatabase } from '../../src/database/database.ts';
 
 /** A database of the tests. */
 export type TestDatabase = {
@@ -13,6 +14,23 @@ export type TestDatabase = {
 /** Creates a database from the migrated template. */
 export function createTestDatabase(): Promise<TestDatabase> {
   return createDatabase('template_gateway');
+}
+
+/**
+ * Creates a database with tables, opens it as the gateway does, and connects `locker`, which can take locks that
+ * statements wait for.
+ */
+export async function openTestDatabase(poolSize: number) {
+  const database = await createTestDatabase();
+  const opened = await openDatabase({ url: database.url, poolSize, timeoutMs: 5000 });
+  const locker = new pg.Client({ connectionString: database.url });
+  await locker.connect();
+  const close = async () => {
+    await locker.end();
+    await opened.close();
+    await database.drop();
+  };
+  return { database, opened, locker, close };
 }
 
 /** Creates a database without tables. */
