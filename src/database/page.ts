@@ -42,7 +42,7 @@ export type PageInput = Bounds & {
   tagged: true | undefined;
 };
 
-/** Converts a page to params. */
+/** Converts a page to inputs. */
 export function toPageInput({ after, before, limit, offset, scanLimit, backwards, tagged }: Page): PageInput {
   return {
     afterTime: after?.createdAt,

@@ -12,7 +12,7 @@ export type Params<Input> = {
 /** A statement with its values and the conversion of its rows. */
 export type Bound<Row> = { config: QueryConfig; convertRows(rows: Row[]): Row[] };
 
-/** A statement of a change. A call returns the statement with the values of its params. */
+/** A statement of a change. A call returns the statement with the values of its inputs. */
 export type Statement<Input, Row> = (database: Database, input: Input) => Bound<Row>;
 
 /** Defines a statement, which is built on first use. */

@@ -33,7 +33,7 @@ export type FilterInput = {
   taskId: string | undefined;
 };
 
-/** Converts all conditions but the times to params. */
+/** Converts all conditions but the times to inputs. */
 export function toFilterInput(
   userId: string,
   { status, kind, projectId, taskId }: NotificationFilter,
