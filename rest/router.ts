@@ -1,8 +1,10 @@
+import { pipeline } from 'node:stream/promises';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { type DocumentNode, type ExecutionResult, type GraphQLSchema, parse, validate } from 'graphql';
 import { type Access, requireAccess } from '../src/auth/access.ts';
-import type { RootValue, ServerContext } from '../src/context.ts';
+import type { RestList, RootValue, ServerContext } from '../src/context.ts';
 import { valueAt } from '../src/errors/json-path.ts';
+import { readSystemErrorCode } from '../src/errors/system-error-code.ts';
 import type { GraphQLServer } from '../src/graphql/server.ts';
 import { toPattern } from '../src/http/messages.ts';
 import { contextOf, type IdentifyCaller } from '../src/server/caller.ts';
@@ -72,33 +74,83 @@ function handle(route: Route, execute: Execute): RequestHandler {
   const readParts = createReader(route);
   const bind = createBinder(route.bind, route.body);
   const serialize = createSerializer(reply.shape);
-  const send = (response: Response, value: unknown) => {
-    const content = serialize(reply.from === undefined ? value : valueAt(value, [reply.from]));
+  const toContent = (value: unknown) =>
+    serialize(reply.from === undefined ? value : valueAt(value, [reply.from]));
+  const send = (response: Response, content: unknown) =>
     sendJson(response, status, reply.name === undefined ? content : { [reply.name]: content });
-  };
 
   return async (request, response) => {
     const parts = await readParts(request);
     const matchesKnownTag = readIfNoneMatch(request);
-    const { data, errors: [error] = [] } = await execute({
-      contextValue: { req: request, res: response },
-      variableValues: bind(parts),
-      rootValue: paged
-        ? { page: toOffsetPage(parts.query), ...(matchesKnownTag && { matchesKnownTag }) }
-        : {},
-    });
-    if (error !== undefined) throw locateError(error, route, parts);
-    const value = valueAt(data, [field]);
-    if (!paged) return send(response, value);
-    const context = contextOf(response);
-    const list = valueAt(value, [reply.from ?? '']);
-    if (Array.isArray(list)) context.quota.chargeRecords(context, list.length);
+    const run = async (rootValue: RootValue) => {
+      const { data, errors: [error] = [] } = await execute({
+        contextValue: { req: request, res: response },
+        variableValues: bind(parts),
+        rootValue,
+      });
+      if (error !== undefined) throw locateError(error, route, parts);
+      return valueAt(data, [field]);
+    };
+    if (!paged) return send(response, toContent(await run({})));
+    const list: RestList = {
+      page: toOffsetPage(parts.query),
+      isContinued: false,
+      next: undefined,
+      readMs: 0,
+    };
+    const value = await run({ list, ...(matchesKnownTag && { matchesKnownTag }) });
     const etag = String(valueAt(value, ['etag']));
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
     response.appendHeader('Vary', 'Authorization');
-    if (matchesKnownTag?.(etag)) sendJson(response, 304, undefined);
-    else send(response, value);
+    if (matchesKnownTag?.(etag)) return sendJson(response, 304, undefined);
+    const records = toContent(value);
+    if (!Array.isArray(records) || reply.name === undefined)
+      throw new Error(`${route.path} returns no list.`);
+    const context = contextOf(response);
+    if (list.next === undefined) {
+      context.quota.chargeRecords(context, records.length);
+      return send(response, records);
+    }
+    const readNext = async () => toContent(await run({ list }));
+    response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8' });
+    const sent = await sendInParts(response, reply.name, records, list, readNext);
+    context.quota.chargeRecords(context, sent);
   };
+}
+
+/**
+ * Sends a list while it is read, as fast as the client reads it, and returns the number of records. The reply is cut off
+ * if reading fails.
+ */
+async function sendInParts(
+  response: Response,
+  name: string,
+  first: unknown[],
+  list: RestList,
+  readNext: () => Promise<unknown>,
+): Promise<number> {
+  let sent = 0;
+  async function* format() {
+    yield `{${JSON.stringify(name)}:[`;
+    for (let records: unknown = first; Array.isArray(records); records = await readNextPart()) {
+      const text = JSON.stringify(records).slice(1, -1);
+      yield sent === 0 || text === '' ? text : `,${text}`;
+      sent += records.length;
+    }
+    yield ']}';
+  }
+  async function readNextPart(): Promise<unknown> {
+    if (list.next === undefined) return undefined;
+    Object.assign(list, { page: list.next, isContinued: true });
+    return await readNext();
+  }
+  try {
+    await pipeline(format, response);
+  } catch (error) {
+    // The client has disconnected.
+    if (readSystemErrorCode(error) !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+  }
+  return sent;
 }
 
 /**

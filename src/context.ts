@@ -10,6 +10,7 @@ import type { ErrorCode } from './errors/gateway-errors.ts';
 import type { Announce } from './live/announcer.ts';
 import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
+import type { LargeRead, LargeReads } from './quota/large-reads.ts';
 import type { Charges, Quota } from './quota/quota.ts';
 import type { ReadScheduler } from './quota/read-scheduler.ts';
 import type { Time } from './values/time.ts';
@@ -31,6 +32,8 @@ export type SharedContext = {
    * lists.
    */
   readonly readScheduler: ReadScheduler;
+  /** Limits the memory of large replies. */
+  readonly largeReads: LargeReads;
 };
 
 /** The dependencies of registering push subscriptions. */
@@ -62,15 +65,29 @@ export type Context = SharedContext &
     readonly viewer: Viewer;
     readonly now: Time;
     readonly charges: Charges;
+    /** Set if the request reads more than a little. */
+    largeRead: Promise<LargeRead> | undefined;
     /** Calls `leave` when the response ends or the caller disconnects, or immediately if it already has. */
     onLeave(leave: () => void): void;
   };
 
 /** The root value of an operation. A REST list passes its page; GraphQL connections have arguments instead. */
 export type RootValue = {
-  readonly page?: Page;
+  readonly list?: RestList;
   /** Returns whether the client already has the list with this entity tag. If it does, no records are read. */
   readonly matchesKnownTag?: (etag: string) => boolean;
+};
+
+/** A list that the REST API returns. It is read and sent in parts, so that memory does not grow with its length. */
+export type RestList = {
+  /** The requested page without the parts that were read before. */
+  page: Page;
+  /** Whether `page` continues a list. */
+  isContinued: boolean;
+  /** What remains after the part that was read; `undefined` if nothing does. */
+  next: Page | undefined;
+  /** The time that reading took, in milliseconds. */
+  readMs: number;
 };
 
 /** What Express passes to Yoga. */

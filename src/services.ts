@@ -21,6 +21,7 @@ import { createBacklogMetrics, createDeliveryMetrics } from './metrics/delivery-
 import { createEventDelay } from './metrics/event-delay.ts';
 import { createFallbackCounter } from './metrics/rate-limit-fallbacks.ts';
 import { createStateMetrics } from './metrics/state-metrics.ts';
+import { LargeReads } from './quota/large-reads.ts';
 import { createLimiters, openRedis } from './quota/limiters.ts';
 import { createQuota } from './quota/quota.ts';
 import { ReadScheduler } from './quota/read-scheduler.ts';
@@ -76,6 +77,7 @@ export async function createServices(config: Config, database: Database, log: Lo
       push: createPushRegistration(config.delivery.push, keys),
       quota,
       readScheduler: new ReadScheduler(),
+      largeReads: new LargeReads(),
     },
     /** Closes what was opened, except the database. */
     async close(): Promise<void> {

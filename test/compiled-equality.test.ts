@@ -15,6 +15,7 @@ import { maskResult } from '../src/graphql/plugins/masking.ts';
 import { findOperation, findVariableIssues } from '../src/graphql/plugins/operations.ts';
 import { createHub } from '../src/live/hub.ts';
 import { createLog } from '../src/log.ts';
+import { LargeReads } from '../src/quota/large-reads.ts';
 import { createLimiters } from '../src/quota/limiters.ts';
 import { createQuota } from '../src/quota/quota.ts';
 import { ReadScheduler } from '../src/quota/read-scheduler.ts';
@@ -77,6 +78,8 @@ function createFullContext(): Context {
     outbox: createOutbox(readConfig({}).delivery),
     push: null,
     readScheduler: new ReadScheduler(),
+    largeReads: new LargeReads(),
+    largeRead: undefined,
     quota,
     onLeave: () => undefined,
     charges: { admitted: 0, isBlocked: false, onChange: () => undefined },

@@ -1,32 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Page } from '../src/database/page.ts';
 import { ValidationError } from '../src/errors/gateway-errors.ts';
-import { readConnection } from '../src/graphql/connection.ts';
-import type { Position } from '../src/values/cursor.ts';
+import { type PageArguments, toPage } from '../src/graphql/page-arguments.ts';
 import { formatPosition } from '../src/values/cursor.ts';
 import { isId, isUuid } from '../src/values/text.ts';
 import { toTime } from '../src/values/time.ts';
 
 /** Returns the page that a list receives for these arguments. */
-async function requestPage(args: Parameters<typeof readConnection>[0], isOfList = isId): Promise<Page> {
-  let asked: Page = {};
-  await readConnection<Position>(
-    args,
-    {},
-    {
-      readRecords: async (page) => {
-        asked = page;
-        return [];
-      },
-      totalCount: async () => 0,
-      etag: async () => '"0-0"',
-      selected: new Set(),
-      isId: isOfList,
-    },
-  );
-  return asked;
-}
+const requestPage = async (args: PageArguments, isOfList = isId) => toPage(args, isOfList);
 
 const earliest = new Date('0001-01-01T00:00:00.000Z');
 const latest = new Date('9999-12-31T23:59:59.999Z');

@@ -49,7 +49,15 @@ test('pauses after a long list for a multiple of the time that reading took, not
   const scheduler = new ReadScheduler();
   const { promise, resolve } = Promise.withResolvers<void>();
   const others = Array.from({ length: 4 }, () => scheduler.run('alice', () => promise));
-  const readList = () => scheduler.run('alice', () => ({ nodes: Array(2000) }), {});
+  const readList = () => {
+    const list = { page: {}, isContinued: false, next: { limit: 1 }, readMs: 0 };
+    return scheduler.runPart(
+      'alice',
+      list,
+      () => undefined,
+      (leave) => leave(),
+    );
+  };
   const first = readList();
   const since = performance.now();
   await eventually(() => expect(performance.now() - since).toBeGreaterThan(100));
@@ -61,6 +69,45 @@ test('pauses after a long list for a multiple of the time that reading took, not
 
   // The pause after a wait of 100 ms would have been a second.
   expect(performance.now() - second).toBeLessThan(500);
+});
+
+test('runs the next long list of a caller when the first is sent', async () => {
+  const scheduler = new ReadScheduler();
+  const { promise: sent, resolve: leave } = Promise.withResolvers<void>();
+  const createList = () => ({ page: {}, isContinued: false, next: { limit: 1 }, readMs: 0 });
+  const first = createList();
+  await scheduler.runPart(
+    'alice',
+    first,
+    () => undefined,
+    (left) => void sent.then(left),
+  );
+  let isRead = false;
+  const second = scheduler.runPart(
+    'alice',
+    createList(),
+    () => {
+      isRead = true;
+    },
+    (left) => left(),
+  );
+  first.isContinued = true;
+  await scheduler.runPart(
+    'alice',
+    first,
+    () => nextTurn(),
+    (left) => left(),
+  );
+  await scheduler.runPart(
+    'bob',
+    createList(),
+    () => nextTurn(),
+    (left) => left(),
+  );
+  expect(isRead).toBe(false);
+  leave();
+  await second;
+  expect(isRead).toBe(true);
 });
 
 test('runs at most four concurrent account reads per caller, and completes all of them', async () => {

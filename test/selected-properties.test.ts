@@ -162,6 +162,6 @@ describe.each(connections)('$list', ({ list, connection, leaves }) => {
     const [{ text } = { text: '' }] = await recordStatementsWith('alice', () =>
       ask(list, [{ fields: 'nodes { __typename }' }]),
     );
-    expect(text).toMatch(/^select "id" as "id"(, "kind" as "kind")? from/);
+    expect(text).toMatch(/^select "id" as "id"(, "kind" as "kind")?, "created_at" as "createdAt" from/);
   });
 });

@@ -7,7 +7,8 @@ import type { ReadParams } from './read.ts';
 /**
  * A part of a list. `limit` defaults to the whole list. With `backwards`, the last records are returned instead of the
  * first, in reverse order. With `tagged`, every record includes the entity tag of the list. With `scanLimit`, a filtered
- * page ends after scanning so many records of the list, even if it is not full.
+ * page ends after scanning so many records of the list, even if it is not full. With `inlineBytes`, a record whose long
+ * texts exceed this size is returned without them.
  */
 export type Page = {
   after?: Position | undefined;
@@ -15,15 +16,22 @@ export type Page = {
   limit?: number | undefined;
   offset?: number | undefined;
   scanLimit?: number | undefined;
+  inlineBytes?: number | undefined;
   backwards?: boolean | undefined;
   tagged?: boolean | undefined;
 };
 
 /**
  * A record of a list, with the list's entity tag if the page is `tagged`. If `isScanEnd`, the page ended because of its
- * `scanLimit`, and this is the last record that was scanned. Only that record may have `isMatch` false.
+ * `scanLimit`, and this is the last record that was scanned. Only that record may have `isMatch` false. `omittedBytes` is the size of the long texts that the record was
+ * returned without.
  */
-export type Listed<Row> = Row & { tag?: string | null; isMatch?: boolean; isScanEnd?: boolean };
+export type Listed<Row> = Row & {
+  tag?: string | null;
+  isMatch?: boolean;
+  isScanEnd?: boolean;
+  omittedBytes?: number | null;
+};
 
 /** The positions between which records are read, as inputs of a read. */
 export type Bounds = {
@@ -38,12 +46,14 @@ export type PageInput = Bounds & {
   limit: number | undefined;
   offset: number | undefined;
   scanLimit: number | undefined;
+  inlineBytes: number | undefined;
   backwards: true | undefined;
   tagged: true | undefined;
 };
 
 /** Converts a page to inputs. */
-export function toPageInput({ after, before, limit, offset, scanLimit, backwards, tagged }: Page): PageInput {
+export function toPageInput(page: Page): PageInput {
+  const { after, before, limit, offset, scanLimit, inlineBytes, backwards, tagged } = page;
   return {
     afterTime: after?.createdAt,
     afterId: after?.id,
@@ -52,6 +62,7 @@ export function toPageInput({ after, before, limit, offset, scanLimit, backwards
     limit,
     offset,
     scanLimit,
+    inlineBytes,
     backwards: backwards || undefined,
     tagged: tagged || undefined,
   };
@@ -70,15 +81,26 @@ export type Filter<Table> = {
   matches: RawBuilder<boolean> | undefined;
 };
 
+/** The properties of a record that can hold long text, each with its size in bytes. */
+export type TextSizes = Readonly<Record<string, RawBuilder<number>>>;
+
+/** The size of a text column, which PostgreSQL knows without reading a long text. */
+export function textBytes(property: string): RawBuilder<number> {
+  return sql`coalesce(octet_length(${sql.ref(property)}), 0)`;
+}
+
 /**
- * Selects from the records of a page, as `page`. A filter with `matches` may match few records of its range, or none.
- * With `scanLimit`, only so many records of the range are read, and the last of them is returned even if it does not
- * match, so that the next page can continue there. Without, the page is exact, and its cost has no such limit.
+ * Selects from the records of a page, as `page`, with the given properties. A filter with `matches` may match few records
+ * of its range, or none. With `scanLimit`, only so many records of the range are read, and the last of them is returned
+ * even if it does not match, so that the next page can continue there. Without, the page is exact, and its cost has no
+ * such limit.
  */
 export function selectPage<Table extends string & keyof Tables>(
   db: Kysely<Tables>,
   params: ReadParams<PageInput>,
   { table, range, isUnsorted = false, matches }: Filter<Table>,
+  properties: readonly (string & keyof Tables[Table])[],
+  textSizes: TextSizes,
 ) {
   const { param, has } = params;
   const direction = has('backwards') ? sql`asc` : sql`desc`;
@@ -95,13 +117,26 @@ export function selectPage<Table extends string & keyof Tables>(
   const condition = isScanLimited
     ? sql<boolean>`"isMatch" or "isScanEnd"`
     : sql<boolean>`${isInRange} and ${matches ?? sql`true`}`;
+  const texts = has('inlineBytes') ? properties.filter((property) => Object.hasOwn(textSizes, property)) : [];
+  const bytes = sql`(${sql.join(
+    texts.map((property) => textSizes[property]),
+    sql` + `,
+  )})`;
+  const isInline = sql`${bytes} <= ${param('inlineBytes')}`;
+  const columns = properties.map((property) => {
+    const column = sql.ref(property);
+    return texts.includes(property) ? sql`case when ${isInline} then ${column} end as ${column}` : column;
+  });
+  if (texts.length > 0) columns.push(sql`case when not ${isInline} then ${bytes} end as "omittedBytes"`);
+  if (isScanLimited) columns.push(sql`"isMatch"`, sql`"isScanEnd"`);
+  const page = sql<Tables[Table] & { isMatch: boolean; isScanEnd: boolean; omittedBytes: number | null }>`(
+    select ${sql.join(columns)} from ${source} as list where ${condition} order by ${order}
+    ${has('limit') ? sql`limit ${param('limit')}` : sql``} ${has('offset') ? sql`offset ${param('offset')}` : sql``})`;
   return db
-    .selectFrom(sql<Tables[Table] & { isMatch: boolean; isScanEnd: boolean }>`${source}`.as('page'))
+    .selectFrom(page.as('page'))
     .$if(isScanLimited, (page) => page.select(['isMatch', 'isScanEnd']))
-    .where(condition)
-    .orderBy(order)
-    .$if(has('limit'), (page) => page.limit(param('limit')))
-    .$if(has('offset'), (page) => page.offset(param('offset')));
+    .$if(texts.length > 0, (page) => page.select('omittedBytes'))
+    .orderBy(order);
 }
 
 /** Counts the records that match a filter. */

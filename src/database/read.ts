@@ -50,24 +50,39 @@ export function defineListRead<Input extends object, Row extends QueryResultRow>
     read(database, 'short', input, selected);
 }
 
+/** Defines a read of records that may be large. Runs on the connections for long reads. */
+export function defineLargeRead<Input extends object, Row extends QueryResultRow>(build: Build<Input, Row>) {
+  const read = prepare(build);
+  return (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> =>
+    read(database, 'long', input, selected);
+}
+
 /** A list with more records than this is long: reading and sending it delays other requests noticeably. */
 export const LONG_LIST = 1000;
 
 /**
  * Defines a read of a list or a page of it. A page of up to {@link LONG_LIST} records without an offset runs on the
  * connections for short reads, unless `mayScanMany` returns true. Any other read may scan many rows, and runs on the
- * connections for long reads.
+ * connections for long reads. Records that the statement returned without their `texts` do not have these properties.
  */
-export function definePageRead<Input extends PageLimits, Row extends QueryResultRow>(
+export function definePageRead<Input extends PageLimits, Row extends PageRow>(
   build: Build<Input, Row>,
+  texts: object,
   mayScanMany: (input: Input) => boolean = () => false,
 ) {
   const read = prepare(build);
-  return (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
+  const names = Object.keys(texts);
+  return async (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
     const isShort = !mayBeLong(input) && input.offset === undefined && !mayScanMany(input);
-    return read(database, isShort ? 'short' : 'long', input, selected);
+    const rows = await read(database, isShort ? 'short' : 'long', input, selected);
+    for (const row of rows) {
+      if (row.omittedBytes != null) for (const name of names) Reflect.deleteProperty(row, name);
+    }
+    return rows;
   };
 }
+
+type PageRow = QueryResultRow & { omittedBytes?: number | null };
 
 /** Whether a page may have many records. Without a limit, it is the whole list. */
 export function mayBeLong({ limit = Number.POSITIVE_INFINITY }: PageLimits): boolean {

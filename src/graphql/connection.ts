@@ -1,9 +1,10 @@
 import type { OutputRef } from '@pothos/core';
-import type { RootValue } from '../context.ts';
+import type { RestList, RootValue } from '../context.ts';
 import type { Listed, Page } from '../database/page.ts';
 import type { Selected } from '../database/read.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
+import type { ByteShare } from './byte-share.ts';
 import { type PageArguments, toPage } from './page-arguments.ts';
 import { readBySubfields, reads, resolveFrom } from './selected-fields.ts';
 
@@ -27,44 +28,65 @@ export const SCAN_LIMIT = 2000;
 /** The description of a page of a list with filters. */
 export const filteredPageNote = `A page of a filtered list may be shorter than requested, or empty, although there is a next page: it ends after ${SCAN_LIMIT} records were checked. Continue until \`hasNextPage\` is \`false\`.`;
 
+/** The description of the size of a page. */
+export const pageBytesNote =
+  'A page ends early, with a next page, before its records exceed 16 MiB, divided by the number of lists in the request; it has at least one record.';
+
 /**
  * Reads a page of a list. A REST route passes it as the root value. Otherwise the arguments select it, and one record
  * more is read, to find out whether there is another page. REST replies do not contain that information.
  * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
-export async function readConnection<Node>(
+export async function readConnection<Node extends ListedRecord>(
   args: PageArguments,
-  { page: restPage, matchesKnownTag }: RootValue,
+  { list: restList, matchesKnownTag }: RootValue,
   list: ListReader<Node>,
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
-  if (restPage !== undefined) {
-    const { nodes, etag } = await readListPage(list, restPage, matchesKnownTag);
+  if (restList !== undefined) {
+    const { nodes, etag } = await readRestPart(list, restList, matchesKnownTag);
     const ends = { start: nodes.at(0), end: nodes.at(-1) };
     return { nodes, ends, hasPreviousPage: false, hasNextPage: false, totalCount, etag };
   }
   const { limit, ...page } = toPage(args, list.isId);
-  const { nodes: read, etag } = await readListPage(list, {
+  const { records, etag } = await readListPage(list, {
     ...page,
     limit: limit + 1,
     scanLimit: SCAN_LIMIT,
+    inlineBytes: Math.floor(list.share.inlineBytes / limit),
   });
-  const hasMore = read.length > limit || read.at(-1)?.isScanEnd === true;
-  const shown = page.backwards ? read.slice(0, limit).reverse() : read.slice(0, limit);
-  const records = {
+  const { complete, scanned } = await completeTexts(
+    list,
+    records.slice(0, limit),
+    list.share.bytes,
+    list.admitLargeRead,
+  );
+  const hasMore = scanned.length < records.length || records.at(-1)?.isScanEnd === true;
+  const [shown, range] = page.backwards ? [complete.reverse(), scanned.reverse()] : [complete, scanned];
+  const part = {
     nodes: shown.filter(({ isMatch }) => isMatch !== false),
-    ends: { start: shown.at(0), end: shown.at(-1) },
+    ends: { start: range.at(0), end: range.at(-1) },
     totalCount,
     etag,
   };
   return page.backwards
-    ? { ...records, hasPreviousPage: hasMore, hasNextPage: page.before !== undefined }
-    : { ...records, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore };
+    ? { ...part, hasPreviousPage: hasMore, hasNextPage: page.before !== undefined }
+    : { ...part, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore };
 }
 
-/** How to read a list. */
-export type ListReader<Node> = {
+/** How to read records that may have long texts. */
+export type RecordReader<Node> = {
   readRecords: (page: Page) => Promise<Listed<Node>[]>;
+  /** Reads the selected long texts of the records with these IDs. */
+  readTexts: (ids: string[]) => Promise<(Partial<Node> & { id: string })[]>;
+  /** How much long text the list may have. */
+  share: ByteShare;
+  /** Waits until the request may read more than `share.inlineBytes`, and returns whether it may. */
+  admitLargeRead: () => Promise<boolean>;
+};
+
+/** How to read a list. */
+export type ListReader<Node> = RecordReader<Node> & {
   totalCount: () => Promise<number>;
   /** Reads the entity tag of the whole list. It changes with every change to a record of the list. */
   etag: () => Promise<string>;
@@ -85,18 +107,95 @@ async function readListPage<Node>(
   list: ListReader<Node>,
   page: Page,
   matchesKnownTag?: (etag: string) => boolean,
-): Promise<{ nodes: Listed<Node>[]; etag: () => Promise<string> }> {
+): Promise<{ records: Listed<Node>[]; etag: () => Promise<string> }> {
   const isTagSelected = list.selected?.has('etag') ?? true;
-  if (!isTagSelected) return { nodes: await list.readRecords(page), etag: list.etag };
+  if (!isTagSelected) return { records: await list.readRecords(page), etag: list.etag };
   if (matchesKnownTag === undefined) {
     // One statement reads both. An empty page has no record to carry the tag, and is read again below.
-    const nodes = await list.readRecords({ ...page, tagged: true });
-    const tag = nodes[0]?.tag;
-    if (typeof tag === 'string') return { nodes, etag: async () => tag };
+    const records = await list.readRecords({ ...page, tagged: true });
+    const tag = records[0]?.tag;
+    if (typeof tag === 'string') return { records, etag: async () => tag };
   }
   // The tag is read first, so that a change in between cannot combine old records with the new tag.
   const tag = await list.etag();
-  return { nodes: matchesKnownTag?.(tag) ? [] : await list.readRecords(page), etag: async () => tag };
+  return { records: matchesKnownTag?.(tag) ? [] : await list.readRecords(page), etag: async () => tag };
+}
+
+/**
+ * Reads the omitted texts of as many records as `maxBytes` allows, but of at least one. Returns these records, and which
+ * part of the list they are: a record that was deleted meanwhile is only in the latter. Before it reads any texts, it
+ * calls `admit`, which returns whether it may read more than one.
+ */
+async function completeTexts<Node extends ListedRecord>(
+  { readTexts }: RecordReader<Node>,
+  records: readonly Listed<Node>[],
+  maxBytes: number,
+  admit: () => Promise<boolean>,
+): Promise<{ complete: Listed<Node>[]; scanned: Listed<Node>[] }> {
+  const isOmitted = ({ omittedBytes }: Listed<Node>) => omittedBytes != null;
+  if (!records.some(isOmitted)) return { complete: [...records], scanned: [...records] };
+  const scanned = takeBytes(records, (await admit()) ? maxBytes : 0);
+  const ids = scanned.filter(isOmitted).map(({ id }) => id);
+  const texts = new Map((ids.length > 0 ? await readTexts(ids) : []).map((text) => [text.id, text]));
+  const complete = scanned.flatMap((record) => {
+    if (!isOmitted(record)) return [record];
+    const found = texts.get(record.id);
+    return found === undefined ? [] : [{ ...record, ...found }];
+  });
+  return { complete, scanned };
+}
+
+/** Reads the first of at most `limit` records, as many as the share allows. */
+export async function readWithinShare<Node extends ListedRecord>(
+  reader: RecordReader<Node>,
+  page: Page & { limit: number },
+): Promise<Node[]> {
+  const { share, admitLargeRead } = reader;
+  const inlineBytes = Math.floor(share.inlineBytes / page.limit);
+  const records = await reader.readRecords({ ...page, inlineBytes });
+  const { complete } = await completeTexts(reader, records, share.bytes, admitLargeRead);
+  return complete;
+}
+
+/** Returns the first records whose omitted texts have at most `maxBytes` together, but at least one record. */
+function takeBytes<Node>(records: readonly Listed<Node>[], maxBytes: number): Listed<Node>[] {
+  let bytes = 0;
+  const end = records.findIndex(({ omittedBytes }, index) => {
+    bytes += omittedBytes ?? 0;
+    return omittedBytes != null && bytes > maxBytes && index > 0;
+  });
+  return records.slice(0, end === -1 ? records.length : end);
+}
+
+/** The maximum number of records of a part of a REST list, and the maximum size of their long texts. */
+const PART_RECORDS = 250;
+const PART_BYTES = 1024 * 1024;
+
+/** Records with more long text than this are read by a second statement. */
+const INLINE_BYTES = Math.floor(PART_BYTES / PART_RECORDS);
+
+/** Reads the next part of a REST list, and replaces `next`. */
+async function readRestPart<Node extends ListedRecord>(
+  list: ListReader<Node>,
+  restList: RestList,
+  matchesKnownTag?: (etag: string) => boolean,
+): Promise<{ nodes: Node[]; etag: () => Promise<string> }> {
+  const { page } = restList;
+  const { limit = Number.POSITIVE_INFINITY } = page;
+  const { records, etag } = await readListPage(
+    list,
+    { ...page, limit: Math.min(limit, PART_RECORDS), inlineBytes: INLINE_BYTES },
+    matchesKnownTag,
+  );
+  const { complete, scanned } = await completeTexts(list, records, PART_BYTES, async () => true);
+  const last = scanned.at(-1);
+  const isComplete =
+    scanned.length === limit || (scanned.length === records.length && scanned.length < PART_RECORDS);
+  restList.next =
+    isComplete || last === undefined
+      ? undefined
+      : { after: positionOf(last), ...(page.limit !== undefined && { limit: page.limit - scanned.length }) };
+  return { nodes: complete, etag };
 }
 
 /** A record of a list, with the selected properties. */
@@ -134,11 +233,12 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
 });
 
 function formatCursor(node: ListedRecord | undefined): string | undefined {
-  if (node === undefined) return undefined;
-  const { id, createdAt } = node;
-  if (createdAt === undefined)
-    throw new Error('The cursor of a record needs `createdAt`, which was not selected.');
-  return formatPosition({ id, createdAt });
+  return node && formatPosition(positionOf(node));
+}
+
+function positionOf({ id, createdAt }: ListedRecord): Position {
+  if (createdAt === undefined) throw new Error('A list must read `createdAt` of every record.');
+  return { id, createdAt };
 }
 
 /** The field `cursor` of the edges of lists that are sorted by creation time. */

@@ -143,7 +143,9 @@ function admitFirst(
   const { bucket, points } = requireAccess(name, extensions);
   const info = createInfo(name, type);
   return async (source, args, context, ownInfo) => {
-    const cost = quota.limits[bucket] === 0 ? 0 : (points?.(args) ?? 1);
+    // The parts of a list cost as much as their records, which the REST API charges when it has sent them.
+    const isFree = quota.limits[bucket] === 0 || source.list?.isContinued;
+    const cost = isFree ? 0 : (points?.(args) ?? 1);
     const admission: Admission = { key: formatKey(bucket, context.viewer), points: cost };
     try {
       await admit({}, {}, admission, info);
@@ -152,7 +154,11 @@ function admitFirst(
       if (admission.result) quota.record(context, bucket, admission.result);
     }
     const run = () => resolver(source, args, context, ownInfo);
-    return bucket === 'reads' ? context.readScheduler.run(context.viewer.userId, run, source.page) : run();
+    if (bucket !== 'reads') return run();
+    const { readScheduler, viewer, onLeave } = context;
+    return source.list === undefined
+      ? readScheduler.run(viewer.userId, run)
+      : readScheduler.runPart(viewer.userId, source.list, run, onLeave);
   };
 }
 

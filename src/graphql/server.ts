@@ -3,6 +3,7 @@ import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { ServerContext } from '../context.ts';
 import { sendText } from '../http/messages.ts';
+import { contextOf } from '../server/caller.ts';
 import { useCompiledExecution } from './plugins/compiled-execution.ts';
 import { createDocumentCaches, useDocuments } from './plugins/documents.ts';
 import { useEventStream } from './plugins/event-stream.ts';
@@ -52,6 +53,8 @@ export function serveGraphQL(yoga: GraphQLServer) {
     const reply = await yoga.handleNodeRequestAndResponse(req, res, { req, res });
     if (res.headersSent || res.closed) return;
     const body = await reply.text();
+    const large = await contextOf(res).largeRead;
+    large?.setReplyBytes(Buffer.byteLength(body));
     res.setHeaders(reply.headers).writeHead(reply.status).end(body);
   };
 }

@@ -1,11 +1,21 @@
 import { accountWrite } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
+import { findByteShare } from '../graphql/byte-share.ts';
+import { readWithinShare } from '../graphql/connection.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
+import { findSelectedProperties, readBySubfields, reads } from '../graphql/selected-fields.ts';
+import { admitLargeReply } from '../quota/large-reads.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
 import { type DismissFilter, dismissNotification, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
+import {
+  isLarge,
+  listNotifications,
+  readNotificationTexts,
+  type SelectedNotification,
+} from './notifications.ts';
 
 const DismissNotificationInput = builder.inputType('DismissNotificationInput', {
   description: 'The notification to dismiss.',
@@ -39,9 +49,11 @@ builder.mutationField(dismissNotificationField, (t) =>
         description: 'The notification to dismiss.',
       }),
     },
-    resolve: async (_root, { input }, context) => ({
-      notification: await dismissNotification(context, context.viewer.userId, input.id, context.now),
-    }),
+    resolve: async (_root, { input }, context) => {
+      const notification = await dismissNotification(context, context.viewer.userId, input.id, context.now);
+      if (isLarge(notification)) await admitLargeReply(context);
+      return { notification };
+    },
   }),
 );
 
@@ -78,18 +90,28 @@ const DismissNotificationsInput = builder.inputType('DismissNotificationsInput',
   }),
 });
 
-const DismissNotificationsPayload = builder
-  .objectRef<{ notifications: Notification[] }>('DismissNotificationsPayload')
-  .implement({
-    description: 'Result of dismissing notifications.',
-    fields: (t) => ({
-      notifications: t.expose('notifications', {
-        type: [NotificationUnion],
-        description:
-          'The notifications that this call dismissed. Notifications that were dismissed before are omitted.',
-      }),
+/** The maximum number of notifications in the reply. */
+const MAX_RETURNED = 1000;
+
+/** The notifications that were dismissed. */
+type Dismissed = { readonly ids: string[]; readonly notifications: readonly SelectedNotification[] };
+
+const DismissNotificationsPayload = builder.objectRef<Dismissed>('DismissNotificationsPayload').implement({
+  description: 'Result of dismissing notifications.',
+  fields: (t) => ({
+    dismissedCount: t.int({
+      description:
+        'The number of notifications that this call dismissed. Notifications that were dismissed before are not counted.',
+      extensions: reads(),
+      resolve: ({ ids }) => ids.length,
     }),
-  });
+    notifications: t.expose('notifications', {
+      type: [NotificationUnion],
+      description: `The notifications that this call dismissed, oldest first: at most ${MAX_RETURNED}, and not more than 16 MiB. Notifications that were dismissed before are omitted.`,
+      extensions: readBySubfields,
+    }),
+  }),
+});
 
 builder.mutationField('dismissNotifications', (t) =>
   t.field({
@@ -104,10 +126,23 @@ builder.mutationField('dismissNotifications', (t) =>
         description: 'The notifications to dismiss.',
       }),
     },
-    resolve: async (_root, { input: { ids, filter } }, context) => {
-      const { viewer, now } = context;
+    resolve: async (_root, { input: { ids, filter } }, context, info) => {
+      const { database, viewer, now } = context;
       const chosen = filter ? toSeenFilter(filter) : { ids: ids ?? [] };
-      return { notifications: await dismissNotifications(context, viewer.userId, chosen, now) };
+      const dismissed = await dismissNotifications(context, viewer.userId, chosen, now);
+      const selected = findSelectedProperties(info);
+      if (dismissed.length === 0) return { ids: dismissed, notifications: [] };
+      const notifications = await readWithinShare(
+        {
+          readRecords: (page) =>
+            listNotifications(database, viewer.userId, { ids: dismissed }, page, selected),
+          readTexts: (ids) => readNotificationTexts(database, { userId: viewer.userId, ids }, selected),
+          share: findByteShare(info),
+          admitLargeRead: () => admitLargeReply(context),
+        },
+        { backwards: true, limit: Math.min(dismissed.length, MAX_RETURNED) },
+      );
+      return { ids: dismissed, notifications };
     },
   }),
 );

@@ -84,21 +84,21 @@ export type DismissFilter =
     };
 
 /**
- * Dismisses notifications and returns the changed notifications, in the order of their revisions. Ignores unknown IDs
- * and the IDs of another user's notifications.
+ * Dismisses notifications and returns the IDs of the changed notifications. Ignores unknown IDs and the IDs of another
+ * user's notifications.
  */
 export async function dismissNotifications(
   { database, announce, outbox }: NotificationDependencies,
   userId: string,
   filter: DismissFilter,
   now: Time,
-): Promise<Notification[]> {
+): Promise<string[]> {
   const dismissed = await transactionAndCancel({ database, outbox }, [userId], (run) => {
     if ('ids' in filter) return run(dismissByIds, { userId, ids: filter.ids, now });
     const { kinds, projectId, upTo } = filter;
     return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectId, ...upTo, now });
   });
-  return announceRecords(announce, userId, 'notifications', dismissed);
+  return announceRecords(announce, userId, 'notifications', dismissed).map(({ id }) => id);
 }
 
 type DismissInput = { userId: string; now: Time };
@@ -110,7 +110,7 @@ const dismissByIds = defineStatement((db, params: Params<DismissInput & { ids: r
     (eb) =>
       eb.and([eb('status', '<>', 'dismissed'), eb('id', '=', sql<string>`any(${params.param('ids')})`)]),
     { status: 'dismissed' },
-  ),
+  ).returning(['Notification.id as id', 'Notification.revision as revision']),
 );
 
 type SeenInput = DismissInput &
@@ -137,5 +137,5 @@ const dismissSeen = defineStatement((db, params: Params<SeenInput>) => {
         ),
       ]),
     { status: 'dismissed' },
-  );
+  ).returning(['Notification.id as id', 'Notification.revision as revision']);
 });

@@ -8,6 +8,7 @@ type Insertion = Omit<NotificationDraft, 'payload'> & {
   userId: string;
   id: string;
   payload: string;
+  payloadSize: number;
   now: Time;
 };
 
@@ -141,6 +142,7 @@ function insertDraft(db: ReturnType<typeof supersedeActive>, { param }: Insertio
         'userId',
         'id',
         'payload',
+        'payloadSize',
         ...draftContent,
         'revision',
         'status',
@@ -157,6 +159,7 @@ function insertDraft(db: ReturnType<typeof supersedeActive>, { param }: Insertio
             param('userId').as('userId'),
             param('id').as('id'),
             param('payload', 'json').as('payload'),
+            param('payloadSize', 'int').as('payloadSize'),
             ...draftContent.map((name) => param(name).as(name)),
             sql<number>`revision + 1 + (select count(*) from superseded)`.as('revision'),
             sql`case when resolution is null then 'active' else 'resolved' end`.as('status'),

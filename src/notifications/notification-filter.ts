@@ -12,6 +12,7 @@ import {
 
 /** A filter of a user's notifications. An omitted condition, null or an empty list matches everything. */
 export type NotificationFilter = {
+  ids?: readonly string[];
   status?: readonly NotificationStatus[] | null | undefined;
   kind?: readonly NotificationKind[] | null | undefined;
   projectId?: string | null | undefined;
@@ -25,6 +26,7 @@ export type NotificationFilter = {
 /** A filter as inputs of a read, without its times. A condition that all notifications meet is undefined. */
 export type FilterInput = {
   userId: string;
+  ids: readonly string[] | undefined;
   /** The only status is `active`. `statuses` is then undefined. */
   active: true | undefined;
   statuses: readonly NotificationStatus[] | undefined;
@@ -36,12 +38,13 @@ export type FilterInput = {
 /** Converts all conditions but the times to inputs. */
 export function toFilterInput(
   userId: string,
-  { status, kind, projectId, taskId }: NotificationFilter,
+  { ids, status, kind, projectId, taskId }: NotificationFilter,
 ): FilterInput {
   const statuses = toSubset(status, notificationStatuses);
   const isActive = statuses?.length === 1 && statuses[0] === 'active';
   return {
     userId,
+    ids,
     active: isActive || undefined,
     statuses: isActive ? undefined : statuses,
     kinds: toSubset(kind, notificationKinds),
@@ -60,7 +63,7 @@ function toSubset<Value>(
 }
 
 /**
- * Selects notifications by an index: those of the task, the active ones, or else all of the user. The other conditions
+ * Selects notifications by an index: those with the IDs or of the task, the active ones, or else all of the user. The other conditions
  * are checked for each of them.
  */
 export function selectMatching({ param, has }: ReadParams<FilterInput>): Filter<'Notification'> {
@@ -68,10 +71,11 @@ export function selectMatching({ param, has }: ReadParams<FilterInput>): Filter<
   // A literal, because PostgreSQL uses a partial index only if the condition is a constant.
   const active = has('active') ? sql`status = 'active'` : sql`true`;
   const task = has('taskId') ? sql`${sql.ref('taskId')} = ${param('taskId')}` : sql`true`;
+  const ids = has('ids') ? sql`id = any(${param('ids')})` : sql`true`;
   return {
     table: 'Notification',
-    range: sql`${user} and ${active} and ${task}`,
-    isUnsorted: has('taskId'),
+    range: sql`${user} and ${ids} and ${active} and ${task}`,
+    isUnsorted: has('taskId') || has('ids'),
     matches: joinConditions([
       has('statuses') && sql`status = any(${param('statuses')})`,
       has('kinds') && sql`kind = any(${param('kinds')})`,

@@ -25,6 +25,8 @@ export const NotificationSchema = defineEntity({
     prUrl: textColumn().strictNullable(),
     /** `json` instead of `jsonb`, to preserve the order of keys. */
     payload: p.json<NotificationPayload>().columnType('json'),
+    /** The memory that `payload` takes, in bytes. Null if a gateway before version 0.3.0 stored it. */
+    payloadSize: p.integer().strictNullable(),
     occurredAt: timeColumn(),
     createdAt: timeColumn(),
     updatedAt: timeColumn(),

@@ -1,5 +1,6 @@
 import { accountRead } from '../auth/access.ts';
 import { builder, createRecordRef, userArgument } from '../graphql/builder.ts';
+import { findByteShare } from '../graphql/byte-share.ts';
 import {
   cursorField,
   defineConnectionType,
@@ -9,6 +10,7 @@ import {
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
+import { admitLargeRead } from '../quota/large-reads.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
@@ -16,8 +18,9 @@ import { NotificationKindEnum, NotificationStatusEnum } from './notification-enu
 import { NotificationUnion } from './notification-type.graphql.ts';
 import {
   countNotifications,
-  findNotification,
+  findForReply,
   listNotifications,
+  readNotificationTexts,
   type SelectedNotification,
 } from './notifications.ts';
 
@@ -70,12 +73,16 @@ builder.queryField(notificationsField, (t) =>
         description: 'Returns only notifications created before this timestamp.',
       }),
     },
-    resolve: (root, { userId, first, after, last, before, ...filter }, { database, viewer }, info) => {
+    resolve: (root, { userId, first, after, last, before, ...filter }, context, info) => {
+      const { database, viewer } = context;
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
       return readConnection({ first, after, last, before }, root, {
         selected,
         readRecords: (page) => listNotifications(database, owner, filter, page, selected),
+        readTexts: (ids) => readNotificationTexts(database, { userId: owner, ids }, selected),
+        share: findByteShare(info),
+        admitLargeRead: () => admitLargeRead(context),
         totalCount: () => countNotifications(database, owner, filter),
         etag: () => readEntityTag(database, owner, 'notifications'),
         isId,
@@ -95,7 +102,7 @@ builder.queryField('notification', (t) =>
       id: t.arg.id({ required: true, description: "The notification's ID." }),
       userId: t.arg.id(userArgument),
     },
-    resolve: (_root, { id, userId }, { database, viewer }) =>
-      findNotification(database, userId ?? viewer.userId, id),
+    resolve: (_root, { id, userId }, context) =>
+      findForReply(context.database, userId ?? context.viewer.userId, id, () => admitLargeRead(context)),
   }),
 );

@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import {
   type Bounds,
@@ -6,10 +7,12 @@ import {
   type PageInput,
   selectCount,
   selectPage,
+  textBytes,
   toPageInput,
 } from '../database/page.ts';
 import {
   defineCount,
+  defineLargeRead,
   definePageRead,
   defineRowRead,
   type ReadParams,
@@ -30,15 +33,31 @@ import {
 
 const always = ['id', 'kind'] as const;
 
+/** Lists also read what the position of a record consists of. */
+const alwaysListed = [...always, 'createdAt'] as const;
+
+const textSizes = {
+  // Gateways before version 0.3.0 stored no size. Their payloads are rarely compressed to less than a quarter.
+  payload: sql<number>`coalesce(${sql.ref('payloadSize')}, 4 * pg_column_size(payload))`,
+  previewText: textBytes('previewText'),
+  prUrl: textBytes('prUrl'),
+  projectRepoUrl: textBytes('projectRepoUrl'),
+} satisfies Partial<Record<keyof Notification, RawBuilder<number>>>;
+
 /** A notification with the selected properties. */
 export type SelectedNotification = Selected<Notification, (typeof always)[number]>;
 
-const list = definePageRead((db, params: ReadParams<FilterInput & PageInput>) => {
-  const { param, has, selected } = params;
-  return selectPage(db, params, selectMatching(params))
-    .$call((page) => selectProperties(page, always, selected('Notification', always)))
-    .$if(has('tagged'), (page) => page.select(selectTag(db, 'notifications', param('userId')).as('tag')));
-}, mayScanMany);
+const list = definePageRead(
+  (db, params: ReadParams<FilterInput & PageInput>) => {
+    const { param, has } = params;
+    const selected = params.selected('Notification', alwaysListed);
+    return selectPage(db, params, selectMatching(params), [...alwaysListed, ...selected], textSizes)
+      .$call((page) => selectProperties(page, alwaysListed, selected))
+      .$if(has('tagged'), (page) => page.select(selectTag(db, 'notifications', param('userId')).as('tag')));
+  },
+  textSizes,
+  mayScanMany,
+);
 
 /** Lists a user's notifications, newest first, with the selected properties. */
 export async function listNotifications(
@@ -55,6 +74,16 @@ export async function listNotifications(
   );
 }
 
+/** Reads the selected long texts of a user's notifications. */
+export const readNotificationTexts = defineLargeRead(
+  (db, params: ReadParams<{ userId: string; ids: readonly string[] }>) => {
+    const texts = params.selected('Notification', ['id']).filter((name) => Object.hasOwn(textSizes, name));
+    return selectProperties(db.selectFrom('Notification'), ['id'], texts)
+      .where('userId', '=', params.param('userId'))
+      .where('id', '=', sql<string>`any(${params.param('ids')})`);
+  },
+);
+
 const count = defineCount((db, params: ReadParams<FilterInput & Bounds>) =>
   selectCount(db, params, selectMatching(params)),
 );
@@ -68,7 +97,9 @@ export async function countNotifications(
   return count(database, { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes({}, filter)) });
 }
 
-const find = defineRowRead((db, { param }: ReadParams<{ userId: string; id: string }>) =>
+type Key = { userId: string; id: string };
+
+const find = defineRowRead((db, { param }: ReadParams<Key>) =>
   db
     .selectFrom('Notification')
     .selectAll()
@@ -85,4 +116,37 @@ export async function findNotification(
   const notification = await find(database, { userId, id });
   if (notification === undefined) throw new NotFoundError();
   return notification;
+}
+
+/** A reply with larger notifications waits until it may be large, because it can contain many of them, and many times. */
+const LARGE_BYTES = 64 * 1024;
+
+const findUnlessLarge = defineRowRead((db, { param }: ReadParams<Key>) =>
+  db
+    .selectFrom('Notification')
+    .selectAll()
+    .where('userId', '=', param('userId'))
+    .where('id', '=', param('id'))
+    .where(textSizes.payload, '<=', LARGE_BYTES),
+);
+
+/**
+ * Finds a notification by ID, for a reply. Calls `admit` before it reads a large one.
+ * @throws {NotFoundError} if the user has no such notification
+ */
+export async function findForReply(
+  database: Database,
+  userId: string,
+  id: string,
+  admit: () => Promise<unknown>,
+): Promise<Notification> {
+  const small = await findUnlessLarge(database, { userId, id });
+  if (small !== undefined) return small;
+  await admit();
+  return findNotification(database, userId, id);
+}
+
+/** Whether a reply with this notification should wait too. */
+export function isLarge({ payloadSize }: Notification): boolean {
+  return payloadSize === null || payloadSize > LARGE_BYTES;
 }

@@ -12,6 +12,11 @@ const PlanInput = z.looseObject({ summary: z.string(), plan: z.string() });
 const MAX_QUESTIONS = 50;
 const MAX_OPTIONS = 50;
 
+/** The maximum size of `input`, so that a page of notifications is not too large to send. */
+const MAX_INPUT_BYTES = 256 * 1024;
+
+const inputBytesNote = 'At most 256 KiB (262,144 bytes) as JSON in UTF-8, without spaces.';
+
 const QuestionInput = z.looseObject({
   questions: z
     .array(
@@ -41,9 +46,8 @@ const PlanRequestedInput = builder.inputType('PlanRequestedInput', {
     input: t.field({
       type: 'JSON',
       required: true,
-      description:
-        "The tool call's input: an object with the strings `summary` and `plan`. Additional properties are kept. The only size limit is that of the request, 1 MiB.",
-      validate: jsonRuleFor(PlanInput),
+      description: `The tool call's input: an object with the strings \`summary\` and \`plan\`. Additional properties are kept. ${inputBytesNote}`,
+      validate: jsonRuleFor(PlanInput, MAX_INPUT_BYTES),
     }),
   }),
 });
@@ -55,8 +59,8 @@ const QuestionRequestedInput = builder.inputType('QuestionRequestedInput', {
     input: t.field({
       type: 'JSON',
       required: true,
-      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} questions with at most ${MAX_OPTIONS} options each. A question has \`question\`, \`options\` and optionally \`header\`, \`id\` and \`multiSelect\`; an option has \`label\` and optionally \`description\` and \`preview\`. Only \`multiSelect\` can be \`null\`.\n\nAdditional properties of the object are kept; those of a question or option are rejected. The only size limit is that of the request, 1 MiB.`,
-      validate: jsonRuleFor(QuestionInput),
+      description: `The tool call's input: an object with \`questions\`, an array of at most ${MAX_QUESTIONS} questions with at most ${MAX_OPTIONS} options each. A question has \`question\`, \`options\` and optionally \`header\`, \`id\` and \`multiSelect\`; an option has \`label\` and optionally \`description\` and \`preview\`. Only \`multiSelect\` can be \`null\`.\n\nAdditional properties of the object are kept; those of a question or option are rejected. ${inputBytesNote}`,
+      validate: jsonRuleFor(QuestionInput, MAX_INPUT_BYTES),
     }),
   }),
 });

@@ -5,6 +5,7 @@ import { transaction } from '../database/transaction.ts';
 import { ConflictError } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import { measureJson } from '../values/json.ts';
 import type { Time } from '../values/time.ts';
 import { insertPublication } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
@@ -37,13 +38,17 @@ export async function publishNotifications(
   now: Time,
 ): Promise<Publication[]> {
   if (requests.length === 0) return [];
-  const drafts = requests.map(({ userId, draft }) => ({
-    ...draft,
-    userId,
-    id: draft.id ?? randomUUID(),
-    payload: JSON.stringify(draft.payload),
-    now,
-  }));
+  const drafts = requests.map(({ userId, draft }) => {
+    const payload = JSON.stringify(draft.payload);
+    return {
+      ...draft,
+      userId,
+      id: draft.id ?? randomUUID(),
+      payload,
+      payloadSize: measureJson(draft.payload, payload),
+      now,
+    };
+  });
   const users = drafts.map(({ userId }) => userId);
   const ids = drafts.map(({ id }) => id);
   const [inserted, stored] = await transaction(database, users, (run) =>

@@ -66,7 +66,7 @@ const resolveActive = defineStatement((db, params: Params<ResolveInput>) => {
         sql<boolean>`(${param('occurredUpTo', 'timestamptz')} is null or ${sql.ref('occurredAt')} <= ${param('occurredUpTo', 'timestamptz')})`,
       ]),
     { status: 'resolved', resolvedBy: param('reason') },
-  );
+  ).returningAll('Notification');
 });
 
 /** Stores `occurredUpTo` and the reason for each kind, unless this time or a later one is stored. */

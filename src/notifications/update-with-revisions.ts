@@ -12,9 +12,9 @@ type Condition = (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<S
 type StatusChange = { status: 'dismissed' } | { status: 'resolved'; resolvedBy: Expression<Resolution> };
 
 /**
- * Changes notifications of a user and returns them. Each gets a revision of its own, in the order of creation. The
+ * Changes notifications of a user. Each gets a revision of its own, in the order of creation. The
  * caller must have locked the user's row of `UserRevision`. Timestamps never decrease, even if the clocks of gateways
- * differ.
+ * differ. The caller adds what is returned.
  */
 export function updateWithRevisions(
   db: Kysely<Tables>,
@@ -44,6 +44,5 @@ export function updateWithRevisions(
       };
     })
     .where('userId', '=', param('userId'))
-    .whereRef('Notification.id', '=', 'numbered.id')
-    .returningAll('Notification');
+    .whereRef('Notification.id', '=', 'numbered.id');
 }

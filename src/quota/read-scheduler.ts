@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Page } from '../database/page.ts';
-import { LONG_LIST, mayBeLong } from '../database/read.ts';
+import type { RestList } from '../context.ts';
+import { mayBeLong } from '../database/read.ts';
 
 /** Maximum number of reads that run at once for one caller. */
 const MAX_CONCURRENT_READS = 4;
@@ -16,26 +16,50 @@ const PAUSE_FACTOR = 20;
 const MAX_PAUSE_MS = 1000;
 
 /**
- * Limits the concurrent reads of each caller, and runs their long lists one at a time with pauses, so that a caller who
- * keeps requesting long lists cannot occupy the event loop.
+ * Limits the concurrent reads of each caller, and returns their long lists one at a time with pauses, so that a caller
+ * who keeps requesting long lists cannot occupy the event loop.
  */
 export class ReadScheduler {
   readonly #reads = new KeyedSemaphore(MAX_CONCURRENT_READS);
   readonly #lists = new KeyedSemaphore(1);
 
-  /** Runs `read` when the limits allow, and returns its result. `restPage` is the page of a REST list. */
-  run<Result>(callerId: string, read: () => Result | Promise<Result>, restPage?: Page): Promise<Result> {
-    if (restPage === undefined || !mayBeLong(restPage)) return this.#reads.run(callerId, read);
-    return this.#lists.run(callerId, async (releaseAfter) => {
-      let startedAt = 0;
-      const result = await this.#reads.run(callerId, () => {
-        startedAt = performance.now();
-        return read();
-      });
-      const pauseMs = Math.min(PAUSE_FACTOR * (performance.now() - startedAt), MAX_PAUSE_MS);
-      if (countRecords(result) > LONG_LIST) releaseAfter(pauseMs);
+  /** Runs `read` when the limit allows, and returns its result. */
+  run<Result>(callerId: string, read: () => Result | Promise<Result>): Promise<Result> {
+    return this.#reads.run(callerId, read);
+  }
+
+  /**
+   * Runs `read` for a part of a list, and returns its result. If the list may be long, the caller's other long lists wait
+   * until it is sent, for which `onLeave` is called.
+   */
+  async runPart<Result>(
+    callerId: string,
+    list: RestList,
+    read: () => Result | Promise<Result>,
+    onLeave: (leave: () => void) => void,
+  ): Promise<Result> {
+    const readTimed = async () => {
+      const startedAt = performance.now();
+      const result = await read();
+      list.readMs += performance.now() - startedAt;
       return result;
+    };
+    if (list.isContinued || !mayBeLong(list.page)) return this.run(callerId, readTimed);
+    const { promise, resolve } = Promise.withResolvers<Promise<Result>>();
+    void this.#lists.run(callerId, async (releaseAfter) => {
+      const result = this.run(callerId, readTimed);
+      resolve(result);
+      await Promise.allSettled([result]);
+      if (list.next === undefined) return;
+      await new Promise<void>(onLeave);
+      releaseAfter(Math.min(PAUSE_FACTOR * list.readMs, MAX_PAUSE_MS));
     });
+    return await promise;
+  }
+
+  /** Runs `wait` in the middle of a read, which meanwhile does not count as running. */
+  suspend<Result>(callerId: string, wait: () => Promise<Result>): Promise<Result> {
+    return this.#reads.suspend(callerId, wait);
   }
 }
 
@@ -53,23 +77,39 @@ export class KeyedSemaphore {
     key: string,
     task: (releaseAfter: (ms: number) => void) => Result | Promise<Result>,
   ): Promise<Result> {
-    const queue = this.#queues.get(key) ?? { running: 0, waiting: [] };
-    this.#queues.set(key, queue);
-    if (queue.running < this.#limit) queue.running += 1;
-    else await new Promise<void>((proceed) => queue.waiting.push(proceed));
+    await this.#acquire(key);
     let delayMs = 0;
     try {
       return await task((ms) => {
         delayMs = ms;
       });
     } finally {
-      if (delayMs === 0) this.#release(key, queue);
-      else void pause(delayMs, undefined, { ref: false }).then(() => this.#release(key, queue));
+      if (delayMs === 0) this.#release(key);
+      else void pause(delayMs, undefined, { ref: false }).then(() => this.#release(key));
     }
   }
 
+  /** Gives up the slot of a running task until `wait` has ended and a slot is free again. */
+  async suspend<Result>(key: string, wait: () => Promise<Result>): Promise<Result> {
+    this.#release(key);
+    try {
+      return await wait();
+    } finally {
+      await this.#acquire(key);
+    }
+  }
+
+  async #acquire(key: string): Promise<void> {
+    const queue = this.#queues.get(key) ?? { running: 0, waiting: [] };
+    this.#queues.set(key, queue);
+    if (queue.running < this.#limit) queue.running += 1;
+    else await new Promise<void>((proceed) => queue.waiting.push(proceed));
+  }
+
   /** Passes the slot to the next waiting task, so that later tasks cannot overtake it. */
-  #release(key: string, queue: Queue): void {
+  #release(key: string): void {
+    const queue = this.#queues.get(key);
+    if (queue === undefined) throw new Error('A task released its slot twice.');
     const next = queue.waiting.shift();
     if (next === undefined) queue.running -= 1;
     else next();
@@ -78,8 +118,3 @@ export class KeyedSemaphore {
 }
 
 type Queue = { running: number; readonly waiting: (() => void)[] };
-
-function countRecords(result: unknown): number {
-  const isConnection = typeof result === 'object' && result !== null && 'nodes' in result;
-  return isConnection && Array.isArray(result.nodes) ? result.nodes.length : 0;
-}

@@ -55,6 +55,7 @@ function createContext(viewer: Viewer, response: Response, shared: SharedContext
     log: record.log,
     operations: record.operations,
     failures: record.failures,
+    largeRead: undefined,
     charges: { admitted: 0, isBlocked: false, onChange: (state) => setQuotaHeaders(response, state) },
     onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
   };

@@ -1,5 +1,6 @@
 import { accountRead } from '../auth/access.ts';
 import { builder, createRecordRef, toEnumValues, userArgument } from '../graphql/builder.ts';
+import { findByteShare } from '../graphql/byte-share.ts';
 import {
   cursorField,
   defineConnectionType,
@@ -9,11 +10,12 @@ import {
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
+import { admitLargeRead } from '../quota/large-reads.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
-import { countWorkspaces, listWorkspaces, type SelectedWorkspace } from './workspaces.ts';
+import { countWorkspaces, listWorkspaces, readWorkspaceTexts, type SelectedWorkspace } from './workspaces.ts';
 
 /** The statuses of a workspace. */
 export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
@@ -129,12 +131,16 @@ builder.queryField(workspacesField, (t) =>
         validate: maxItems(100),
       }),
     },
-    resolve: (root, { userId, projectId, status, ...page }, { database, viewer }, info) => {
+    resolve: (root, { userId, projectId, status, ...page }, context, info) => {
+      const { database, viewer } = context;
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
       return readConnection(page, root, {
         selected,
         readRecords: (page) => listWorkspaces(database, owner, { projectId, status }, page, selected),
+        readTexts: (ids) => readWorkspaceTexts(database, { userId: owner, ids }, selected),
+        share: findByteShare(info),
+        admitLargeRead: () => admitLargeRead(context),
         totalCount: () => countWorkspaces(database, owner, { projectId, status }),
         etag: () => readEntityTag(database, owner, 'workspaces'),
         isId: isUuid,

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { defineBatchedRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
 import {
@@ -10,11 +10,13 @@ import {
   type PageInput,
   selectCount,
   selectPage,
+  textBytes,
   toPageInput,
 } from '../database/page.ts';
 import {
   defineCount,
   defineCounts,
+  defineLargeRead,
   definePageRead,
   type ReadParams,
   type Selected,
@@ -63,15 +65,27 @@ function mayScanMany({ projectId, statuses, scanLimit }: FilterInput & PageInput
 
 const always = ['id'] as const;
 
+/** Lists also read what the position of a record consists of. */
+const alwaysListed = [...always, 'createdAt'] as const;
+
+const textSizes = { errorMessage: textBytes('errorMessage') } satisfies Partial<
+  Record<keyof Workspace, RawBuilder<number>>
+>;
+
 /** A workspace with the selected properties. */
 export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
-const list = definePageRead((db, params: ReadParams<FilterInput & PageInput>) => {
-  const { param, has, selected } = params;
-  return selectPage(db, params, selectMatching(params))
-    .$call((page) => selectProperties(page, always, selected('Workspace', always)))
-    .$if(has('tagged'), (page) => page.select(selectTag(db, 'workspaces', param('userId')).as('tag')));
-}, mayScanMany);
+const list = definePageRead(
+  (db, params: ReadParams<FilterInput & PageInput>) => {
+    const { param, has } = params;
+    const selected = params.selected('Workspace', alwaysListed);
+    return selectPage(db, params, selectMatching(params), [...alwaysListed, ...selected], textSizes)
+      .$call((page) => selectProperties(page, alwaysListed, selected))
+      .$if(has('tagged'), (page) => page.select(selectTag(db, 'workspaces', param('userId')).as('tag')));
+  },
+  textSizes,
+  mayScanMany,
+);
 
 /** Lists a user's workspaces, newest first, with the selected properties. */
 export async function listWorkspaces(
@@ -83,6 +97,16 @@ export async function listWorkspaces(
 ): Promise<Listed<SelectedWorkspace>[]> {
   return list(database, { ...toFilterInput(userId, filter), ...toPageInput(page) }, selected);
 }
+
+/** Reads the selected long texts of a user's workspaces. */
+export const readWorkspaceTexts = defineLargeRead(
+  (db, params: ReadParams<{ userId: string; ids: readonly string[] }>) => {
+    const texts = params.selected('Workspace', ['id']).filter((name) => Object.hasOwn(textSizes, name));
+    return selectProperties(db.selectFrom('Workspace'), ['id'], texts)
+      .where('userId', '=', params.param('userId'))
+      .where('id', '=', sql<string>`any(${params.param('ids')})`);
+  },
+);
 
 const count = defineCount((db, params: ReadParams<FilterInput & Bounds>) =>
   selectCount(db, params, selectMatching(params)),
