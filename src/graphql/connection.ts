@@ -25,12 +25,8 @@ export type Connection<Node> = {
  */
 export const SCAN_LIMIT = 2000;
 
-/** The description of a page of a list with filters. */
-export const filteredPageNote = `A page of a filtered list may be shorter than requested, or empty, although there is a next page: it ends after ${SCAN_LIMIT} records were checked. Continue until \`hasNextPage\` is \`false\`.`;
-
-/** The description of the size of a page. */
-export const pageBytesNote =
-  'A page ends early, with a next page, before its records exceed 16 MiB, divided by the number of lists in the request; it has at least one record.';
+/** The description of pages that may be short. */
+export const shortPageNote = `A page may be shorter than requested although there is a next page: it ends before its records exceed 16 MiB, but contains at least one; several lists of a request share the 16 MiB. A page of a filtered list ends after ${SCAN_LIMIT} records were checked, and may be empty. Continue until \`hasNextPage\` is \`false\`.`;
 
 /**
  * Reads a page of a list. A REST route passes it as the root value. Otherwise the arguments select it, and one record

@@ -1,12 +1,7 @@
 import { accountRead } from '../auth/access.ts';
 import { builder, createRecordRef, userArgument } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
-import {
-  cursorField,
-  defineConnectionType,
-  filteredPageNote,
-  readConnection,
-} from '../graphql/connection.ts';
+import { cursorField, defineConnectionType, readConnection, shortPageNote } from '../graphql/connection.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
@@ -48,7 +43,7 @@ builder.queryField(notificationsField, (t) =>
     access: accountRead,
     type: NotificationConnection,
     nullable: true,
-    description: `Returns a user's notifications, newest first. ${filteredPageNote} Pages by \`taskId\` or only by the status \`ACTIVE\` are always full.`,
+    description: `Returns a user's notifications, newest first. ${shortPageNote} Filtering by \`taskId\` or only by the status \`ACTIVE\` does not make pages shorter.`,
     args: {
       ...definePageArguments(),
       userId: t.arg.id(userArgument),

@@ -1,12 +1,7 @@
 import { accountRead } from '../auth/access.ts';
 import { builder, createRecordRef, toEnumValues, userArgument } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
-import {
-  cursorField,
-  defineConnectionType,
-  filteredPageNote,
-  readConnection,
-} from '../graphql/connection.ts';
+import { cursorField, defineConnectionType, readConnection, shortPageNote } from '../graphql/connection.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
@@ -120,7 +115,7 @@ builder.queryField(workspacesField, (t) =>
     access: accountRead,
     type: WorkspaceConnection,
     nullable: true,
-    description: `Returns a user's workspaces in all projects, newest first. ${filteredPageNote}`,
+    description: `Returns a user's workspaces in all projects, newest first. ${shortPageNote}`,
     args: {
       ...definePageArguments(),
       userId: t.arg.id(userArgument),
