@@ -1,12 +1,12 @@
-import { pipeline } from 'node:stream/promises';
 import express, { type Request, type RequestHandler, type Response } from 'express';
 import { type DocumentNode, type ExecutionResult, type GraphQLSchema, parse, validate } from 'graphql';
 import { type Access, requireAccess } from '../src/auth/access.ts';
-import type { RestList, RootValue, ServerContext } from '../src/context.ts';
+import type { RootValue, ServerContext } from '../src/context.ts';
 import { valueAt } from '../src/errors/json-path.ts';
-import { readSystemErrorCode } from '../src/errors/system-error-code.ts';
 import type { GraphQLServer } from '../src/graphql/server.ts';
 import { toPattern } from '../src/http/messages.ts';
+import { sendParts } from '../src/http/send-parts.ts';
+import type { RestList } from '../src/quota/read-scheduler.ts';
 import { contextOf, type IdentifyCaller } from '../src/server/caller.ts';
 import { createBinder, createReader, locateError, toOffsetPage } from './binding.ts';
 import { editorAuth } from './editor-auth.ts';
@@ -111,46 +111,24 @@ function handle(route: Route, execute: Execute): RequestHandler {
       context.quota.chargeRecords(context, records.length);
       return send(response, records);
     }
-    const readNext = async () => toContent(await run({ list }));
-    response.writeHead(status, { 'Content-Type': 'application/json; charset=utf-8' });
-    const sent = await sendInParts(response, reply.name, records, list, readNext);
+    let sent = 0;
+    async function* formatParts() {
+      yield `{${JSON.stringify(reply.name)}:[`;
+      for (let part: unknown = records; Array.isArray(part); part = await readNext()) {
+        const text = JSON.stringify(part).slice(1, -1);
+        yield sent > 0 && text !== '' ? `,${text}` : text;
+        sent += part.length;
+      }
+      yield ']}';
+    }
+    const readNext = async () => {
+      if (list.next === undefined) return undefined;
+      Object.assign(list, { page: list.next, isContinued: true });
+      return toContent(await run({ list }));
+    };
+    await sendParts(response, status, 'application/json', formatParts());
     context.quota.chargeRecords(context, sent);
   };
-}
-
-/**
- * Sends a list while it is read, as fast as the client reads it, and returns the number of records. The reply is cut off
- * if reading fails.
- */
-async function sendInParts(
-  response: Response,
-  name: string,
-  first: unknown[],
-  list: RestList,
-  readNext: () => Promise<unknown>,
-): Promise<number> {
-  let sent = 0;
-  async function* format() {
-    yield `{${JSON.stringify(name)}:[`;
-    for (let records: unknown = first; Array.isArray(records); records = await readNextPart()) {
-      const text = JSON.stringify(records).slice(1, -1);
-      yield sent === 0 || text === '' ? text : `,${text}`;
-      sent += records.length;
-    }
-    yield ']}';
-  }
-  async function readNextPart(): Promise<unknown> {
-    if (list.next === undefined) return undefined;
-    Object.assign(list, { page: list.next, isContinued: true });
-    return await readNext();
-  }
-  try {
-    await pipeline(format, response);
-  } catch (error) {
-    // The client has disconnected.
-    if (readSystemErrorCode(error) !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
-  }
-  return sent;
 }
 
 /**

@@ -3,7 +3,6 @@ import type { Plugin } from 'graphql-yoga';
 import type { Viewer } from './auth/viewer.ts';
 import type { Database } from './database/database.ts';
 import type { Outbox } from './database/outbox.ts';
-import type { Page } from './database/page.ts';
 import type { CredentialCipher } from './encryption/credential-cipher.ts';
 import type { SubscriptionCipher } from './encryption/subscription-cipher.ts';
 import type { ErrorCode } from './errors/gateway-errors.ts';
@@ -12,7 +11,7 @@ import type { Hub } from './live/hub.ts';
 import type { Log } from './log.ts';
 import type { LargeRead, LargeReads } from './quota/large-reads.ts';
 import type { Charges, Quota } from './quota/quota.ts';
-import type { ReadScheduler } from './quota/read-scheduler.ts';
+import type { ReadScheduler, RestList } from './quota/read-scheduler.ts';
 import type { Time } from './values/time.ts';
 
 /** What the contexts of all requests share. */
@@ -76,18 +75,6 @@ export type RootValue = {
   readonly list?: RestList;
   /** Returns whether the client already has the list with this entity tag. If it does, no records are read. */
   readonly matchesKnownTag?: (etag: string) => boolean;
-};
-
-/** A list that the REST API returns. It is read and sent in parts, so that memory does not grow with its length. */
-export type RestList = {
-  /** The requested page without the parts that were read before. */
-  page: Page;
-  /** Whether `page` continues a list. */
-  isContinued: boolean;
-  /** What remains after the part that was read; `undefined` if nothing does. */
-  next: Page | undefined;
-  /** The time that reading took, in milliseconds. */
-  readMs: number;
 };
 
 /** What Express passes to Yoga. */

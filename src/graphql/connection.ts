@@ -1,7 +1,8 @@
 import type { OutputRef } from '@pothos/core';
-import type { RestList, RootValue } from '../context.ts';
+import type { RootValue } from '../context.ts';
 import type { Listed, Page } from '../database/page.ts';
 import type { Selected } from '../database/read.ts';
+import type { RestList } from '../quota/read-scheduler.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
 import type { ByteShare } from './byte-share.ts';
@@ -77,8 +78,8 @@ export type RecordReader<Node> = {
   readTexts: (ids: string[]) => Promise<(Partial<Node> & { id: string })[]>;
   /** How much long text the list may have. */
   share: ByteShare;
-  /** Waits until the request may read more than `share.inlineBytes`, and returns whether it may. */
-  admitLargeRead: () => Promise<boolean>;
+  /** Waits until the request may read so many bytes of omitted texts, and returns whether it may. */
+  admitLargeRead: (bytes: number) => Promise<boolean>;
 };
 
 /** How to read a list. */
@@ -120,17 +121,19 @@ async function readListPage<Node>(
 /**
  * Reads the omitted texts of as many records as `maxBytes` allows, but of at least one. Returns these records, and which
  * part of the list they are: a record that was deleted meanwhile is only in the latter. Before it reads any texts, it
- * calls `admit`, which returns whether it may read more than one.
+ * calls `admit`, and if that returns false, reads the first texts only.
  */
 async function completeTexts<Node extends ListedRecord>(
   { readTexts }: RecordReader<Node>,
   records: readonly Listed<Node>[],
   maxBytes: number,
-  admit: () => Promise<boolean>,
+  admit: (bytes: number) => Promise<boolean>,
 ): Promise<{ complete: Listed<Node>[]; scanned: Listed<Node>[] }> {
   const isOmitted = ({ omittedBytes }: Listed<Node>) => omittedBytes != null;
   if (!records.some(isOmitted)) return { complete: [...records], scanned: [...records] };
-  const scanned = takeBytes(records, (await admit()) ? maxBytes : 0);
+  const allowed = takeBytes(records, maxBytes);
+  const bytes = allowed.reduce((sum, { omittedBytes }) => sum + (omittedBytes ?? 0), 0);
+  const scanned = (await admit(bytes)) ? allowed : takeBytes(records, 0);
   const ids = scanned.filter(isOmitted).map(({ id }) => id);
   const texts = new Map((ids.length > 0 ? await readTexts(ids) : []).map((text) => [text.id, text]));
   const complete = scanned.flatMap((record) => {

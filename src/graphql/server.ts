@@ -3,13 +3,13 @@ import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { ServerContext } from '../context.ts';
 import { sendText } from '../http/messages.ts';
-import { contextOf } from '../server/caller.ts';
+import { resultTypes } from './media-types.ts';
 import { useCompiledExecution } from './plugins/compiled-execution.ts';
 import { createDocumentCaches, useDocuments } from './plugins/documents.ts';
 import { useEventStream } from './plugins/event-stream.ts';
 import { maskResult, useMasking } from './plugins/masking.ts';
 import { useOperations } from './plugins/operations.ts';
-import { resultTypes, useRequest } from './plugins/request.ts';
+import { useRequest } from './plugins/request.ts';
 
 /** The path of the GraphQL API. */
 export const GRAPHQL_PATH = '/graphql';
@@ -53,8 +53,6 @@ export function serveGraphQL(yoga: GraphQLServer) {
     const reply = await yoga.handleNodeRequestAndResponse(req, res, { req, res });
     if (res.headersSent || res.closed) return;
     const body = await reply.text();
-    const large = await contextOf(res).largeRead;
-    large?.setReplyBytes(Buffer.byteLength(body));
     res.setHeaders(reply.headers).writeHead(reply.status).end(body);
   };
 }

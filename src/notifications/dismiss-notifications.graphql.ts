@@ -1,10 +1,10 @@
 import { accountWrite } from '../auth/access.ts';
+import { admitLargeReply } from '../graphql/admit-large-reply.ts';
 import { builder } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
 import { readWithinShare } from '../graphql/connection.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, readBySubfields, reads } from '../graphql/selected-fields.ts';
-import { admitLargeReply } from '../quota/large-reads.ts';
 import { parseEventCursor } from '../revisions/event-cursor.ts';
 import { type DismissFilter, dismissNotification, dismissNotifications } from './dismiss-notifications.ts';
 import type { Notification } from './notification.entity.ts';
@@ -13,6 +13,7 @@ import { NotificationUnion } from './notification-type.graphql.ts';
 import {
   isLarge,
   listNotifications,
+  MAX_NOTIFICATION_BYTES,
   readNotificationTexts,
   type SelectedNotification,
 } from './notifications.ts';
@@ -51,7 +52,7 @@ builder.mutationField(dismissNotificationField, (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const notification = await dismissNotification(context, context.viewer.userId, input.id, context.now);
-      if (isLarge(notification)) await admitLargeReply(context);
+      if (isLarge(notification)) await admitLargeReply(context, MAX_NOTIFICATION_BYTES);
       return { notification };
     },
   }),
@@ -138,7 +139,7 @@ builder.mutationField('dismissNotifications', (t) =>
             listNotifications(database, viewer.userId, { ids: dismissed }, page, selected),
           readTexts: (ids) => readNotificationTexts(database, { userId: viewer.userId, ids }, selected),
           share: findByteShare(info),
-          admitLargeRead: () => admitLargeReply(context),
+          admitLargeRead: (bytes) => admitLargeReply(context, bytes),
         },
         { backwards: true, limit: Math.min(dismissed.length, MAX_RETURNED) },
       );

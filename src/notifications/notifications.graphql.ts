@@ -1,11 +1,11 @@
 import { accountRead } from '../auth/access.ts';
+import { admitLargeRead } from '../graphql/admit-large-reply.ts';
 import { builder, createRecordRef, userArgument } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
 import { cursorField, defineConnectionType, readConnection, shortPageNote } from '../graphql/connection.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
-import { admitLargeRead } from '../quota/large-reads.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
@@ -15,6 +15,7 @@ import {
   countNotifications,
   findForReply,
   listNotifications,
+  MAX_NOTIFICATION_BYTES,
   readNotificationTexts,
   type SelectedNotification,
 } from './notifications.ts';
@@ -77,7 +78,7 @@ builder.queryField(notificationsField, (t) =>
         readRecords: (page) => listNotifications(database, owner, filter, page, selected),
         readTexts: (ids) => readNotificationTexts(database, { userId: owner, ids }, selected),
         share: findByteShare(info),
-        admitLargeRead: () => admitLargeRead(context),
+        admitLargeRead: (bytes) => admitLargeRead(context, bytes),
         totalCount: () => countNotifications(database, owner, filter),
         etag: () => readEntityTag(database, owner, 'notifications'),
         isId,
@@ -98,6 +99,8 @@ builder.queryField('notification', (t) =>
       userId: t.arg.id(userArgument),
     },
     resolve: (_root, { id, userId }, context) =>
-      findForReply(context.database, userId ?? context.viewer.userId, id, () => admitLargeRead(context)),
+      findForReply(context.database, userId ?? context.viewer.userId, id, () =>
+        admitLargeRead(context, MAX_NOTIFICATION_BYTES),
+      ),
   }),
 );

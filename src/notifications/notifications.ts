@@ -118,6 +118,9 @@ export async function findNotification(
   return notification;
 }
 
+/** The size of the largest notification that an earlier version could store. */
+export const MAX_NOTIFICATION_BYTES = 1024 * 1024;
+
 /** A reply with larger notifications waits until it may be large, because it can contain many of them, and many times. */
 const LARGE_BYTES = 64 * 1024;
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RestList } from '../context.ts';
+import type { Page } from '../database/page.ts';
 import { mayBeLong } from '../database/read.ts';
 
 /** Maximum number of reads that run at once for one caller. */
@@ -14,6 +14,18 @@ const PAUSE_FACTOR = 20;
 
 /** Caps the pause, because the time includes waiting for a connection, and is longer on a busy machine. */
 const MAX_PAUSE_MS = 1000;
+
+/** A list that the REST API returns. It is read and sent in parts, so that memory does not grow with its length. */
+export type RestList = {
+  /** The requested page without the parts that were read before. */
+  page: Page;
+  /** Whether `page` continues a list. */
+  isContinued: boolean;
+  /** What remains after the part that was read; `undefined` if nothing does. */
+  next: Page | undefined;
+  /** The time that reading took, in milliseconds. */
+  readMs: number;
+};
 
 /**
  * Limits the concurrent reads of each caller, and returns their long lists one at a time with pauses, so that a caller

@@ -1,11 +1,11 @@
 import { accountRead } from '../auth/access.ts';
+import { admitLargeRead } from '../graphql/admit-large-reply.ts';
 import { builder, createRecordRef, toEnumValues, userArgument } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
 import { cursorField, defineConnectionType, readConnection, shortPageNote } from '../graphql/connection.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
-import { admitLargeRead } from '../quota/large-reads.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
@@ -135,7 +135,7 @@ builder.queryField(workspacesField, (t) =>
         readRecords: (page) => listWorkspaces(database, owner, { projectId, status }, page, selected),
         readTexts: (ids) => readWorkspaceTexts(database, { userId: owner, ids }, selected),
         share: findByteShare(info),
-        admitLargeRead: () => admitLargeRead(context),
+        admitLargeRead: (bytes) => admitLargeRead(context, bytes),
         totalCount: () => countWorkspaces(database, owner, { projectId, status }),
         etag: () => readEntityTag(database, owner, 'workspaces'),
         isId: isUuid,

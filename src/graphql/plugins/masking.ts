@@ -11,16 +11,25 @@ import {
   RateLimitedError,
   ValidationError,
 } from '../../errors/gateway-errors.ts';
+import { formatJson, sendParts } from '../../http/send-parts.ts';
 import { logHiddenCause } from '../../log.ts';
 import { contextOf } from '../../server/caller.ts';
+import { resultTypes } from '../media-types.ts';
 import { toPublicMessage } from '../public-messages.ts';
 
 /** Masks the errors of all replies, also of requests that were not executed. */
 export function useMasking(): GatewayPlugin {
   return {
-    onResultProcess({ result, setResult, serverContext: { res } }) {
+    onResultProcess({ result, setResult, setResultProcessor, serverContext: { req, res } }) {
       if (Array.isArray(result) || Symbol.asyncIterator in result) return;
       const { reply, httpErrors } = maskResult(result, contextOf(res));
+      if (httpErrors.length === 0 && contextOf(res).largeRead !== undefined) {
+        const type = req.accepts([...resultTypes]) || resultTypes[0];
+        return setResultProcessor(async (_result, { Response }) => {
+          await sendParts(res, 200, type, formatJson(reply));
+          return new Response();
+        }, type);
+      }
       // Yoga reads status and headers from the errors. It would serialize copies of them, without `locations`.
       const stringify = () => JSON.stringify(reply);
       setResult({ ...(httpErrors.length > 0 && { errors: httpErrors }), stringify });
