@@ -126,7 +126,8 @@ function handle(route: Route, execute: Execute): RequestHandler {
       Object.assign(list, { page: list.next, isContinued: true });
       return toContent(await run({ list }));
     };
-    await sendParts(response, status, 'application/json', formatParts());
+    response.setHeader('Content-Type', 'application/json; charset=utf-8');
+    await sendParts(response, status, formatParts());
     context.quota.chargeRecords(context, sent);
   };
 }

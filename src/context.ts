@@ -66,6 +66,8 @@ export type Context = SharedContext &
     readonly charges: Charges;
     /** Set if the request reads more than a little. */
     largeRead: Promise<LargeRead> | undefined;
+    /** The reply of such a request, which is sent in parts. */
+    largeReply: object | undefined;
     /** Calls `leave` when the response ends or the caller disconnects, or immediately if it already has. */
     onLeave(leave: () => void): void;
   };

@@ -80,6 +80,7 @@ function createFullContext(): Context {
     readScheduler: new ReadScheduler(),
     largeReads: new LargeReads(),
     largeRead: undefined,
+    largeReply: undefined,
     quota,
     onLeave: () => undefined,
     charges: { admitted: 0, isBlocked: false, onChange: () => undefined },

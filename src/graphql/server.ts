@@ -3,13 +3,14 @@ import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { ServerContext } from '../context.ts';
 import { sendText } from '../http/messages.ts';
-import { resultTypes } from './media-types.ts';
+import { formatJson, sendParts } from '../http/send-parts.ts';
+import { contextOf } from '../server/caller.ts';
 import { useCompiledExecution } from './plugins/compiled-execution.ts';
 import { createDocumentCaches, useDocuments } from './plugins/documents.ts';
 import { useEventStream } from './plugins/event-stream.ts';
 import { maskResult, useMasking } from './plugins/masking.ts';
 import { useOperations } from './plugins/operations.ts';
-import { useRequest } from './plugins/request.ts';
+import { resultTypes, useRequest } from './plugins/request.ts';
 
 /** The path of the GraphQL API. */
 export const GRAPHQL_PATH = '/graphql';
@@ -52,8 +53,13 @@ export function serveGraphQL(yoga: GraphQLServer) {
   return async (req: Request, res: Response): Promise<void> => {
     const reply = await yoga.handleNodeRequestAndResponse(req, res, { req, res });
     if (res.headersSent || res.closed) return;
-    const body = await reply.text();
-    res.setHeaders(reply.headers).writeHead(reply.status).end(body);
+    res.setHeaders(reply.headers);
+    const { largeReply } = contextOf(res);
+    if (largeReply === undefined) res.writeHead(reply.status).end(await reply.text());
+    else {
+      res.removeHeader('Content-Length');
+      await sendParts(res, reply.status, formatJson(largeReply));
+    }
   };
 }
 

@@ -10,10 +10,9 @@ import { readSystemErrorCode } from '../errors/system-error-code.ts';
 export async function sendParts(
   response: ServerResponse,
   status: number,
-  type: string,
   parts: Iterable<string> | AsyncIterable<string>,
 ): Promise<void> {
-  response.writeHead(status, { 'Content-Type': `${type}; charset=utf-8` });
+  response.writeHead(status);
   async function* inTurns() {
     for await (const part of parts) {
       yield part;

@@ -15,7 +15,6 @@ import {
   countNotifications,
   findForReply,
   listNotifications,
-  MAX_NOTIFICATION_BYTES,
   readNotificationTexts,
   type SelectedNotification,
 } from './notifications.ts';
@@ -99,8 +98,8 @@ builder.queryField('notification', (t) =>
       userId: t.arg.id(userArgument),
     },
     resolve: (_root, { id, userId }, context) =>
-      findForReply(context.database, userId ?? context.viewer.userId, id, () =>
-        admitLargeRead(context, MAX_NOTIFICATION_BYTES),
+      findForReply(context.database, userId ?? context.viewer.userId, id, (bytes) =>
+        admitLargeRead(context, bytes),
       ),
   }),
 );

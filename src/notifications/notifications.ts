@@ -124,6 +124,15 @@ export const MAX_NOTIFICATION_BYTES = 1024 * 1024;
 /** A reply with larger notifications waits until it may be large, because it can contain many of them, and many times. */
 const LARGE_BYTES = 64 * 1024;
 
+const findSize = defineRowRead((db, { param }: ReadParams<Key>) =>
+  db
+    .selectFrom('Notification')
+    .select(textSizes.payload.as('bytes'))
+    .where('userId', '=', param('userId'))
+    .where('id', '=', param('id'))
+    .where(textSizes.payload, '>', LARGE_BYTES),
+);
+
 const findUnlessLarge = defineRowRead((db, { param }: ReadParams<Key>) =>
   db
     .selectFrom('Notification')
@@ -134,18 +143,19 @@ const findUnlessLarge = defineRowRead((db, { param }: ReadParams<Key>) =>
 );
 
 /**
- * Finds a notification by ID, for a reply. Calls `admit` before it reads a large one.
+ * Finds a notification by ID, for a reply. Calls `admit` with the size of a large one before it reads it.
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function findForReply(
   database: Database,
   userId: string,
   id: string,
-  admit: () => Promise<unknown>,
+  admit: (bytes: number) => Promise<unknown>,
 ): Promise<Notification> {
   const small = await findUnlessLarge(database, { userId, id });
   if (small !== undefined) return small;
-  await admit();
+  const large = await findSize(database, { userId, id });
+  if (large !== undefined) await admit(large.bytes);
   return findNotification(database, userId, id);
 }
 

@@ -56,6 +56,7 @@ function createContext(viewer: Viewer, response: Response, shared: SharedContext
     operations: record.operations,
     failures: record.failures,
     largeRead: undefined,
+    largeReply: undefined,
     charges: { admitted: 0, isBlocked: false, onChange: (state) => setQuotaHeaders(response, state) },
     onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
   };

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import type { Response } from 'express';
 import type { GatewayPlugin } from '../../context.ts';
 import { contextOf } from '../../server/caller.ts';
-import { EVENT_STREAM } from '../media-types.ts';
 import { maskResult, type OperationResult } from './masking.ts';
+import { EVENT_STREAM } from './request.ts';
 
 /**
  * Sends subscriptions as server-sent events. It takes a stream before Yoga wraps it, because the wrappers keep Yoga's

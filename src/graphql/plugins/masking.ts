@@ -11,27 +11,20 @@ import {
   RateLimitedError,
   ValidationError,
 } from '../../errors/gateway-errors.ts';
-import { formatJson, sendParts } from '../../http/send-parts.ts';
 import { logHiddenCause } from '../../log.ts';
 import { contextOf } from '../../server/caller.ts';
-import { resultTypes } from '../media-types.ts';
 import { toPublicMessage } from '../public-messages.ts';
 
 /** Masks the errors of all replies, also of requests that were not executed. */
 export function useMasking(): GatewayPlugin {
   return {
-    onResultProcess({ result, setResult, setResultProcessor, serverContext: { req, res } }) {
+    onResultProcess({ result, setResult, serverContext: { res } }) {
       if (Array.isArray(result) || Symbol.asyncIterator in result) return;
-      const { reply, httpErrors } = maskResult(result, contextOf(res));
-      if (httpErrors.length === 0 && contextOf(res).largeRead !== undefined) {
-        const type = req.accepts([...resultTypes]) || resultTypes[0];
-        return setResultProcessor(async (_result, { Response }) => {
-          await sendParts(res, 200, type, formatJson(reply));
-          return new Response();
-        }, type);
-      }
+      const context = contextOf(res);
+      const { reply, httpErrors } = maskResult(result, context);
+      if (context.largeRead !== undefined) context.largeReply = reply;
       // Yoga reads status and headers from the errors. It would serialize copies of them, without `locations`.
-      const stringify = () => JSON.stringify(reply);
+      const stringify = () => (context.largeReply === undefined ? JSON.stringify(reply) : '');
       setResult({ ...(httpErrors.length > 0 && { errors: httpErrors }), stringify });
     },
   };

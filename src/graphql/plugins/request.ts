@@ -14,7 +14,6 @@ import { toIssues } from '../../errors/validation-issues.ts';
 import { requestQuery } from '../../http/messages.ts';
 import { parseJson, readJson } from '../../http/read-json.ts';
 import { contextOf } from '../../server/caller.ts';
-import { EVENT_STREAM } from '../media-types.ts';
 import { isIntrospection } from '../operation.ts';
 import { parseDocument } from './documents.ts';
 import { asGatewayError, withStatus } from './masking.ts';
@@ -92,6 +91,12 @@ function parseQueryParameters(request: Request): Record<string, unknown> {
   });
   return Object.fromEntries(entries);
 }
+
+/** The media types of a result, the preferred one first (GraphQL over HTTP, section 4.2). */
+export const resultTypes = ['application/json', 'application/graphql-response+json'] as const;
+
+/** The media type of server-sent events. */
+export const EVENT_STREAM = 'text/event-stream';
 
 /** The media ranges in which Yoga finds a result type. */
 const RESULT_RANGE = /^(?:\*|application)\/(?:\*|json|graphql-response\+json)$/;
