@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { transactionAndCancel } from '../database/outbox.ts';
 import { defineStatement, type Params, runStatement } from '../database/statement.ts';
+import { NotFoundError } from '../errors/gateway-errors.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { EventCursor } from '../revisions/event-cursor.ts';
 import { currentEpoch } from '../revisions/revisions.ts';
@@ -10,6 +11,9 @@ import { type NotificationKind, notificationKinds } from './notification.enums.t
 import { findNotification } from './notifications.ts';
 import type { NotificationDependencies } from './publish-notifications.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
+
+/** The second attempt sees every notification that was committed during the first. */
+const MAX_ATTEMPTS = 2;
 
 /**
  * Dismisses a notification, whatever its status. Dismissing it again changes nothing.
@@ -22,14 +26,21 @@ export async function dismissNotification(
   now: Time,
 ): Promise<Notification> {
   const input = { userId, id, now };
-  // Without channels there are no deliveries to cancel, and a single statement costs less than a transaction.
-  const [dismissed] =
-    outbox.channels.size === 0
-      ? await runStatement(database, dismiss, input)
-      : await transactionAndCancel({ database, outbox }, [userId], (run) => run(dismiss, input));
-  if (dismissed === undefined) return findNotification(database, userId, id);
-  announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
-  return dismissed;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
+    // Without channels there are no deliveries to cancel, and a single statement costs less than a transaction.
+    const [dismissed] =
+      outbox.channels.size === 0
+        ? await runStatement(database, dismiss, input)
+        : await transactionAndCancel({ database, outbox }, [userId], (run) => run(dismiss, input));
+    if (dismissed !== undefined) {
+      announce({ user: userId, topic: 'notifications', revision: dismissed.revision });
+      return dismissed;
+    }
+    const found = await findNotification(database, userId, id);
+    if (found.status === 'dismissed') return found;
+  }
+  // The notification was deleted and published again between the attempts.
+  throw new NotFoundError();
 }
 
 /**

@@ -1,0 +1,107 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { graphql, rest } from '../support/client.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { publish, resolve } from '../support/records.ts';
+import { member } from '../support/tokens.ts';
+
+/*
+ * A client dismisses notifications by guessed IDs while they are published, so that the dismissal meets every moment of
+ * the publication. A dismissal succeeds only if the notification is dismissed, and is otherwise rejected with 404.
+ */
+
+let gateway: TestGateway;
+let withChannel: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+  // With a channel, a dismissal is a transaction. Nothing listens on the port.
+  const email = { SMTP_URL: 'smtp://127.0.0.1:1', SMTP_FROM: 'no-reply@example.com', DELIVERY: 'false' };
+  withChannel = await startTestGateway(email, gateway.database);
+});
+afterAll(async () => {
+  await withChannel.close();
+  await gateway.close();
+});
+
+const gateways = () => [gateway, withChannel];
+const task = { id: 'task', projectId: 'project' };
+
+/** Ways to dismiss the notification `n`. They return whether it was dismissed. */
+const dismissBy = {
+  async rest(to: TestGateway, token: string): Promise<boolean> {
+    const { status, body } = await rest(to, 'POST', '/user/notifications/n/dismiss', { token });
+    if (status === 200) expect(body.notification.status).toBe('dismissed');
+    else expect(status).toBe(404);
+    return status === 200;
+  },
+  async graphql(to: TestGateway, token: string): Promise<boolean> {
+    const query = `mutation {
+      dismissNotification(input: { id: "n" }) { notification { ... on UserNotification { status } } }
+    }`;
+    const { data, errors } = await graphql(to, query, {}, { token });
+    if (errors.length > 0) expect(errors).toMatchObject([{ extensions: { code: 'NOT_FOUND' } }]);
+    else expect(data.dismissNotification.notification.status).toBe('DISMISSED');
+    return errors.length === 0;
+  },
+  async list(to: TestGateway, token: string): Promise<boolean> {
+    const query =
+      'mutation { dismissNotifications(input: { ids: ["n"] }) { notifications { ... on UserNotification { status } } } }';
+    const { data, errors } = await graphql(to, query, {}, { token });
+    expect(errors).toEqual([]);
+    const { notifications } = data.dismissNotifications;
+    for (const { status } of notifications) expect(status).toBe('DISMISSED');
+    return notifications.length > 0;
+  },
+};
+
+/** A dismissal that begins before the publication or after it, by turns of the event loop. */
+const dismissal = fc.record({
+  by: fc.constantFrom('rest', 'graphql', 'list'),
+  gateway: fc.nat(1),
+  turns: fc.nat(40),
+});
+
+const race = fc.record({
+  dismissals: fc.array(dismissal, { minLength: 1, maxLength: 6 }),
+  /** Whether the user has other notifications, and so a row that changes lock. */
+  isKnown: fc.boolean(),
+  isResolved: fc.boolean(),
+  gateway: fc.nat(1),
+  turns: fc.nat(20),
+});
+
+let users = 0;
+
+test('a notification is dismissed exactly if one of the dismissals during its publication succeeds', async () => {
+  await fc.assert(
+    fc.asyncProperty(race, async ({ dismissals, isKnown, isResolved, ...publication }) => {
+      users += 1;
+      const userId = `user-${users}`;
+      const token = await member(userId);
+      if (isKnown) await publish(gateway, userId, 'task_failed', { id: 'other' });
+      const publishing = afterTurns(publication.turns).then(async () => {
+        const to = gateways()[publication.gateway] ?? gateway;
+        await publish(to, userId, 'task_failed', { id: 'n', task });
+        if (isResolved) await resolve(to, userId, task.id);
+      });
+      const results = await Promise.all(
+        dismissals.map(async ({ by, gateway: index, turns }) => {
+          await afterTurns(turns);
+          return dismissBy[by](gateways()[index] ?? gateway, token);
+        }),
+      );
+      await publishing;
+      const rows = await gateway.database.sql(
+        `select status = 'dismissed' as dismissed from notification where user_id = $1 and id = 'n'`,
+        [userId],
+      );
+      expect(rows).toEqual([{ dismissed: results.includes(true) }]);
+    }),
+    { numRuns: 150, endOnFailure: true },
+  );
+});
+
+/** Waits for turns of the event loop, which also serves the gateways' requests. */
+async function afterTurns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
