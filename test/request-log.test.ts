@@ -67,6 +67,16 @@ describe('the log line of a request', () => {
     }
   });
 
+  test.each([
+    ['/user/notifications/n-1.2~3_4/dismiss', '/user/notifications/n-1.2~3_4/dismiss'],
+    ['/user/notifications/a%2Fb/dismiss', '/user/notifications/{id}/dismiss'],
+    ['/user/notifications/n-1/dismiss/', '(unmatched)'],
+    ['/no/such/path', '(unmatched)'],
+  ])('contains the path of an endpoint: %s is logged as %s', async (sent, path) => {
+    const reply = await rest(gateway, 'POST', sent, { token });
+    expect(findRequestLines(reply)).toEqual([expect.objectContaining({ path, status: 404 })]);
+  });
+
   test('contains no document, variable, operation name, body or query string', async () => {
     const marked = 'mark-7f3a';
     const document = `query Marked_mark7f3a($id: ID!) { notification(id: $id) { __typename } b: notification(id: "${marked}") { __typename } }`;

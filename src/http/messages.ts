@@ -13,13 +13,12 @@ export function toPattern(template: string): RegExp {
 }
 
 /** Creates a function that maps a path to its template, so that IDs and unknown paths do not become metric labels. */
-export function createRouteNames(templates: readonly string[]): (path: string) => string {
+export function createRouteNames(templates: readonly string[]): (path: string) => string | undefined {
   const plain = new Set(templates.filter((template) => !template.includes('{')));
   const patterns = templates
     .filter((template) => !plain.has(template))
     .map((template) => ({ template, pattern: toPattern(template) }));
-  return (path) =>
-    plain.has(path) ? path : (patterns.find(({ pattern }) => pattern.test(path))?.template ?? 'unmatched');
+  return (path) => (plain.has(path) ? path : patterns.find(({ pattern }) => pattern.test(path))?.template);
 }
 
 /** Sends a UTF-8 reply. Node.js writes headers and body together because the body is a string. */

@@ -22,13 +22,12 @@ const SEVERAL = 'several';
  */
 export function createRequestMetrics(
   registry: Registry,
-  nameRoute: (path: string) => string,
   schema: GraphQLSchema,
 ): (request: CompletedRequest) => void {
   const operationTypes = listOperationTypes(schema);
   const { requests, operations, streams, errors } = registerMetrics(registry);
 
-  return ({ method, path, status, seconds, operations: fields, failures }) => {
+  return ({ method, route, status, seconds, operations: fields, failures }) => {
     const [first = ''] = fields;
     const field = fields.size > 1 ? SEVERAL : first;
     for (const { field: failed = field, code } of failures) {
@@ -42,7 +41,7 @@ export function createRequestMetrics(
     requests.observe(
       {
         http_request_method: METHODS.has(method) ? method : '_OTHER',
-        http_route: nameRoute(path),
+        http_route: route ?? 'unmatched',
         http_response_status_code: status ?? 'aborted',
       },
       seconds,

@@ -29,7 +29,7 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   const identifyCaller = createIdentifyCaller(services.authenticate, services.shared);
   const app = express().disable('x-powered-by').set('query parser', 'simple');
 
-  app.use(recordRequests(log, createRequestMetrics(metrics, createRouteNames(paths), schema)));
+  app.use(recordRequests(log, createRouteNames(paths), createRequestMetrics(metrics, schema)));
   app.use(setSecurityHeaders);
   app.use(allowOrigins(config.corsOrigins));
   app.use(checkTarget);
@@ -60,7 +60,7 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   return app;
 }
 
-/** The path templates of all endpoints, which metrics use as route names. */
+/** The path templates of all endpoints, which the log and the metrics use as route names. */
 const pages = ['/', '/docs', '/docs/assets/{file}', '/openapi.json', `${GRAPHQL_PATH}/assets/{file}`];
 const monitoring = ['/healthz', '/readyz', METRICS_PATH];
 const paths = [GRAPHQL_PATH, UNSUBSCRIBE_PATH, ...pages, ...monitoring, ...routes.map(({ path }) => path)];

@@ -6,8 +6,8 @@ import type { Log } from '../log.ts';
 /** A request whose reply was sent or whose caller disconnected. */
 export type CompletedRequest = Pick<RequestRecord, 'operations' | 'failures'> & {
   method: string;
-  /** Percent-encoded, as sent. */
-  path: string;
+  /** The template of the path; undefined if no endpoint has this path. */
+  route: string | undefined;
   /** Undefined if the caller disconnected before the reply began. */
   status: number | undefined;
   seconds: number;
@@ -16,14 +16,28 @@ export type CompletedRequest = Pick<RequestRecord, 'operations' | 'failures'> & 
 /** The paths of frequent health checks and scrapes. */
 const PROBES = new Set(['/healthz', '/readyz', '/metrics']);
 
-/** The paths of unsubscribe links, whose token is a credential. Also matches misspelled ones. */
-const TOKEN_PATH = /^(\/unsubscribe\/).*/i;
+/** A path without percent-encoded or other unusual characters. */
+const PLAIN = /^[\w.~/-]*$/;
+
+/**
+ * Returns what the log contains of a path: the path itself only if an endpoint has it and it cannot contain a token. A
+ * misspelled unsubscribe link matches no endpoint, but its token is valid.
+ */
+function toLoggedPath(path: string, route: string | undefined): string {
+  if (route === undefined) return '(unmatched)';
+  return PLAIN.test(path) && !route.includes('{token}') ? path : route;
+}
 
 /**
  * Creates the first step of every request. It opens the record of the request, with an ID and a log, and logs one line
- * when the request is complete. A valid `X-Request-Id` of the caller becomes the ID. Calls `onComplete` for each request.
+ * when the request is complete. A valid `X-Request-Id` of the caller becomes the ID. Calls `onComplete` for each request. `nameRoute`
+ * returns the template of a path.
  */
-export function recordRequests(log: Log, onComplete: (request: CompletedRequest) => void): RequestHandler {
+export function recordRequests(
+  log: Log,
+  nameRoute: (path: string) => string | undefined,
+  onComplete: (request: CompletedRequest) => void,
+): RequestHandler {
   return (request, response, next) => {
     const started = performance.now();
     const given = request.headers['x-request-id'];
@@ -41,11 +55,12 @@ export function recordRequests(log: Log, onComplete: (request: CompletedRequest)
       const milliseconds = performance.now() - started;
       const status = response.headersSent ? response.statusCode : undefined;
       const { operations, failures } = record;
-      onComplete({ method, path, status, seconds: milliseconds / 1000, operations, failures });
+      const route = nameRoute(path);
+      onComplete({ method, route, status, seconds: milliseconds / 1000, operations, failures });
       record.log[PROBES.has(path) ? 'debug' : 'info'](
         {
           method,
-          path: path.replace(TOKEN_PATH, '$1{token}'),
+          path: toLoggedPath(path, route),
           operation: [...operations].join(',') || undefined,
           user: record.user,
           status,
