@@ -21,6 +21,7 @@ import { createBacklogMetrics, createDeliveryMetrics } from './metrics/delivery-
 import { createEventDelay } from './metrics/event-delay.ts';
 import { createFallbackCounter } from './metrics/rate-limit-fallbacks.ts';
 import { createStateMetrics } from './metrics/state-metrics.ts';
+import { createPageKey } from './pages/graphiql-token.ts';
 import { LargeReads } from './quota/large-reads.ts';
 import { createLimiters, openRedis } from './quota/limiters.ts';
 import { createQuota } from './quota/quota.ts';
@@ -60,6 +61,8 @@ export async function createServices(config: Config, database: Database, log: Lo
     metrics,
     schema: createServedSchema(quota),
     keySet,
+    /** Undefined if GraphiQL cannot get a token. */
+    pageKey: createPageKey(config),
     authenticate: createAuthenticate(tokens),
     hub,
     live,

@@ -1,41 +1,55 @@
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readConfig } from '../src/config.ts';
-import { createPageToken } from '../src/pages/graphiql-token.ts';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { graphql } from './support/client.ts';
-import { type DevelopmentGateway, startDevelopmentGateway } from './support/development.ts';
-import { settingsFor, startTestGateway } from './support/gateway.ts';
+import { type DevelopmentGateway, findGraphiqlUrl, startDevelopmentGateway } from './support/development.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { sendRaw } from './support/raw.ts';
 
 const APP = 'https://app.example.test';
 
 let gateway: DevelopmentGateway;
+let key: string;
 beforeAll(async () => {
-  gateway = await startDevelopmentGateway({ GRAPHIQL: 'true', CORS_ORIGINS: APP });
+  gateway = await startDevelopmentGateway({ GRAPHIQL: 'true', CORS_ORIGINS: APP, LOG_LEVEL: 'trace' });
+  key = readKey(gateway) ?? '';
 });
 afterAll(() => gateway.close());
 
-type Address = { address: string };
-
-/** Requests the page with exactly these headers. */
-function getPage(to: Address, headers: readonly string[]) {
-  const lines = ['GET /graphql HTTP/1.1', 'Accept: text/html', 'Connection: close', ...headers];
-  return sendRaw(to, `${lines.join('\r\n')}\r\n\r\n`);
+/** Returns the key in the printed URL. */
+function readKey(from: TestGateway): string | null {
+  return new URLSearchParams(new URL(findGraphiqlUrl(from)).hash.slice(1)).get('key');
 }
 
-const formatHost = ({ address }: Address) => `Host: ${new URL(address).host}`;
-const findToken = (text: string) => /data-token="([^"]*)"/.exec(text)?.[1];
+const json = { 'Content-Type': 'application/json' };
 
-/** Returns the token in the page, by default as a browser on this machine requests it. */
-async function readPageToken(to: Address, headers: readonly string[] = [formatHost(to)]) {
-  const { status, text } = await getPage(to, headers);
-  expect([status, text.includes('id="root"')]).toEqual([200, true]);
-  return findToken(text);
+type Exchange = { method?: string; path?: string; headers?: Record<string, string>; body?: string };
+
+/** Sends the key to a gateway, by default as the page does. */
+async function exchange(
+  to: TestGateway,
+  { method = 'POST', path = '/graphql/token', ...sent }: Exchange = {},
+) {
+  const { headers = json, body = JSON.stringify({ key }) } = sent;
+  const hasBody = method !== 'GET' && method !== 'HEAD';
+  const reply = await fetch(`${to.address}${path}`, { method, headers, ...(hasBody && { body }) });
+  return { status: reply.status, headers: reply.headers, text: await reply.text() };
 }
 
-describe('in development the page contains a token', () => {
-  test('for alice in acme, with every scope, valid for an hour', async () => {
-    const token = (await readPageToken(gateway)) ?? '';
+describe('the key in the printed URL', () => {
+  test('has 256 bits, and is another one in each process', async () => {
+    expect(key).toMatch(/^[\w-]{43}$/);
+    const other = await startDevelopmentGateway({ GRAPHIQL: 'true' });
+    onTestFinished(other.close);
+    expect(readKey(other)).toMatch(/^[\w-]{43}$/);
+    expect(readKey(other)).not.toBe(key);
+    expect((await exchange(other)).status).toBe(404);
+  });
+
+  test('is exchanged for a token of alice in acme, with every scope, valid for an hour', async () => {
+    const { status, headers, text } = await exchange(gateway);
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    const { token } = JSON.parse(text);
     const { sub, org_id, scope, iat = 0, exp = 0 } = decodeJwt(token);
     expect({ sub, org_id, scope, seconds: exp - iat }).toEqual({
       sub: 'alice',
@@ -50,86 +64,119 @@ describe('in development the page contains a token', () => {
     expect(data.editorAuth).toEqual({ needsReauth: false });
   });
 
-  test('and is neither stored by caches nor embeddable in another page', async () => {
-    const { headers } = await getPage(gateway, [formatHost(gateway)]);
-    expect(headers.get('cache-control')).toBe('no-store');
-    expect(headers.get('x-frame-options')).toBe('DENY');
-    expect(headers.get('cross-origin-resource-policy')).toBe('same-origin');
-    expect(headers.get('access-control-allow-origin')).toBeNull();
+  test.each<[from: string, headers: Record<string, string>]>([
+    ['a browser at a loopback address or over https', { 'Sec-Fetch-Site': 'same-origin' }],
+    ['a browser behind a proxy that replaces the Host', { 'Sec-Fetch-Site': 'same-origin', Origin: APP }],
+  ])('is accepted from %s', async (_from, headers) => {
+    expect((await exchange(gateway, { headers: { ...json, ...headers } })).status).toBe(200);
   });
 
-  test.each(['localhost', 'LOCALHOST:4000', '127.0.0.1', '127.1.2.3:80', '[::1]:4000'])(
-    'if the Host is %s',
-    async (host) => {
-      expect(await readPageToken(gateway, [`Host: ${host}`])).toBeDefined();
-    },
-  );
+  test('is accepted from a browser without Fetch Metadata, which sends the Origin', async () => {
+    const body = JSON.stringify({ key });
+    const lines = [
+      'POST /graphql/token HTTP/1.1',
+      'Host: gateway.lan:4000',
+      'Origin: http://gateway.lan:4000',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      'Connection: close',
+    ];
+    expect((await sendRaw(gateway, `${lines.join('\r\n')}\r\n\r\n${body}`)).status).toBe(200);
+  });
 
-  test('if a browser requests it as a document', async () => {
-    expect(await readPageToken(gateway, [formatHost(gateway), 'Sec-Fetch-Dest: document'])).toBeDefined();
+  test('is neither in the page nor in its files, and the page has no token', async () => {
+    const page = await (
+      await fetch(`${gateway.address}/graphql`, { headers: { Accept: 'text/html' } })
+    ).text();
+    expect(page).toContain('data-token-path="graphql/token"');
+    const boot = /src="([^"]*boot[^"]*)"/.exec(page)?.[1] ?? '';
+    const script = await (await fetch(`${gateway.address}/${boot}`)).text();
+    expect(script).toContain('renderYogaGraphiQL');
+    for (const text of [page, script]) {
+      expect(text).not.toContain(key);
+      expect(text).not.toMatch(/eyJ/);
+    }
+  });
+
+  test('is not logged, whether it is right or wrong', async () => {
+    const wrong = 'w'.repeat(43);
+    await exchange(gateway);
+    await exchange(gateway, { body: JSON.stringify({ key: wrong }) });
+    await exchange(gateway, { path: `/graphql/token?key=${key}` });
+    const lines = gateway.logLines();
+    expect(lines.filter((line) => line.includes('"/graphql/token"'))).not.toEqual([]);
+    expect(lines.filter((line) => line.includes(key) || line.includes(wrong))).toEqual([]);
   });
 });
 
-test.each(['localhost:4000.example.test', '127.0.0.1@example.test'])(
-  'the page is not served if the Host is %s, which is not valid',
-  async (host) => {
-    const { status, text } = await getPage(gateway, [`Host: ${host}`]);
+describe('a token is refused', () => {
+  const NOT_FOUND = { error: 'Not found.', code: 'not_found', errors: [] };
 
-    expect([status, findToken(text)]).toEqual([400, undefined]);
-  },
-);
-
-describe('the page contains no token', () => {
-  test.each([
-    'rebound.example.test',
-    'rebound.example.test:4000',
-    'localhost.example.test',
-    'example.test.localhost',
-    '127.0.0.1.example.test',
-    '127.0.0.1evil',
-    '192.168.0.7:4000',
-    '[::2]:4000',
-    '0.0.0.0:4000',
-  ])('if the Host is %s, which another machine may have', async (host) => {
-    expect(await readPageToken(gateway, [`Host: ${host}`])).toBeUndefined();
+  test.each<[what: string, body: (right: string) => unknown]>([
+    ['a wrong key', () => ({ key: 'w'.repeat(43) })],
+    ['an empty key', () => ({ key: '' })],
+    ['a part of the key', (right) => ({ key: right.slice(0, -1) })],
+    ['the key and more', (right) => ({ key: `${right}=` })],
+    ['the key in another case', (right) => ({ key: right.toLowerCase() })],
+    ['no key', () => ({})],
+    ['null', () => ({ key: null })],
+    ['an array', (right) => ({ key: [right] })],
+    ['another property', (right) => ({ Key: right })],
+    ['an additional property', (right) => ({ key: right, more: true })],
+    ['the key alone', (right) => right],
+  ])('for %s, with 404', async (_what, body) => {
+    const { status, headers, text } = await exchange(gateway, { body: JSON.stringify(body(key)) });
+    expect([status, JSON.parse(text)]).toEqual([404, NOT_FOUND]);
+    expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  test.each([
-    ['a page of an allowed origin', `Origin: ${APP}`],
-    ['a page of another origin', 'Origin: https://stranger.test'],
-    ['a page without an origin', 'Origin: null'],
-    ['a frame', 'Sec-Fetch-Dest: iframe'],
-    ['a script using fetch', 'Sec-Fetch-Dest: empty'],
-    ['a proxy with X-Forwarded-For', 'X-Forwarded-For: 203.0.113.7'],
-    ['a proxy with Forwarded', 'Forwarded: for=203.0.113.7'],
-    ['a proxy with Via', 'Via: 1.1 proxy'],
-  ])('if the request comes from %s', async (_who, header) => {
-    expect(await readPageToken(gateway, [formatHost(gateway), header])).toBeUndefined();
+  test.each<[from: string, headers: Record<string, string>]>([
+    ['another site', { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://stranger.test' }],
+    ['an allowed origin', { 'Sec-Fetch-Site': 'cross-site', Origin: APP }],
+    ['another port of the same host', { 'Sec-Fetch-Site': 'same-site' }],
+    ['a link', { 'Sec-Fetch-Site': 'none' }],
+    ['another origin, without Fetch Metadata', { Origin: 'https://stranger.test' }],
+    ['a page without an origin', { Origin: 'null' }],
+  ])('to a page of %s, even with the key', async (_from, headers) => {
+    const { status, text } = await exchange(gateway, { headers: { ...json, ...headers } });
+    expect([status, JSON.parse(text)]).toEqual([404, NOT_FOUND]);
   });
 
-  test('if a key set is configured', async () => {
-    const configured = await startTestGateway({ GRAPHIQL: 'true' }, gateway.database);
-    expect(await readPageToken(configured)).toBeUndefined();
-    await configured.close();
+  test.each<[how: string, status: number, sent: (right: string) => Exchange]>([
+    ['as a form', 400, (right) => ({ headers: {}, body: `key=${right}` })],
+    ['as text', 400, () => ({ headers: { 'Content-Type': 'text/plain' } })],
+    ['in the query', 400, (right) => ({ path: `/graphql/token?key=${right}`, body: '' })],
+    ['in the query of a GET', 404, (right) => ({ path: `/graphql/token?key=${right}`, method: 'GET' })],
+    ['in the query of the page', 401, (right) => ({ path: `/graphql?key=${right}`, method: 'GET' })],
+    ['with PUT', 404, () => ({ method: 'PUT' })],
+    ['as a bearer token', 400, (right) => ({ headers: { Authorization: `Bearer ${right}` } })],
+    ['in 257 bytes', 400, (right) => ({ body: JSON.stringify({ key: right }).padEnd(257) })],
+    ['to another path', 404, () => ({ path: '/graphql/token/' })],
+  ])('for the key sent %s', async (_how, status, sent) => {
+    const reply = await exchange(gateway, sent(key));
+    expect(reply.status).toBe(status);
+    expect(reply.text).not.toContain('eyJ');
   });
 
-  test('in production', async () => {
-    const production = await startTestGateway({ GRAPHIQL: 'true', NODE_ENV: 'production' }, gateway.database);
-    expect(await readPageToken(production)).toBeUndefined();
-    await production.close();
+  test('for the key sent by an allowed origin, whose replies have no CORS headers', async () => {
+    for (const headers of [{ Origin: APP }, { Origin: APP, 'Sec-Fetch-Site': 'same-origin' }]) {
+      const reply = await exchange(gateway, { headers: { ...json, ...headers } });
+      expect(reply.headers.get('access-control-allow-origin')).toBeNull();
+    }
   });
 
-  test('in production, even if the development key were used', () => {
-    const config = readConfig({ ...settingsFor(gateway.database), NODE_ENV: 'production' });
-    expect(createPageToken({ ...config, keySet: { kind: 'development' } })).toBeUndefined();
-  });
-
-  test.each([
-    ['https://gateway.example.test', false],
-    ['http://localhost.example.test:4000/path', false],
-    ['http://localhost:8080/path', true],
-  ])('unless PUBLIC_URL has a loopback host: %s, token: %s', (PUBLIC_URL, hasToken) => {
-    const config = readConfig({ PUBLIC_URL });
-    expect(createPageToken(config) !== undefined).toBe(hasToken);
+  test.each<[when: string, settings: Record<string, string>, isPrinted: boolean]>([
+    ['with a configured key set', { GRAPHIQL: 'true' }, true],
+    ['in production', { GRAPHIQL: 'true', NODE_ENV: 'production' }, false],
+    ['without GraphiQL', { AUTH_JWKS: '', AUTH_ISSUER: '', AUTH_AUDIENCE: '', GRAPHIQL: 'false' }, false],
+  ])('%s, where no key is printed', async (_when, settings, isPrinted) => {
+    const { DATA_DIR = '' } = gateway.settings;
+    const other = await startTestGateway({ ...settings, DATA_DIR }, gateway.database);
+    onTestFinished(other.close);
+    expect(other.startLines.join()).not.toContain('key=');
+    if (isPrinted) expect(readKey(other)).toBeNull();
+    expect((await exchange(other)).status).toBe(404);
+    const page = await fetch(`${other.address}/graphql`, { headers: { Accept: 'text/html' } });
+    expect(await page.text()).not.toContain('data-token-path');
   });
 });

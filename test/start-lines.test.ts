@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { listStartLines } from '../src/server/start-lines.ts';
+import { Secret } from '../src/values/secret.ts';
 
-const started = { address: 'http://127.0.0.1:4000', adminAddress: undefined };
+const pageKey = new Secret('page-key');
+const started = { address: 'http://127.0.0.1:4000', adminAddress: undefined, pageKey };
 
 test('with default settings the printed commands contain no settings', () => {
   expect(listStartLines(readConfig({}), started).slice(-2)).toEqual([
@@ -24,8 +26,13 @@ test('the URLs begin with PUBLIC_URL, which clients use, instead of the address 
   const config = readConfig({ GRAPHIQL: 'true', PUBLIC_URL: 'https://example.test/account/' });
   expect(listStartLines(config, started)).toEqual(
     expect.arrayContaining([
-      'GraphiQL  https://example.test/account/graphql',
+      'GraphiQL  https://example.test/account/graphql#key=page-key',
       'REST      https://example.test/account/docs',
     ]),
   );
+});
+
+test('the URL of GraphiQL has no key if the page cannot get a token', () => {
+  const lines = listStartLines(readConfig({}), { ...started, pageKey: undefined });
+  expect(lines).toContain('GraphiQL  http://127.0.0.1:4000/graphql');
 });

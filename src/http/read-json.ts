@@ -5,9 +5,8 @@ import getRawBody from 'raw-body';
 import { BadRequestError } from '../errors/gateway-errors.ts';
 import { formatLocation, type Path } from '../errors/issue.ts';
 
-/** The maximum `Content-Length`, and the maximum size of the content after decompression. */
+/** The default maximum of the `Content-Length`, and of the size of the content after decompression. */
 const MAX_BODY_BYTES = 1_048_576;
-const TOO_LARGE = `is larger than ${MAX_BODY_BYTES} bytes`;
 
 /** Deeper than real requests, and far below the depth at which serializing overflows the stack. */
 const MAX_DEPTH = 256;
@@ -25,10 +24,10 @@ const decompressors = new Map<string, () => Transform>([
  * @throws {BadRequestError} if its content type, charset or encoding is not supported, or it is too large, empty, not
  *   UTF-8, not JSON or nested too deeply
  */
-export async function readJson(request: IncomingMessage): Promise<unknown> {
+export async function readJson(request: IncomingMessage, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
   checkContentType(request.headers['content-type']);
-  if (Number(request.headers['content-length']) > MAX_BODY_BYTES) throw badBody(TOO_LARGE);
-  const bytes = await readBytes(request);
+  if (Number(request.headers['content-length']) > maxBytes) throw tooLarge(maxBytes);
+  const bytes = await readBytes(request, maxBytes);
   if (bytes.length === 0) throw badBody('is empty');
   return parseJson(decode(bytes), ['body']);
 }
@@ -72,18 +71,18 @@ function checkContentType(contentType: string | undefined): void {
 }
 
 /** Reads and decompresses a body. Rejects as soon as the content is too large. */
-async function readBytes(request: IncomingMessage): Promise<Buffer> {
+async function readBytes(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   // An empty body ends before it can be read.
   if (request.readableEnded) return Buffer.alloc(0);
   const content = decompress(request);
   try {
-    return await getRawBody(content, { limit: MAX_BODY_BYTES });
+    return await getRawBody(content, { limit: maxBytes });
   } catch (error) {
     // Discards the rest of the body, so that the connection can be used for the next request.
     request.unpipe().resume();
     if (content !== request) content.destroy();
     const isTooLarge = error instanceof Error && 'type' in error && error.type === 'entity.too.large';
-    throw badBody(isTooLarge ? TOO_LARGE : 'cannot be read');
+    throw isTooLarge ? tooLarge(maxBytes) : badBody('cannot be read');
   }
 }
 
@@ -98,6 +97,10 @@ function decompress(request: IncomingMessage): Readable {
   // `pipeline` would break the connection if the content is invalid.
   request.once('error', (error) => content.destroy(error)).pipe(content);
   return content;
+}
+
+function tooLarge(maxBytes: number): BadRequestError {
+  return badBody(`is larger than ${maxBytes} bytes`);
 }
 
 function badBody(message: string): BadRequestError {

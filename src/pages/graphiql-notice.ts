@@ -18,11 +18,12 @@ export const noticeStyle = `
 }
 `;
 
-const tokenHint = 'In development, this command prints one: npm run -s token -- --sub alice --org acme';
+const validToken =
+  'a valid token into the Headers tab. In development, this command prints one: npm run -s token -- --sub alice --org acme';
 
 /**
  * The part of the boot script that explains a 401: what is wrong with the token, as far as the page can see, and how to
- * get another. The gateway's reply does not say which check failed.
+ * get another. The gateway's reply does not say which check failed. `grant` is the promise of the page's token.
  */
 export const noticeScript = `
 const send = globalThis.fetch;
@@ -30,15 +31,20 @@ globalThis.fetch = async (...request) => {
   const reply = await send(...request);
   const notice = document.querySelector('#notice');
   notice.hidden = reply.status !== 401;
-  if (!notice.hidden) notice.textContent = describeToken(new Headers(request[1]?.headers).get('authorization'));
+  if (!notice.hidden) {
+    const authorization = new Headers(request[1]?.headers).get('authorization');
+    notice.textContent = describeToken(authorization, advise(await grant));
+  }
   return reply;
 };
 
-function describeToken(authorization) {
-  const advice =
-    'token' in document.querySelector('#root').dataset
-      ? 'Reload the page to get a new one.'
-      : 'Paste a valid token into the Headers tab. ${tokenHint}';
+function advise({ token, key }) {
+  if (token !== undefined) return 'Reload the page to get a new one.';
+  if (key === 'off') return 'Paste ${validToken}';
+  return 'Open the URL of GraphiQL that the gateway printed when it started, or paste ${validToken}';
+}
+
+function describeToken(authorization, advice) {
   if (authorization === null) return 'This operation requires a token. ' + advice;
   const expiry = readExpiry(authorization);
   if (!(expiry <= Date.now())) return 'The gateway rejected the token in the Headers tab. ' + advice;

@@ -5,13 +5,33 @@ import { linkStyle, type PageFiles, renderHtml } from './page.ts';
 /** The names of the editor's worker scripts, relative to the URL of the boot script. */
 export type WorkerFiles = { editorWorkerService: string; json: string; graphql: string };
 
-// The editor accepts JSON with comments. The header is commented out because GraphiQL would send a placeholder with its
-// introspection query, which would then be rejected.
-const headersWithoutToken = `{
-  // Uncomment the last line with your token. In development, this command prints one:
-  // npm run -s token -- --sub alice --org acme
-  // "Authorization": "Bearer <token>"
-}`;
+/**
+ * Describes in the header editor how to get a token. The editor accepts JSON with comments. The header is commented out
+ * because GraphiQL would send a placeholder with its introspection query, which would then be rejected.
+ */
+function describeHeaders(...hints: string[]): string {
+  const comments = [
+    ...hints,
+    'To paste a token, uncomment the last line.',
+    'In development, this command prints one:',
+    'npm run -s token -- --sub alice --org acme',
+    '"Authorization": "Bearer <token>"',
+  ];
+  return ['{', ...comments.map((line) => `  // ${line}`), '}'].join('\n');
+}
+
+/** The content of the header editor without a token, by the state of the page's key. */
+const headersWithoutToken = {
+  off: describeHeaders(),
+  missing: describeHeaders(
+    'To get a token, open the URL of GraphiQL that',
+    'the gateway printed when it started.',
+  ),
+  invalid: describeHeaders(
+    'The key is invalid: the gateway has restarted.',
+    'Open the URL of GraphiQL that it printed.',
+  ),
+};
 
 /** Keeps the title at its full width. If there are many tabs, they scroll instead. */
 export const titleStyle = `
@@ -21,12 +41,8 @@ export const titleStyle = `
 }
 `;
 
-/**
- * Renders the HTML of GraphiQL.
- * @param token a JWT for the header editor, which needs no escaping: letters, digits, `-`, `_` and `.` (RFC 7515,
- *   section 7.1)
- */
-export function renderPage({ script, style, icon, boot }: PageFiles, token: string | null): string {
+/** Renders the HTML of GraphiQL. If the page can get a token, it names the path at which it does. */
+export function renderPage({ script, style, icon, boot }: PageFiles, grantsTokens: boolean): string {
   return renderHtml({
     title: 'GraphiQL',
     icon,
@@ -34,7 +50,7 @@ export function renderPage({ script, style, icon, boot }: PageFiles, token: stri
     scripts: [boot, script],
     body: `  <body class="no-focus-outline">
     <noscript>GraphiQL requires JavaScript.</noscript>
-    <div id="root"${token === null ? '' : ` data-token="${token}"`}></div>
+    <div id="root"${grantsTokens ? ' data-token-path="graphql/token"' : ''}></div>
     ${noticeElement}
   </body>`,
   });
@@ -68,12 +84,14 @@ self.MonacoEnvironment = {
 // By default, every edit is written to the page's URL, and from there to browser histories and logs.
 options.onEditQuery = () => {};
 
-addEventListener('DOMContentLoaded', () => {
+const grant = requestToken();
+
+addEventListener('DOMContentLoaded', async () => {
   const root = document.querySelector('#root');
-  const { token } = root.dataset;
+  const { token, key } = await grant;
   options.headers =
     token === undefined
-      ? headersWithoutToken
+      ? headersWithoutToken[key]
       : JSON.stringify({ Authorization: 'Bearer ' + token }, null, 2);
 
   const requested = new URLSearchParams(location.search).get('example');
@@ -95,6 +113,36 @@ addEventListener('DOMContentLoaded', () => {
   });
   options.title = renderTitle();
   YogaGraphiQL.renderYogaGraphiQL(root, options);
+});
+
+/** Exchanges the key for a token, or returns why there is none. */
+async function requestToken() {
+  const path = document.querySelector('#root').dataset.tokenPath;
+  if (path === undefined) return { key: 'off' };
+  const key = takeKey();
+  if (key === null) return { key: 'missing' };
+  const headers = { 'Content-Type': 'application/json' };
+  const reply = await fetch(path, { method: 'POST', headers, body: JSON.stringify({ key }) });
+  return reply.ok ? reply.json() : { key: 'invalid' };
+}
+
+/** Moves the key from the URL to the storage of this browser tab, where reloads find it. */
+function takeKey() {
+  const given = readKey();
+  if (given !== null) {
+    sessionStorage.setItem('graphiql:key', given);
+    history.replaceState(null, '', location.pathname + location.search);
+  }
+  return sessionStorage.getItem('graphiql:key');
+}
+
+function readKey() {
+  return new URLSearchParams(location.hash.slice(1)).get('key');
+}
+
+// Pasting the URL with another key into the address bar does not load the page again.
+addEventListener('hashchange', () => {
+  if (readKey() !== null) location.reload();
 });
 
 /** The tab that was open before the page was reloaded. Without this, GraphiQL opens a new tab. */

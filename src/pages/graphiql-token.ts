@@ -1,41 +1,61 @@
-import type { IncomingMessage } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { RequestHandler } from 'express';
+import { z } from 'zod';
 import { scopes } from '../auth/viewer.ts';
 import { signDevelopmentToken } from '../config/development-keys.ts';
 import type { Config } from '../config.ts';
+import { NotFoundError } from '../errors/gateway-errors.ts';
+import { sendText } from '../http/messages.ts';
+import { readJson } from '../http/read-json.ts';
+import { Secret } from '../values/secret.ts';
 
-/** Creates a token for one load of the page; null if this load must not contain one. */
-export type PageToken = (request: IncomingMessage) => Promise<string | null>;
+const KEY_BYTES = 32;
+
+/** More than the body with a key. */
+const MAX_BODY_BYTES = 256;
 
 const LIFETIME_SECONDS = 3600;
 
-/** Only loopback addresses: any other name could resolve to this machine (DNS rebinding). */
-const OWN_MACHINE = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
-
-/** Headers that proxies add. A forwarded request can come from any machine. */
-const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
-
 /**
- * Creates tokens for GraphiQL on a developer's machine: user `alice`, organization `acme`, every scope, valid for one
- * hour. Returns undefined in production, with a configured key set, and if `PUBLIC_URL` is not a loopback address.
+ * Creates the key with which GraphiQL gets a token from this process. Returns undefined without the page, in production
+ * and with a configured key set. The key is printed as part of the page's URL, in the fragment, which browsers send to
+ * no server: a page cannot know whether a proxy in front of it serves other machines, but they do not have the key.
  */
-export function createPageToken(config: Config): PageToken | undefined {
-  if (config.production || config.keySet.kind !== 'development') return undefined;
-  if (config.publicUrl !== null && !OWN_MACHINE.test(new URL(config.publicUrl).host)) return undefined;
-  const claims = { sub: 'alice', [config.orgClaim]: 'acme', scope: scopes.join(' ') };
-  return async ({ headers }) =>
-    isOpenedLocally(headers) ? signDevelopmentToken(config, claims, LIFETIME_SECONDS) : null;
+export function createPageKey({
+  graphiql,
+  production,
+  keySet,
+}: Pick<Config, 'graphiql' | 'production' | 'keySet'>): Secret | undefined {
+  const grantsTokens = graphiql && !production && keySet.kind === 'development';
+  return grantsTokens ? new Secret(randomBytes(KEY_BYTES).toString('base64url')) : undefined;
 }
 
+/** Returns the URL of the page with the key, from which the boot script reads it. */
+export function addPageKey(url: string, key: Secret): string {
+  return `${url}#key=${key.reveal()}`;
+}
+
+const KeyBody = z.strictObject({ key: z.string() });
+
 /**
- * Whether a browser on this machine navigates to the page. Excludes other sites that read it by DNS rebinding (Host),
- * CORS (Origin) or embedding (Fetch Metadata).
+ * Exchanges the key for a token of user `alice`, organization `acme`, with every scope, valid for one hour. Fails with a
+ * `NotFoundError` if the key is wrong, or if a page of another origin sends it.
  */
-function isOpenedLocally(headers: IncomingMessage['headers']): boolean {
-  const { host = '', origin, 'sec-fetch-dest': destination = 'document' } = headers;
-  return (
-    OWN_MACHINE.test(host) &&
-    origin === undefined &&
-    destination === 'document' &&
-    PROXY_HEADERS.every((name) => headers[name] === undefined)
-  );
+export function grantPageToken(config: Config, key: Secret): RequestHandler {
+  const claims = { sub: 'alice', [config.orgClaim]: 'acme', scope: scopes.join(' ') };
+  return async (request, response) => {
+    response.setHeader('Cache-Control', 'no-store');
+    if (!isSameOrigin(request.headers)) throw new NotFoundError();
+    const body = KeyBody.safeParse(await readJson(request, MAX_BODY_BYTES));
+    if (!body.success || !key.matches(body.data.key)) throw new NotFoundError();
+    const token = await signDevelopmentToken(config, claims, LIFETIME_SECONDS);
+    sendText(response, 200, 'application/json', JSON.stringify({ token }));
+  };
+}
+
+/** Browsers send `Sec-Fetch-Site` to `https` and loopback addresses, and `Origin` with every POST. */
+function isSameOrigin({ host, origin, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean {
+  if (site !== undefined) return site === 'same-origin';
+  return origin === undefined || origin.replace(/^https?:\/\//, '') === host;
 }

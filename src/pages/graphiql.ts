@@ -4,26 +4,28 @@ import type { RequestHandler } from 'express';
 import { lazy } from '../values/lazy.ts';
 import type { Prepared } from './graphiql-assets.ts';
 import { renderPage } from './graphiql-page.ts';
-import type { PageToken } from './graphiql-token.ts';
 import { prefersPage, sendAsset, sendPage } from './page.ts';
 
-/** The path of the page, and the other media types that it serves. `token` fills the page's header editor. */
-type GraphiqlOptions = { path: string; resultTypes: readonly string[]; token?: PageToken | undefined };
+/** The path of the page, the other media types that it serves, and whether the page can get a token. */
+type GraphiqlOptions = { path: string; resultTypes: readonly string[]; grantsTokens: boolean };
 
 /**
  * Serves the GraphiQL page and its assets, without a CDN. The first request prepares the files in a separate process,
  * which takes about half a second; they occupy about 12 MB.
  */
-export function createGraphiql({ path: pagePath, resultTypes, token }: GraphiqlOptions): RequestHandler {
+export function createGraphiql({
+  path: pagePath,
+  resultTypes,
+  grantsTokens,
+}: GraphiqlOptions): RequestHandler {
   const assetsPath = `${pagePath}/assets/`;
   const files = lazy(prepare);
 
-  async function servePage(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const page = renderPage((await files()).files, (await token?.(request)) ?? null);
+  async function servePage(response: ServerResponse): Promise<void> {
+    const page = renderPage((await files()).files, grantsTokens);
     // The same path serves GraphQL.
     response.appendHeader('Vary', 'Accept');
-    // The page may contain a token.
-    sendPage(response, page, 'no-store');
+    sendPage(response, page, 'no-cache');
   }
 
   async function serveAsset(
@@ -41,7 +43,7 @@ export function createGraphiql({ path: pagePath, resultTypes, token }: GraphiqlO
     if (request.method !== 'GET' && request.method !== 'HEAD') return next();
     const { path } = request;
     if (path === pagePath && prefersPage(request, resultTypes)) {
-      servePage(request, response).catch(next);
+      servePage(response).catch(next);
     } else if (path.startsWith(assetsPath)) {
       serveAsset(request, response, path.slice(assetsPath.length), next).catch(next);
     } else next();

@@ -10,7 +10,7 @@ import { createRouteNames, toPattern } from '../http/messages.ts';
 import { createRequestMetrics } from '../metrics/request-metrics.ts';
 import { serveOpenApi } from '../openapi/document.ts';
 import { createGraphiql } from '../pages/graphiql.ts';
-import { createPageToken } from '../pages/graphiql-token.ts';
+import { grantPageToken } from '../pages/graphiql-token.ts';
 import { REFERENCE_PATHS, serveReference } from '../pages/reference.ts';
 import { serveStart } from '../pages/start-page.ts';
 import type { Services } from '../services.ts';
@@ -24,20 +24,22 @@ import { recordRequests } from './request-log.ts';
  * that clients use, which is known once the server listens.
  */
 export function createApp(services: Services, publicUrl: () => string, isStopping: () => boolean): Express {
-  const { config, log, metrics, schema, unsubscribe } = services;
+  const { config, log, metrics, schema, pageKey, unsubscribe } = services;
   const yoga = createGraphQLServer(schema);
   const identifyCaller = createIdentifyCaller(services.authenticate, services.shared);
   const app = express().disable('x-powered-by').set('query parser', 'simple');
 
   app.use(recordRequests(log, createRouteNames(paths), createRequestMetrics(metrics, schema)));
   app.use(setSecurityHeaders);
+  // Before the step that allows other origins to read replies.
+  if (pageKey !== undefined) app.post(toPattern(PAGE_TOKEN_PATH), grantPageToken(config, pageKey));
   app.use(allowOrigins(config.corsOrigins));
   app.use(checkTarget);
 
   // By default, Express replies to OPTIONS with the methods of the path.
   app.options(/.*/, sendNotFound);
   if (config.graphiql)
-    app.use(createGraphiql({ path: GRAPHQL_PATH, resultTypes, token: createPageToken(config) }));
+    app.use(createGraphiql({ path: GRAPHQL_PATH, resultTypes, grantsTokens: pageKey !== undefined }));
   app.all(
     toPattern(GRAPHQL_PATH),
     identifyCaller({ allowsAnonymous: config.graphiql }),
@@ -60,8 +62,18 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   return app;
 }
 
+/** The path at which GraphiQL exchanges its key for a token. */
+const PAGE_TOKEN_PATH = `${GRAPHQL_PATH}/token`;
+
 /** The path templates of all endpoints, which the log and the metrics use as route names. */
-const pages = ['/', '/docs', '/docs/assets/{file}', '/openapi.json', `${GRAPHQL_PATH}/assets/{file}`];
+const pages = [
+  '/',
+  '/docs',
+  '/docs/assets/{file}',
+  '/openapi.json',
+  PAGE_TOKEN_PATH,
+  `${GRAPHQL_PATH}/assets/{file}`,
+];
 const monitoring = ['/healthz', '/readyz', METRICS_PATH];
 const paths = [GRAPHQL_PATH, UNSUBSCRIBE_PATH, ...pages, ...monitoring, ...routes.map(({ path }) => path)];
 

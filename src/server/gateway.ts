@@ -44,7 +44,7 @@ export async function startGateway(config: Config, database: Database, log: Log,
   return {
     ...addresses,
     metrics: services.metrics,
-    startLines: listStartLines(config, addresses),
+    startLines: listStartLines(config, { ...addresses, pageKey: services.pageKey }),
     async close(graceMs: number): Promise<void> {
       // From now on, readiness checks fail, so that load balancers stop sending requests.
       connections.startDraining();

@@ -1,17 +1,20 @@
 import { type Config, readConfig } from '../config.ts';
+import { addPageKey } from '../pages/graphiql-token.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
+import type { Secret } from '../values/secret.ts';
+
+/** The addresses of a gateway, and the key with which its GraphiQL page gets a token. */
+type Started = { address: string; adminAddress: string | undefined; pageKey: Secret | undefined };
 
 /** Lists the lines that a gateway prints when it has started. */
-export function listStartLines(
-  config: Config,
-  { address, adminAddress }: { address: string; adminAddress: string | undefined },
-): string[] {
+export function listStartLines(config: Config, { address, adminAddress, pageKey }: Started): string[] {
   const lines = [`Listening on ${address}`];
   if (adminAddress !== undefined) lines.push(`Admin     ${adminAddress}`);
   lines.push(...listDeliveryLines(config));
   if (config.production) return lines;
   const publicUrl = config.publicUrl ?? address;
-  if (config.graphiql) lines.push(`GraphiQL  ${publicUrl}/graphql`);
+  const page = `${publicUrl}/graphql`;
+  if (config.graphiql) lines.push(`GraphiQL  ${pageKey === undefined ? page : addPageKey(page, pageKey)}`);
   lines.push(`REST      ${publicUrl}/docs`);
   if (config.keySet.kind === 'development') {
     const effective = { ...config, port: Number(new URL(address).port || 80) };

@@ -1,3 +1,4 @@
+import { hash, timingSafeEqual } from 'node:crypto';
 import { inspect } from 'node:util';
 import { REDACTED } from '../errors/gateway-errors.ts';
 
@@ -12,6 +13,13 @@ export class Secret {
   /** Returns the string itself. */
   reveal(): string {
     return this.#text;
+  }
+
+  /** Returns whether a string equals this one. Takes the same time wherever they differ. */
+  matches(text: string): boolean {
+    // Digests have equal lengths.
+    const digest = (one: string) => hash('sha256', one, 'buffer');
+    return timingSafeEqual(digest(text), digest(this.#text));
   }
 
   toString(): string {

@@ -3,7 +3,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { signDevelopmentToken } from '../../src/config/development-keys.ts';
 import { readExamples } from '../../src/pages/graphiql-examples.ts';
 import { hasBrowser, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
-import { type DevelopmentGateway, seed, startDevelopmentGateway } from '../support/development.ts';
+import {
+  type DevelopmentGateway,
+  findGraphiqlUrl,
+  seed,
+  startDevelopmentGateway,
+} from '../support/development.ts';
 import { startTestGateway, type TestGateway } from '../support/gateway.ts';
 import { publish } from '../support/records.ts';
 import { member } from '../support/tokens.ts';
@@ -125,7 +130,7 @@ describe.skipIf(!hasBrowser)(
       beforeAll(async () => {
         gateway = await startDevelopmentGateway({ GRAPHIQL: 'true' });
         await seed(gateway, 'alice');
-        watched = await openPage(browser, `${gateway.address}/graphql`);
+        watched = await openPage(browser, findGraphiqlUrl(gateway));
         page = watched.page;
       });
       afterAll(() => gateway.close());
@@ -133,6 +138,18 @@ describe.skipIf(!hasBrowser)(
       test('opens with a query and a valid token', async () => {
         await run(page);
         await expectResult(page, '"id": "seed-12"');
+      });
+
+      test('removes the key from its URL, keeps it for this browser tab only, and stores no token', async () => {
+        const key = new URL(findGraphiqlUrl(gateway)).hash.slice('#key='.length);
+        expect(page.url()).toBe(`${gateway.address}/graphql`);
+        const [local, session] = await page.evaluate(() => [
+          JSON.stringify(localStorage),
+          JSON.stringify(sessionStorage),
+        ]);
+        expect(local).not.toContain(key);
+        expect(JSON.parse(session ?? '')).toEqual({ 'graphiql:key': key });
+        for (const stored of [local, session]) expect(stored).not.toContain('eyJ');
       });
 
       test('lists every example, and opens one in a new tab with a valid token', async () => {
@@ -173,6 +190,7 @@ describe.skipIf(!hasBrowser)(
       beforeAll(() => {
         provoked = [
           'console: Failed to load resource: the server responded with a status of 401 (Unauthorized)',
+          'console: Failed to load resource: the server responded with a status of 404 (Not Found)',
         ];
       });
       afterAll(() => {
@@ -182,7 +200,7 @@ describe.skipIf(!hasBrowser)(
       test('is explained, and replaced by reloading a page that contains tokens', async () => {
         const gateway = await startDevelopmentGateway({ GRAPHIQL: 'true' });
         onTestFinished(gateway.close);
-        watched = await openPage(browser, `${gateway.address}/graphql`);
+        watched = await openPage(browser, findGraphiqlUrl(gateway));
         const { page } = watched;
         const key = { dataDir: gateway.settings.DATA_DIR ?? '', issuer: null, audience: null };
         const expired = await signDevelopmentToken(key, { sub: 'alice' }, -60);
@@ -197,6 +215,35 @@ describe.skipIf(!hasBrowser)(
         await expectResult(page, '"nodes": []');
         expect(await notice(page).isVisible()).toBe(false);
         expect(await page.getByRole('tab').allInnerTexts()).toEqual(['Inbox']);
+      });
+
+      test('is explained on a page without the key, and with the key of an earlier process', async () => {
+        const gateway = await startDevelopmentGateway({ GRAPHIQL: 'true' });
+        onTestFinished(gateway.close);
+        watched = await openPage(browser, `${gateway.address}/graphql`);
+        const { page } = watched;
+        const headers = page.locator(headerEditor);
+        await headers.getByText('open the URL of GraphiQL that').waitFor();
+        await run(page);
+        await notice(page)
+          .getByText(
+            'Open the URL of GraphiQL that the gateway printed when it started, or paste a valid token',
+          )
+          .waitFor();
+
+        // The same page with a fragment: the browser does not load it again by itself.
+        await page.goto(`${gateway.address}/graphql#key=${'x'.repeat(43)}`);
+        await headers.getByText('The key is invalid: the gateway has restarted.').waitFor();
+        await page.goto(findGraphiqlUrl(gateway));
+        await headers.getByText('Bearer').waitFor();
+        await run(page);
+        await expectResult(page, '"nodes": []');
+        expect(page.url()).toBe(`${gateway.address}/graphql`);
+
+        // A new browser tab does not have the key.
+        const other = await page.context().newPage();
+        await other.goto(`${gateway.address}/graphql`);
+        await other.locator(headerEditor).getByText('open the URL of GraphiQL that').waitFor();
       });
 
       test('is explained on a page without tokens, with the command that prints one', async () => {

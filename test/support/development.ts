@@ -10,6 +10,13 @@ export type DevelopmentGateway = TestGateway & {
   settings: Record<string, string>;
 };
 
+/** Returns the URL of GraphiQL that a gateway printed. */
+export function findGraphiqlUrl({ startLines }: Pick<TestGateway, 'startLines'>): string {
+  const [, url] = /^GraphiQL +(\S+)$/m.exec(startLines.join('\n')) ?? [];
+  if (url === undefined) throw new Error('The gateway printed no URL of GraphiQL.');
+  return url;
+}
+
 /** Starts a development gateway with its own data directory. */
 export async function startDevelopmentGateway(
   environment: Record<string, string> = {},

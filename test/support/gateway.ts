@@ -12,6 +12,8 @@ import { AUDIENCE, ISSUER, jwks } from './tokens.ts';
 export type TestGateway = {
   address: string;
   adminAddress: string;
+  /** The lines that `npm start` prints. */
+  startLines: readonly string[];
   database: TestDatabase;
   /** All log lines so far. */
   logLines(): string[];
@@ -61,6 +63,7 @@ export async function startTestGateway(
   return {
     address: server.address,
     adminAddress: server.adminAddress ?? '',
+    startLines: server.startLines,
     database,
     logLines: () => lines,
     async close() {
