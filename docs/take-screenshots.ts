@@ -3,11 +3,12 @@ import type { Page } from 'playwright-core';
 import { openPage, startBrowser } from '../test/support/browser.ts';
 
 /*
- * Takes the screenshots of README.md from a running gateway with the records of `npm run -s seed -- --user alice`:
- *   npx node docs/take-screenshots.ts [http://127.0.0.1:4000]
+ * Takes the screenshots of README.md from a running gateway with the records of `npm run -s seed -- --user alice`. The
+ * argument is the URL of GraphiQL that the gateway printed:
+ *   npx node docs/take-screenshots.ts 'http://127.0.0.1:4000/graphql#key=...'
  */
 
-const [address = 'http://127.0.0.1:4000'] = process.argv.slice(2);
+const [graphiqlUrl = ''] = process.argv.slice(2);
 
 const query = `query Inbox {
   notificationCounts {
@@ -40,7 +41,7 @@ try {
 }
 
 async function takeGraphiql(): Promise<void> {
-  const { page } = await openPage(browser, `${address}/graphql`);
+  const { page } = await openPage(browser, graphiqlUrl);
   await page.setViewportSize({ width: 1200, height: 760 });
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.evaluate((text) => navigator.clipboard.writeText(text), query);
@@ -56,7 +57,7 @@ async function takeGraphiql(): Promise<void> {
 }
 
 async function takeReference(): Promise<void> {
-  const { page } = await openPage(browser, `${address}/docs`);
+  const { page } = await openPage(browser, new URL('docs', graphiqlUrl).href);
   await page.setViewportSize({ width: 1200, height: 760 });
   const paths = page.locator('.opblock-tag-section').first();
   await paths.waitFor();

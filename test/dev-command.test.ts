@@ -34,7 +34,6 @@ beforeAll(async () => {
     NODE_COMPILE_CACHE: join(folder, 'cache'),
     PORT: port,
     DATA_DIR: dataDir,
-    GRAPHIQL: 'false',
   };
 });
 afterAll(async () => {
@@ -76,7 +75,10 @@ test('a changed file restarts the gateway on the same database, and Ctrl-C stops
   const database = await postmaster();
 
   await appendFile(join(folder, 'src/main.ts'), "process.stdout.write('The new one\\n');\n");
-  await command.waitForOutput(/The new one\n(?:.*\n)*Listening on/);
+  await command.waitForOutput(/The new one\n(?:.*\n)*GraphiQL/);
+  // Each process has its own key.
+  const urls = command.stdout().match(/http:\S+\/graphql#key=[\w-]{43}\n/g);
+  expect(new Set(urls).size).toBe(2);
   await waitUntilReady();
   expect(await postmaster()).toBe(database);
 

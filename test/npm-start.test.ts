@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { graphql } from './support/client.ts';
 import { copyCluster } from './support/cluster.ts';
 import { eventually } from './support/eventually.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
@@ -28,7 +29,7 @@ function npm(script: string) {
   const { PATH, HOME } = process.env;
   const child = spawn('npm', ['run', script], {
     cwd: repository,
-    env: { PATH, HOME, DATA_DIR: join(folder, script), PORT: '0', GRAPHIQL: 'false', LOG_LEVEL: 'silent' },
+    env: { PATH, HOME, DATA_DIR: join(folder, script), PORT: '0', LOG_LEVEL: 'silent' },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -46,8 +47,19 @@ function killGroup(pid: number): void {
   }
 }
 
+/** Exchanges the key in a URL of GraphiQL for a token, as the page does. */
+async function readToken(url: string): Promise<string> {
+  const key = new URL(url).hash.slice('#key='.length);
+  const reply = await fetch(new URL('graphql/token', url), {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ key }),
+  });
+  return (await reply.json()).token;
+}
+
 test.each(scripts)(
-  'SIGTERM to npm run %s stops the gateway and PostgreSQL',
+  'npm run %s prints a URL of GraphiQL whose key gives a token; SIGTERM stops the gateway and PostgreSQL',
   {
     timeout: 120_000,
   },
@@ -55,6 +67,9 @@ test.each(scripts)(
     const command = npm(script);
     const address = await command.waitForOutput(/Listening on (http:\S+)/);
     expect((await fetch(`${address}/readyz`)).status).toBe(200);
+    const token = await readToken(await command.waitForOutput(/GraphiQL +(http:\S+)/));
+    const { errors } = await graphql({ address }, '{ workspaces { totalCount } }', {}, { token });
+    expect(errors).toEqual([]);
     const lockFile = join(folder, script, 'postgresql/cluster/postmaster.pid');
     expect(existsSync(lockFile)).toBe(true);
 
