@@ -158,6 +158,18 @@ describe('a token is refused', () => {
     expect(reply.text).not.toContain('eyJ');
   });
 
+  test('for the key sent to an invalid Host, with 400', async () => {
+    const body = JSON.stringify({ key });
+    const lines = [
+      'POST /graphql/token HTTP/1.1',
+      'Host: 127.0.0.1@example.test',
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+      'Connection: close',
+    ];
+    expect((await sendRaw(gateway, `${lines.join('\r\n')}\r\n\r\n${body}`)).status).toBe(400);
+  });
+
   test('for the key sent by an allowed origin, whose replies have no CORS headers', async () => {
     for (const headers of [{ Origin: APP }, { Origin: APP, 'Sec-Fetch-Site': 'same-origin' }]) {
       const reply = await exchange(gateway, { headers: { ...json, ...headers } });

@@ -17,6 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
+test('a secret matches only the same string', () => {
+  const secret = new Secret(TOKEN);
+  expect(secret.matches(TOKEN)).toBe(true);
+  for (const other of ['', TOKEN.slice(1), `${TOKEN} `, TOKEN.toLowerCase(), secret.toString()])
+    expect(secret.matches(other)).toBe(false);
+});
+
 describe.each<[what: string, make: () => Promise<unknown> | unknown]>([
   ['a secret', () => new Secret(TOKEN)],
   ['an object that contains a secret', () => ({ input: [{ accessToken: new Secret(TOKEN) }] })],

@@ -32,7 +32,8 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   app.use(recordRequests(log, createRouteNames(paths), createRequestMetrics(metrics, schema)));
   app.use(setSecurityHeaders);
   // Before the step that allows other origins to read replies.
-  if (pageKey !== undefined) app.post(toPattern(PAGE_TOKEN_PATH), grantPageToken(config, pageKey));
+  if (pageKey !== undefined)
+    app.post(toPattern(PAGE_TOKEN_PATH), checkTarget, grantPageToken(config, pageKey));
   app.use(allowOrigins(config.corsOrigins));
   app.use(checkTarget);
 

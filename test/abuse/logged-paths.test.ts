@@ -114,6 +114,17 @@ test('the labels of the metrics contain no token either', async () => {
   expectNoToken(metrics);
 });
 
+test('an internal error of a link logs no token', async () => {
+  await gateway.database.sql('alter table user_revision rename to unavailable');
+  for (const method of ['GET', 'POST']) {
+    const { status } = await fetch(`${gateway.address}/unsubscribe/${token}`, { method });
+    expect(status).toBe(500);
+  }
+  const lines = gateway.logLines();
+  expect(lines.filter((line) => line.includes('internal error'))).toHaveLength(2);
+  expectNoToken(lines.join('\n'));
+});
+
 /** Expects no part of the token, whatever surrounds it. */
 function expectNoToken(text: string): void {
   for (let index = 0; index + 12 <= token.length; index += 12)
