@@ -6,6 +6,8 @@ import { NotificationSchema, TaskResolutionSchema } from './notifications/notifi
 import { NotificationPreferenceSchema } from './notifications/preferences/preference.entity.ts';
 import { DatabaseEpochSchema } from './revisions/database-epoch.entity.ts';
 import { UserRevisionSchema } from './revisions/user-revision.entity.ts';
+import { StatisticsSchema } from './statistics/statistics.entity.ts';
+import { UserStatisticsSchema } from './statistics/user-statistics.entity.ts';
 import { WorkspaceDeletionSchema, WorkspaceSchema } from './workspaces/workspace.entity.ts';
 
 /** Every table of the gateway. */
@@ -21,6 +23,8 @@ export const entities = [
   PushSubscriptionSchema,
   DeliverySchema,
   DatabaseEpochSchema,
+  StatisticsSchema,
+  UserStatisticsSchema,
 ];
 
 /** The records whose changes increment a revision of their user, and the revisions. MikroORM only reads them. */

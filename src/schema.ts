@@ -16,6 +16,7 @@ import './notifications/notifications.graphql.ts';
 import './notifications/publish-notifications.graphql.ts';
 import './notifications/resolve-notifications.graphql.ts';
 import './notifications/preferences/preferences.graphql.ts';
+import './statistics/delivery-statistics.graphql.ts';
 import './statistics/statistics.graphql.ts';
 import './users/users.graphql.ts';
 import './users/delete-user.graphql.ts';

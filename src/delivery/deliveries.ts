@@ -15,7 +15,7 @@ import {
 } from './select-deliveries.ts';
 
 /** The state that is shown: a delivered message stays delivered while it is updated. */
-const shownState: RawBuilder<DeliveryState> = sql`case step when 'update' then 'delivered' else state end`;
+export const shownState: RawBuilder<DeliveryState> = sql`case step when 'update' then 'delivered' else state end`;
 
 /** Lists the deliveries of a notification, by channel. Returns none for an unknown notification. */
 export const listDeliveries = defineListRead(
@@ -46,20 +46,6 @@ export const listDeliveries = defineListRead(
 
 /** A delivery as it is shown to its user. */
 export type ShownDelivery = Awaited<ReturnType<typeof listDeliveries>>[number];
-
-/** The number of deliveries in a state. */
-export type DeliveryCount = { channel: DeliveryChannel; state: DeliveryState; count: number };
-
-/** Counts the deliveries of all users by channel and state. Combinations without any are omitted. */
-export async function countDeliveries(database: Database): Promise<DeliveryCount[]> {
-  return database.query
-    .selectFrom('Delivery')
-    .select(['channel', shownState.as('state'), (eb) => eb.fn.countAll<number>().as('count')])
-    .groupBy(['channel', shownState])
-    .orderBy('channel')
-    .orderBy('state')
-    .execute();
-}
 
 /** A channel's due deliveries, and the time since which the oldest has been due. */
 export type Backlog = { channel: DeliveryChannel; count: number; dueSince: Time };

@@ -2,19 +2,11 @@ import { accountRead, platform } from '../auth/access.ts';
 import { builder, toEnumValues, userArgument } from '../graphql/builder.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
-import {
-  type Backlog,
-  countDeliveries,
-  type DeliveryCount,
-  listDeliveries,
-  MAX_RETRIED,
-  readBacklog,
-  retryDeliveries,
-  type ShownDelivery,
-} from './deliveries.ts';
+import { listDeliveries, MAX_RETRIED, retryDeliveries, type ShownDelivery } from './deliveries.ts';
 import { deliveryReasons, deliveryStates } from './delivery.enums.ts';
 
-const DeliveryStateEnum = builder.enumType('DeliveryState', {
+/** Exported for the statistics. */
+export const DeliveryStateEnum = builder.enumType('DeliveryState', {
   description: 'The state of a delivery.',
   values: toEnumValues(deliveryStates, {
     pending: 'The delivery waits for its next attempt.',
@@ -101,55 +93,6 @@ builder.queryField('deliveries', (t) =>
     },
     resolve: (_root, { notificationId, userId }, { database, viewer }) =>
       listDeliveries(database, { userId: userId ?? viewer.userId, notificationId }),
-  }),
-);
-
-const DeliveryCountRef = builder.objectRef<DeliveryCount>('DeliveryCount').implement({
-  description: 'The number of deliveries over one channel in one state.',
-  fields: (t) => ({
-    channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
-    state: t.expose('state', { type: DeliveryStateEnum, description: 'The state of the deliveries.' }),
-    count: t.exposeInt('count', { description: 'The number of deliveries.' }),
-  }),
-});
-
-const DeliveryBacklog = builder.objectRef<Backlog>('DeliveryBacklog').implement({
-  description:
-    'The deliveries over one channel that are due. A growing or old backlog means that senders or a provider are stopped, paused or too slow.',
-  fields: (t) => ({
-    channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
-    count: t.exposeInt('count', { description: 'The number of deliveries.' }),
-    dueSince: t.expose('dueSince', {
-      type: 'DateTime',
-      description: 'Timestamp at which the oldest delivery became due.',
-    }),
-  }),
-});
-
-const DeliveryStatistics = builder.objectRef<object>('DeliveryStatistics').implement({
-  description: 'Counts of the deliveries of all users. Each is computed only if it is selected.',
-  fields: (t) => ({
-    counts: t.field({
-      type: [DeliveryCountRef],
-      description:
-        'The number of deliveries by channel and state. Combinations without deliveries are omitted.',
-      resolve: (_statistics, _args, { database }) => countDeliveries(database),
-    }),
-    backlog: t.field({
-      type: [DeliveryBacklog],
-      description: 'The backlog of each channel. Channels without due deliveries are omitted.',
-      resolve: (_statistics, _args, { database }) => readBacklog(database),
-    }),
-  }),
-});
-
-builder.queryField('deliveryStatistics', (t) =>
-  t.field({
-    access: platform('platform:read'),
-    type: DeliveryStatistics,
-    nullable: true,
-    description: 'Returns counts of the deliveries of all users.',
-    resolve: () => ({}),
   }),
 );
 

@@ -9,6 +9,7 @@ import type { Log } from '../log.ts';
 import { startRetention } from '../notifications/retention.ts';
 import { logConnection } from '../quota/limiters.ts';
 import { createServices, type Services } from '../services.ts';
+import { startSweeping } from '../statistics/periodic-sweep.ts';
 import { createApp } from './app.ts';
 import { createConnections, timeouts as defaultTimeouts } from './connections.ts';
 import { listen } from './listen.ts';
@@ -65,17 +66,18 @@ export async function startGateway(config: Config, database: Database, log: Log,
 
 /**
  * Starts what runs independently of requests: fetching the key set, ending the streams of tokens that are no longer
- * valid, and deleting settled notifications.
+ * valid, deleting settled notifications, and updating the statistics.
  */
-function startPeriodicWork({ config, keySet, hub, shared, log }: Services) {
+function startPeriodicWork({ config, database, keySet, hub, shared, log }: Services) {
   const fetching = prefetchKeySet(keySet, log);
   const tokens = watchTokens(keySet, hub);
   const retention = startRetention(shared, config.notificationRetentionDays, log);
+  const sweeping = startSweeping(database, log);
   return {
     async stop(): Promise<void> {
       fetching.stop();
       tokens.stop();
-      await retention.stop();
+      await Promise.all([retention.stop(), sweeping.stop()]);
     },
   };
 }

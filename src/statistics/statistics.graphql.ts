@@ -1,4 +1,3 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { platform } from '../auth/access.ts';
 import { builder, toEnumValues } from '../graphql/builder.ts';
 import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
@@ -6,11 +5,13 @@ import { NotificationKindEnum, NotificationStatusEnum } from '../notifications/n
 import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
 import { WorkspaceStatusEnum } from '../workspaces/workspaces.graphql.ts';
 import {
-  type CredentialState,
-  countCredentialsByState,
-  countNotificationsByKindAndStatus,
-  countWorkspacesByStatus,
+  type CredentialCount,
   credentialStates,
+  listCredentialCounts,
+  listNotificationCounts,
+  listWorkspaceCounts,
+  readTotals,
+  type Totals,
 } from './statistics.ts';
 
 const NotificationCount = builder
@@ -46,34 +47,37 @@ const CredentialStateEnum = builder.enumType('EditorCredentialState', {
   }),
 });
 
-const CredentialCount = builder
-  .objectRef<{ state: CredentialState; count: number }>('EditorCredentialCount')
-  .implement({
-    description: 'The number of stored token pairs in one state.',
-    fields: (t) => ({
-      state: t.expose('state', { type: CredentialStateEnum, description: 'The state of the token pairs.' }),
-      count: t.exposeInt('count', { description: 'The number of token pairs.' }),
-    }),
-  });
-
-const Statistics = builder.objectRef<EntityManager>('Statistics').implement({
-  description: 'Counts of the records of all users. Each is computed only if it is selected.',
+const CredentialCountRef = builder.objectRef<CredentialCount>('EditorCredentialCount').implement({
+  description: 'The number of stored token pairs in one state.',
   fields: (t) => ({
+    state: t.expose('state', { type: CredentialStateEnum, description: 'The state of the token pairs.' }),
+    count: t.exposeInt('count', { description: 'The number of token pairs.' }),
+  }),
+});
+
+const Statistics = builder.objectRef<Totals>('Statistics').implement({
+  description: 'Counts of the records of all users, which the gateway updates in the background.',
+  fields: (t) => ({
+    asOf: t.expose('asOf', {
+      type: 'DateTime',
+      description:
+        'The counts include all changes that were committed before this timestamp, and possibly later ones.',
+    }),
     notifications: t.field({
       type: [NotificationCount],
       description:
         'The number of notifications by kind and status. Combinations without notifications are omitted.',
-      resolve: (em) => countNotificationsByKindAndStatus(em),
+      resolve: listNotificationCounts,
     }),
     workspaces: t.field({
       type: [WorkspaceCount],
       description: 'The number of workspaces by status. Statuses without workspaces are omitted.',
-      resolve: (em) => countWorkspacesByStatus(em),
+      resolve: listWorkspaceCounts,
     }),
     editorCredentials: t.field({
-      type: [CredentialCount],
+      type: [CredentialCountRef],
       description: 'The number of stored token pairs in each state.',
-      resolve: (em, _args, { cipher }) => countCredentialsByState(em, cipher),
+      resolve: (totals, _args, { database, cipher }) => listCredentialCounts(database.fork(), totals, cipher),
     }),
   }),
 });
@@ -83,7 +87,8 @@ builder.queryField('statistics', (t) =>
     access: platform('platform:read'),
     type: Statistics,
     nullable: true,
-    description: 'Returns counts of the records of all users.',
-    resolve: (_root, _args, { database }) => database.fork(),
+    description:
+      'Returns counts of the records of all users. `null` until all users were counted once, after the first start of this version.',
+    resolve: (_root, _args, { database }) => readTotals(database.fork()),
   }),
 );

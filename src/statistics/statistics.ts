@@ -1,55 +1,109 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { getKysely } from '../database/database.ts';
+import { type DeliveryState, deliveryStates } from '../delivery/delivery.enums.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
-import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
-import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
+import {
+  type NotificationKind,
+  type NotificationStatus,
+  notificationKinds,
+  notificationStatuses,
+} from '../notifications/notification.enums.ts';
+import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
+import type { Time } from '../values/time.ts';
+import { type WorkspaceStatus, workspaceStatuses } from '../workspaces/workspace.enums.ts';
+import type { Counts } from './counts.ts';
+import { StatisticsSchema } from './statistics.entity.ts';
+
+/** The counts of the records of all users. They include all changes that were committed before `asOf`. */
+export type Totals = { counts: Counts; asOf: Time };
+
+/** Reads the counts of all users; `null` until all users were counted once. */
+export async function readTotals(em: EntityManager): Promise<Totals | null> {
+  const found = await em.findOne(StatisticsSchema, { isOnly: true });
+  return found?.asOf ? { counts: found.counts, asOf: found.asOf } : null;
+}
+
+/** Lists the numbers of notifications by kind and status. Combinations without any are omitted. */
+export function listNotificationCounts({
+  counts,
+}: Totals): { kind: NotificationKind; status: NotificationStatus; count: number }[] {
+  return notificationKinds.flatMap((kind) =>
+    notificationStatuses
+      .toSorted()
+      .map((status) => ({ kind, status, count: counts[`notifications/${kind}/${status}`] ?? 0 }))
+      .filter(isAny),
+  );
+}
+
+/** Lists the numbers of workspaces by status. Statuses without any are omitted. */
+export function listWorkspaceCounts({ counts }: Totals): { status: WorkspaceStatus; count: number }[] {
+  return workspaceStatuses
+    .toSorted()
+    .map((status) => ({ status, count: counts[`workspaces/${status}`] ?? 0 }))
+    .filter(isAny);
+}
+
+/** The number of deliveries in a state. */
+export type DeliveryCount = { channel: DeliveryChannel; state: DeliveryState; count: number };
+
+/** Lists the numbers of deliveries by channel and state. Combinations without any are omitted. */
+export function listDeliveryCounts({ counts }: Totals): DeliveryCount[] {
+  return deliveryChannels.toSorted().flatMap((channel) =>
+    deliveryStates
+      .toSorted()
+      .map((state) => ({ channel, state, count: counts[`deliveries/${channel}/${state}`] ?? 0 }))
+      .filter(isAny),
+  );
+}
+
+function isAny({ count }: { count: number }): boolean {
+  return count > 0;
+}
 
 /** The states of a stored credential. */
 export const credentialStates = ['connected', 'needs_reauth', 'unreadable'] as const;
 export type CredentialState = (typeof credentialStates)[number];
+export type CredentialCount = { state: CredentialState; count: number };
 
-/** Counts notifications of all users by kind and status. Combinations without any are omitted. */
-export async function countNotificationsByKindAndStatus(
+/** Lists the numbers of stored credentials in each state. A credential is unreadable if the cipher lacks its key. */
+export async function listCredentialCounts(
   em: EntityManager,
-): Promise<{ kind: NotificationKind; status: NotificationStatus; count: number }[]> {
-  return getKysely(em)
-    .selectFrom('Notification')
-    .select(['kind', 'status', (eb) => eb.fn.countAll<number>().as('count')])
-    .groupBy(['kind', 'status'])
-    .orderBy('kind')
-    .orderBy('status')
-    .execute();
+  { counts }: Totals,
+  cipher: CredentialCipher,
+): Promise<CredentialCount[]> {
+  const sums: Record<CredentialState, number> = { connected: 0, needs_reauth: 0, unreadable: 0 };
+  for (const state of ['connected', 'needs_reauth'] as const) {
+    const prefix = `editorCredentials/${state}/`;
+    for (const [group, count] of Object.entries(counts).filter(([name]) => name.startsWith(prefix))) {
+      const keyId = group.slice(prefix.length);
+      const isUnreadable = !cipher.canRead(keyId) && (await isUsed(em, keyId));
+      sums[isUnreadable ? 'unreadable' : state] += count;
+    }
+  }
+  return credentialStates.map((state) => ({ state, count: sums[state] }));
 }
 
-/** Counts workspaces of all users by status. Statuses without any are omitted. */
-export async function countWorkspacesByStatus(
-  em: EntityManager,
-): Promise<{ status: WorkspaceStatus; count: number }[]> {
-  return getKysely(em)
-    .selectFrom('Workspace')
-    .select(['status', (eb) => eb.fn.countAll<number>().as('count')])
-    .groupBy('status')
-    .orderBy('status')
-    .execute();
+/**
+ * Whether a credential is encrypted with a key. Key rotation increments no revision, so counts can have the old key for
+ * some hours. The condition and the order make PostgreSQL use the index even if its statistics are from before the
+ * rotation.
+ */
+async function isUsed(em: EntityManager, keyId: string): Promise<boolean> {
+  const first = await getKysely(em)
+    .selectFrom('EditorCredential')
+    .select('keyId')
+    .where('keyId', '>=', keyId)
+    .orderBy('keyId')
+    .limit(1)
+    .executeTakeFirst();
+  return first?.keyId === keyId;
 }
 
-/** Counts stored credentials of all users in each state. */
+/** Reads the numbers of stored credentials in each state; none until all users were counted once. */
 export async function countCredentialsByState(
   em: EntityManager,
   cipher: CredentialCipher,
-): Promise<{ state: CredentialState; count: number }[]> {
-  const rows = await getKysely(em)
-    .selectFrom('EditorCredential')
-    .select(['keyId', 'reauthReason', (eb) => eb.fn.countAll<number>().as('count')])
-    .where('keyId', 'is not', null)
-    .groupBy(['keyId', 'reauthReason'])
-    .execute();
-  const classify = ({ keyId, reauthReason }: (typeof rows)[number]): CredentialState => {
-    if (keyId !== null && !cipher.canRead(keyId)) return 'unreadable';
-    return reauthReason === null ? 'connected' : 'needs_reauth';
-  };
-  return credentialStates.map((state) => {
-    const counts = rows.filter((row) => classify(row) === state).map(({ count }) => count);
-    return { state, count: counts.reduce((sum, count) => sum + count, 0) };
-  });
+): Promise<CredentialCount[]> {
+  const totals = await readTotals(em);
+  return totals === null ? [] : listCredentialCounts(em, totals, cipher);
 }
