@@ -10,6 +10,7 @@ import {
   resolve,
   workspaceInput,
 } from './support/records.ts';
+import { updateStatistics } from './support/statistics.ts';
 import { member } from './support/tokens.ts';
 
 /* Statistics cover all users, so each test has its own database. */
@@ -36,6 +37,7 @@ const storePair = async (gateway: TestGateway, userId: string) =>
   });
 
 test('without records, returns zero for every credential state and empty lists otherwise', async () => {
+  await updateStatistics(empty.database);
   const { statistics } = await asPlatform(empty, all);
   expect(statistics).toEqual({
     notifications: [],
@@ -66,6 +68,7 @@ test('counts notifications by kind and status, workspaces by status and credenti
     { version: await credentialVersion(filled, 'c') },
   );
 
+  await updateStatistics(filled.database);
   const { statistics } = await asPlatform(filled, all);
   expect(statistics).toEqual({
     notifications: [
@@ -87,6 +90,7 @@ test('counts notifications by kind and status, workspaces by status and credenti
   const keys = `other:${randomBytes(32).toString('base64')}`;
   const other = await startTestGateway({ ENCRYPTION_KEYS: keys }, filled.database);
   await storePair(other, 'e');
+  await updateStatistics(filled.database);
   const { editorCredentials } = (await asPlatform(other, all)).statistics;
   await other.close();
   expect(editorCredentials).toEqual([

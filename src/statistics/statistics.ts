@@ -19,7 +19,7 @@ export type Totals = { counts: Counts; asOf: Time };
 
 /** Reads the counts of all users; `null` until all users were counted once. */
 export async function readTotals(em: EntityManager): Promise<Totals | null> {
-  const found = await em.findOne(StatisticsSchema, { isOnly: true });
+  const found = await em.findOne(StatisticsSchema, { isOnly: true }, { fields: ['counts', 'asOf'] });
   return found?.asOf ? { counts: found.counts, asOf: found.asOf } : null;
 }
 
