@@ -18,6 +18,7 @@ import { type MailServer, refusal, startMailServer } from './support/mail-server
 import { scrape } from './support/metrics.ts';
 import { createBrowser, type PushService, startPushService } from './support/push-service.ts';
 import { asMember, asPlatform, payloads, publish } from './support/records.ts';
+import { updateStatistics } from './support/statistics.ts';
 import { member, platform, signToken } from './support/tokens.ts';
 
 describe('the API of deliveries', () => {
@@ -134,6 +135,7 @@ describe('the API of deliveries', () => {
     await update('two', 'push', `state = 'sending', due_at = '2026-05-04T09:00:00Z'`);
     await update('three', 'push', `due_at = now() + interval '1 h'`);
 
+    await updateStatistics(gateway.database);
     expect((await asPlatform(gateway, COUNTS)).deliveryStatistics.counts).toEqual([
       { channel: 'CHAT_DM', state: 'DELIVERED', count: 2 },
       { channel: 'CHAT_DM', state: 'PENDING', count: 1 },
@@ -328,6 +330,7 @@ describe('an attempt', () => {
 test('a database without deliveries has empty statistics', async () => {
   const gateway = await startTestGateway();
   await publish(gateway, 'alice', 'task_failed', { payload: payloads.task_failed });
+  await updateStatistics(gateway.database);
   const token = await platform('platform:read');
   const { data } = await graphql(
     gateway,

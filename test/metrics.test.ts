@@ -13,6 +13,7 @@ import { startProxy } from './support/proxy.ts';
 import { rawRequest, sendRaw } from './support/raw.ts';
 import { asMember, publish } from './support/records.ts';
 import { freePort } from './support/redis.ts';
+import { updateStatistics } from './support/statistics.ts';
 import { member, signToken } from './support/tokens.ts';
 
 let gateway: TestGateway;
@@ -309,6 +310,7 @@ describe('the database', () => {
     const pair = { accessToken: 'access-1', refreshToken: 'refresh-1' };
     await rest(gateway, 'PUT', '/editor/auth/subscription', { token, body: pair });
     const keys = `k2:${randomBytes(32).toString('base64')}`;
+    await updateStatistics(gateway.database);
     const fresh = await startTestGateway({ ENCRYPTION_KEYS: keys }, gateway.database);
     const { sum } = await scrape(fresh);
     const inState = (state: string) => sum('gateway_editor_credentials', { state });
