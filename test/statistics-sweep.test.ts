@@ -157,6 +157,26 @@ test('asOf is when the latest complete sweep began, and the counts include all e
   expect(second.notifications).toEqual([{ kind: 'PLAN_REQUESTED', status: 'ACTIVE', count: 2 }]);
 });
 
+test('a change that is committed while its user is counted is counted once', async () => {
+  await publish(gateway, 'alice');
+  const locker = new pg.Client({ connectionString: gateway.database.url });
+  await locker.connect();
+  await locker.query('begin; lock table notification in access exclusive mode');
+  const counting = step();
+  await eventually(async () => expect(await waitingSessions(gateway.database)).toBe(1));
+  await locker.query(
+    `update user_revision set notifications = 2;
+     insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at, created_at, updated_at)
+     values ('alice', 'n', 2, 'task_failed', 'active', 't', 'p', 'T', '{}', now(), now(), now());
+     commit`,
+  );
+  await counting;
+  await locker.end();
+
+  await updateStatistics(gateway.database);
+  expect(await readCounts()).toEqual(await countDirectly());
+});
+
 test('reflects retention, the deletion of users, and users who are created again', async () => {
   for (const user of ['kept', 'deleted', 'again']) await publish(gateway, user);
   await sql(`insert into user_revision (user_id, notifications) values ('old', 1)`);

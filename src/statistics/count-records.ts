@@ -44,10 +44,7 @@ const sources: Readonly<Record<Subject, Source>> = {
   },
 };
 
-/**
- * Counts the records of one subject for each of these users. A user's pages are separate statements, so changes in the
- * meantime may be counted in part.
- */
+/** Counts the records of one subject for each of these users, page by page. */
 export async function countRecords(
   db: Kysely<Tables>,
   subject: Subject,

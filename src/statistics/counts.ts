@@ -19,8 +19,7 @@ export function addCounts(left: Counts, right: Counts, factor = 1): Counts {
   return sum;
 }
 
-/** Returns the counts of all subjects except these. */
-export function omitSubjects(counts: Counts, omitted: readonly Subject[]): Counts {
-  const isOmitted = (group: string) => omitted.some((subject) => group.startsWith(`${subject}/`));
-  return Object.fromEntries(Object.entries(counts).filter(([group]) => !isOmitted(group)));
+/** Returns the counts of one subject. */
+export function pickSubject(counts: Counts, subject: Subject): Counts {
+  return Object.fromEntries(Object.entries(counts).filter(([group]) => group.startsWith(`${subject}/`)));
 }

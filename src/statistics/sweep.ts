@@ -1,13 +1,14 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { type EntityManager, IsolationLevel } from '@mikro-orm/postgresql';
 import { type Kysely, sql } from 'kysely';
 import { getKysely, type Tables } from '../database/database.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import { type Time, toTime } from '../values/time.ts';
 import { addCounts } from './counts.ts';
 import { recountUsers } from './recount-users.ts';
 
 /** The maximum number of users that a step looks for changes, and of those whose records it counts. */
-const MAX_USERS = 5000;
-const MAX_RECOUNTED = 500;
+const MAX_USERS = 2000;
+const MAX_RECOUNTED = 200;
 
 /** Time from the beginning of a sweep to the next one, if its steps do not take longer. */
 export const SWEEP_INTERVAL_MS = 5000;
@@ -18,38 +19,56 @@ const REST_FACTOR = 9;
 /** Every user is counted again after this time, even without a change. */
 const MAX_AGE_MS = 6 * 3_600_000;
 
+/** PostgreSQL's `serialization_failure`. */
+const SERIALIZATION_FAILURE = '40001';
+
 /**
  * Takes the next step of a sweep over all users, in the order of their IDs, which updates the statistics from the users
  * that changed. All processes share the sweeps of a database, whose state is in the row of `Statistics`. Returns the
- * milliseconds until the next step is due; `undefined` if this one is not, or if another process is taking it.
+ * milliseconds until the next step is due; `undefined` if this one is not, or if another process takes it.
  */
 export async function takeStep(em: EntityManager, signal: AbortSignal): Promise<number | undefined> {
   // Without a lock, so that it also works on a standby.
   if ((await selectDue(getKysely(em)).executeTakeFirst()) === undefined) return undefined;
+  try {
+    // All statements of a step read one snapshot, so the counts of a user belong exactly to the user's revisions.
+    const isolationLevel = IsolationLevel.REPEATABLE_READ;
+    return await em.transactional((inner) => takeDueStep(inner, signal), { isolationLevel });
+  } catch (error) {
+    // Another process completed the step between the snapshot and the lock.
+    if (readSystemErrorCode(error) === SERIALIZATION_FAILURE) return undefined;
+    throw error;
+  }
+}
+
+async function takeDueStep(em: EntityManager, signal: AbortSignal): Promise<number | undefined> {
   const started = performance.now();
-  return em.transactional(async (em) => {
-    const db = getKysely(em);
-    const state = await selectDue(db).forUpdate().skipLocked().executeTakeFirst();
-    if (state === undefined) return undefined;
-    const times = { now: toTime(new Date()), staleBefore: toTime(new Date(Date.now() - MAX_AGE_MS)) };
-    const { changed, last } = await findChangedUsers(db, state.sweptTo, times.staleBefore);
-    const difference = changed.length === 0 ? {} : await recountUsers(em, changed, times, signal);
-    const restMs = Math.ceil((performance.now() - started) * REST_FACTOR);
-    const rested = sql<Time>`clock_timestamp() + ${restMs} * interval '1 ms'`;
-    // Rounded down, because changes that were committed after this time may not be counted.
-    const startedAt = sql<Time>`coalesce(${sql.ref('sweepStartedAt')}, date_trunc('milliseconds', now()))`;
-    const nextSweep = sql<Time>`greatest(${rested}, ${startedAt} + ${SWEEP_INTERVAL_MS} * interval '1 ms')`;
-    await db
-      .updateTable('Statistics')
-      .set({ counts: addCounts(state.counts, difference) })
-      .set(
-        last === undefined
-          ? { asOf: startedAt, sweepStartedAt: null, sweptTo: '', dueAt: nextSweep }
-          : { sweepStartedAt: startedAt, sweptTo: last, dueAt: rested },
-      )
-      .execute();
-    return last === undefined ? Math.max(restMs, SWEEP_INTERVAL_MS) : restMs;
-  });
+  const db = getKysely(em);
+  const state = await selectDue(db).forUpdate().skipLocked().executeTakeFirst();
+  if (state === undefined) return undefined;
+  // Otherwise PostgreSQL may read all records of a user and sort them, for every page.
+  await sql`select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`.execute(
+    db,
+  );
+  const now = Date.now();
+  const times = { now: toTime(new Date(now)), staleBefore: toTime(new Date(now - MAX_AGE_MS)) };
+  const { changed, last } = await findChangedUsers(db, state.sweptTo, times.staleBefore);
+  const difference = changed.length === 0 ? {} : await recountUsers(em, changed, times, signal);
+  const restMs = Math.ceil((performance.now() - started) * REST_FACTOR);
+  const rested = sql<Time>`clock_timestamp() + ${restMs} * interval '1 ms'`;
+  // Rounded down, because changes that were committed after this time may not be counted.
+  const startedAt = sql<Time>`coalesce(${sql.ref('sweepStartedAt')}, date_trunc('milliseconds', now()))`;
+  const nextSweep = sql<Time>`greatest(${rested}, ${startedAt} + ${SWEEP_INTERVAL_MS} * interval '1 ms')`;
+  await db
+    .updateTable('Statistics')
+    .set({ counts: addCounts(state.counts, difference) })
+    .set(
+      last === undefined
+        ? { asOf: startedAt, sweepStartedAt: null, sweptTo: '', dueAt: nextSweep }
+        : { sweepStartedAt: startedAt, sweptTo: last, dueAt: rested },
+    )
+    .execute();
+  return last === undefined ? Math.max(restMs, SWEEP_INTERVAL_MS) : restMs;
 }
 
 function selectDue(db: Kysely<Tables>) {

@@ -7,7 +7,7 @@ export const UserStatisticsSchema = defineEntity({
   tableName: 'user_statistics',
   properties: {
     userId: idColumn().primary(),
-    /** The epoch and the revisions of the user that were read before counting. */
+    /** The epoch and the revisions of the user to which the counts belong. */
     epoch: p.uuid(),
     notifications: p.bigint('number'),
     workspaces: p.bigint('number'),
