@@ -66,7 +66,8 @@ export async function explainAll(client: pg.Client, statements: readonly Stateme
 }
 
 function formatLiteral(value: unknown): string {
-  return Array.isArray(value) ? `{${value.join(',')}}` : String(value);
+  const quote = (item: unknown) => (item === null ? 'null' : JSON.stringify(String(item)));
+  return Array.isArray(value) ? `{${value.map(quote).join(',')}}` : String(value);
 }
 
 /** Returns how many records of a table or entries of its indexes a plan scanned. */
