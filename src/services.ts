@@ -120,7 +120,7 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
     async start(database: Database): Promise<boolean> {
       const { channels } = outbox;
       if (channels.size === 0) return false;
-      createBacklogMetrics(registry, channels, () => readBacklog(database));
+      createBacklogMetrics(registry, channels, () => readBacklog(database.fork()));
       const { publicUrl, delivery } = config;
       if (!delivery.sends) return false;
       const keys = await readEncryptionKeys(config);

@@ -216,7 +216,7 @@ describe('access to the database (docs/data-access.md)', () => {
     const usersOf = (pattern: RegExp) =>
       sources.filter((path) => !isIn('src/database/')(path) && pattern.test(readSource(path)));
     expect(usersOf(/(?<!-)\borm\b/)).toEqual(['src/commands/migration.ts']);
-    expect(usersOf(/\bdatabase\.query\b/)).toEqual(['src/delivery/deliveries.ts']);
+    expect(usersOf(/\bdatabase\.query\b/)).toEqual([]);
     expect(usersOf(/\.transaction\(\)|\.startTransaction\(\)/)).toEqual([]);
   });
 });

@@ -205,7 +205,7 @@ test('counts what senders and retries change without a revision', async () => {
   await updateStatistics(gateway.database);
 
   // Delivered before the next sweep, so no sweep sees the delivery pending.
-  await retryDeliveries(opened, { channels: ['chat'], userId: null });
+  await retryDeliveries(opened.fork(), { channels: ['chat'], userId: null });
   await sql(`update delivery set state = 'delivered' where channel in ('chat', 'push')`);
   await updateStatistics(gateway.database);
 

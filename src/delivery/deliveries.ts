@@ -1,7 +1,6 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
-import type { Database } from '../database/database.ts';
-import { defineListRead, type ReadParams } from '../database/read.ts';
-import { defineStatement, type Params, runStatement } from '../database/statement.ts';
+import { getKysely } from '../database/database.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import type { DeliveryState } from './delivery.enums.ts';
@@ -18,31 +17,23 @@ import {
 export const shownState: RawBuilder<DeliveryState> = sql`case step when 'update' then 'delivered' else state end`;
 
 /** Lists the deliveries of a notification, by channel. Returns none for an unknown notification. */
-export const listDeliveries = defineListRead(
-  (db, { param }: ReadParams<{ userId: string; notificationId: string }>) =>
-    db
-      .selectFrom('Delivery')
-      .select([
-        'channel',
-        'target',
-        'attempts',
-        'reason',
-        'providerCode',
-        'createdAt',
-        'updatedAt',
-        'deliveredAt',
-      ])
-      .select([
-        shownState.as('state'),
-        sql<Time | null>`case when state = 'pending' and step = 'message' then ${sql.ref('dueAt')} end`.as(
-          'nextAttemptAt',
-        ),
-      ])
-      .where('userId', '=', param('userId'))
-      .where('notificationId', '=', param('notificationId'))
-      .orderBy('channel')
-      .orderBy('target'),
-);
+export function listDeliveries(em: EntityManager, userId: string, notificationId: string) {
+  return getKysely(em)
+    .selectFrom('Delivery')
+    .select(['channel', 'target', 'attempts', 'reason', 'providerCode'])
+    .select(['createdAt', 'updatedAt', 'deliveredAt'])
+    .select([
+      shownState.as('state'),
+      sql<Time | null>`case when state = 'pending' and step = 'message' then ${sql.ref('dueAt')} end`.as(
+        'nextAttemptAt',
+      ),
+    ])
+    .where('userId', '=', userId)
+    .where('notificationId', '=', notificationId)
+    .orderBy('channel')
+    .orderBy('target')
+    .execute();
+}
 
 /** A delivery as it is shown to its user. */
 export type ShownDelivery = Awaited<ReturnType<typeof listDeliveries>>[number];
@@ -51,8 +42,8 @@ export type ShownDelivery = Awaited<ReturnType<typeof listDeliveries>>[number];
 export type Backlog = { channel: DeliveryChannel; count: number; dueSince: Time };
 
 /** Reads the backlog of each channel. Omits channels without due deliveries. */
-export async function readBacklog(database: Database): Promise<Backlog[]> {
-  return database.query
+export async function readBacklog(em: EntityManager): Promise<Backlog[]> {
+  return getKysely(em)
     .selectFrom('Delivery')
     .select(['channel', (eb) => eb.fn.countAll<number>().as('count')])
     .select(({ fn }) => fn.min('dueAt').as('dueSince'))
@@ -73,24 +64,17 @@ export type RetryFilter = { channels: readonly DeliveryChannel[]; userId: string
  * Makes failed deliveries due again, earliest failures first, and returns their number. Deliveries that are no longer
  * wanted stay failed.
  */
-export async function retryDeliveries(database: Database, filter: RetryFilter): Promise<number> {
-  const retried = await runStatement(database, retryFailed, filter);
-  return retried.length;
-}
-
-const retryFailed = defineStatement((db, { param }: Params<RetryFilter>) =>
-  db
+export async function retryDeliveries(em: EntityManager, { channels, userId }: RetryFilter): Promise<number> {
+  const { numUpdatedRows } = await getKysely(em)
     .with('failed', (db) =>
       selectWithTargets(db)
         .select(deliveryKey)
         .where('Delivery.state', '=', sql.lit('failed' as const))
-        .where('Delivery.channel', '=', sql<DeliveryChannel>`any(${param('channels', 'text[]')})`)
-        .where(
-          sql<boolean>`(${param('userId', 'text')} is null or ${sql.ref('Delivery.userId')} = ${param('userId', 'text')})`,
-        )
+        .where('Delivery.channel', 'in', channels)
+        .$if(userId !== null, (deliveries) => deliveries.where('Delivery.userId', '=', userId))
         .where(unwantedReason, 'is', null)
         .orderBy('Delivery.updatedAt')
-        .limit(sql.lit(MAX_RETRIED)),
+        .limit(MAX_RETRIED),
     )
     .updateTable('Delivery')
     .from('failed')
@@ -103,5 +87,6 @@ const retryFailed = defineStatement((db, { param }: Params<RetryFilter>) =>
     })
     .where(matchesKeyIn('failed'))
     .where('Delivery.state', '=', 'failed')
-    .returning('Delivery.channel'),
-);
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}

@@ -92,7 +92,7 @@ builder.queryField('deliveries', (t) =>
       userId: t.arg.id(userArgument),
     },
     resolve: (_root, { notificationId, userId }, { database, viewer }) =>
-      listDeliveries(database, { userId: userId ?? viewer.userId, notificationId }),
+      listDeliveries(database.fork(), userId ?? viewer.userId, notificationId),
   }),
 );
 
@@ -131,7 +131,10 @@ builder.mutationField('retryDeliveries', (t) =>
       }),
     },
     resolve: async (_root, { input: { channel, userId = null } }, { database }) => ({
-      count: await retryDeliveries(database, { channels: channel ? [channel] : deliveryChannels, userId }),
+      count: await retryDeliveries(database.fork(), {
+        channels: channel ? [channel] : deliveryChannels,
+        userId,
+      }),
     }),
   }),
 );

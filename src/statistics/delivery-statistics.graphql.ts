@@ -45,7 +45,7 @@ const DeliveryStatistics = builder.objectRef<Totals>('DeliveryStatistics').imple
       type: [DeliveryBacklog],
       description:
         'The current backlog of each channel, read only if it is selected. Channels without due deliveries are omitted.',
-      resolve: (_totals, _args, { database }) => readBacklog(database),
+      resolve: (_totals, _args, { database }) => readBacklog(database.fork()),
     }),
   }),
 });
