@@ -42,6 +42,14 @@ const unavailable = (providerCode: string | null): AttemptOutcome => ({
   reason: 'provider_unavailable',
   providerCode,
 });
+/** The message may have been posted before the failure. */
+const unclear = (providerCode: string): AttemptOutcome => ({
+  kind: 'unavailable',
+  needsOperator: false,
+  reason: 'provider_unavailable',
+  providerCode,
+  isUnclear: true,
+});
 const limited = (providerCode: string, retryAfterSeconds?: number): AttemptOutcome => ({
   kind: 'unavailable',
   needsOperator: false,
@@ -246,19 +254,26 @@ describe('the outcome of a reply', () => {
   });
 
   test.each([
-    ['internal_error', 200],
-    ['fatal_error', 200],
-    ['service_unavailable', 503],
-    ['request_timeout', 200],
-    ['invalid_auth', 500],
-  ])('returns unavailable for %s with status %i', (error, status) => {
-    expect(json({ ok: false, error }, status)).toEqual(unavailable(error));
-    const withTime = { ...unavailable(error), retryAfterSeconds: 30 };
+    ['internal_error', 200, unclear],
+    ['fatal_error', 200, unclear],
+    ['service_unavailable', 503, unavailable],
+    ['request_timeout', 200, unavailable],
+    ['invalid_auth', 500, unclear],
+  ])('returns unavailable for %s with status %i', (error, status, outcome) => {
+    expect(json({ ok: false, error }, status)).toEqual(outcome(error));
+    const withTime = { ...outcome(error), retryAfterSeconds: 30 };
     expect(json({ ok: false, error }, status, '30')).toEqual(withTime);
   });
 
-  test.each([500, 502, 503, 504, 408])('returns unavailable for status %i', (status) => {
-    expect(plain(status, '<html>')).toEqual(unavailable(`HTTP ${status}`));
+  test.each([
+    [500, unclear],
+    [502, unclear],
+    [504, unclear],
+    [501, unavailable],
+    [503, unavailable],
+    [408, unavailable],
+  ])('returns unavailable for status %i', (status, outcome) => {
+    expect(plain(status, '<html>')).toEqual(outcome(`HTTP ${status}`));
   });
 
   test.each([301, 302, 307, 400, 401, 403, 404])(
@@ -333,7 +348,7 @@ describe('the channel', () => {
   test('posts to the member, with the token in a header, and without previews or mentions', async () => {
     const outcome = await send();
 
-    expect(outcome).toEqual({ kind: 'delivered', receipt: 'DU012AB3CD 1700000000.000000' });
+    expect(outcome).toEqual({ kind: 'delivered', receipt: `DU012AB3CD ${api.messages[0]?.ts}` });
     expect(api.messages).toMatchObject([{ memberId: 'U012AB3CD', text: formatMessage(message) }]);
     expect(api.calls).toMatchObject([
       {

@@ -24,6 +24,11 @@ export type ChannelLimits = {
 export type Channel<Target> = ChannelLimits & {
   /** Sends a message and returns the outcome. `signal` aborts when the attempt times out. */
   send(message: Message, target: Target, signal: AbortSignal): Promise<AttemptOutcome>;
+  /**
+   * Looks for a message that an earlier attempt may have delivered. Returns `undefined` if it is not found, or the
+   * provider does not allow to search. Requires the channel in `searchableChannels`.
+   */
+  find?(message: Message, target: Target, signal: AbortSignal): Promise<AttemptOutcome | undefined>;
   /** Marks a delivered message as settled, if the provider can change messages. */
   update?(message: Message, target: Target, receipt: string, signal: AbortSignal): Promise<AttemptOutcome>;
   /** Closes idle connections. */
@@ -38,7 +43,7 @@ export type BoundChannel = ChannelLimits & {
 };
 
 /**
- * Sends the message, or the update of a delivered message. Never rejects: an unexpected error is logged and becomes a
+ * Sends the message unless an earlier attempt has, or the update of a delivered message. Never rejects: an unexpected error is logged and becomes a
  * retry.
  */
 export type Attempt = (claim: Claim, message: Message, signal: AbortSignal) => Promise<AttemptOutcome>;
@@ -56,7 +61,14 @@ export function bindChannel<Target>(
       if (target === undefined) return undefined;
       return async ({ step, receipt, ...claim }, message, signal) => {
         try {
-          if (step === 'message') return await channel.send(message, target, signal);
+          if (step === 'message') {
+            const { unwanted, isExpired, mayBeDelivered } = data;
+            const found = mayBeDelivered && (await channel.find?.(message, target, signal));
+            if (found) return found;
+            if (unwanted !== null || isExpired)
+              return { kind: 'unwanted', reason: unwanted ?? 'expired', providerCode: null };
+            return await channel.send(message, target, signal);
+          }
           // Only messages with a receipt are updated.
           if (channel.update === undefined || receipt === null) return { kind: 'delivered' };
           return await channel.update(message, target, receipt, signal);

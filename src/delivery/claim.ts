@@ -9,6 +9,7 @@ import {
   isUnfinished,
   keyProperties,
   matchesKeyIn,
+  mayBeDelivered,
   selectWithTargets,
   unwantedReason,
 } from './select-deliveries.ts';
@@ -132,6 +133,7 @@ const findData = defineListRead((db, { param }: ReadParams<Keys>) => {
       'Contact.chatMemberId',
       'PushSubscription.ciphertext',
       unwantedReason.as('unwanted'),
+      mayBeDelivered.as('mayBeDelivered'),
       sql<boolean>`${sql.ref('Delivery.expiresAt')} <= now()`.as('isExpired'),
     ])
     .where(isClaimed);

@@ -11,10 +11,10 @@ import { describeMessage, type Message } from './message.ts';
 import { type AttemptOutcome, retryLater } from './outcome.ts';
 import { type Providers, recordHealth } from './providers.ts';
 import {
-  cancelled,
   type DeliveryResult,
   decideAfterAttempt,
   decideWithoutAttempt,
+  endUnsent,
   storeResult,
 } from './result.ts';
 import { suspendTarget } from './targets.ts';
@@ -50,7 +50,8 @@ export async function deliver(options: DeliveryOptions, job: DeliveryJob): Promi
   const result = decideWithoutAttempt(job.claim, job.data);
   if (result !== undefined) return finishWithoutAttempt(options, job, result);
   const message = describeMessage(job.claim, job.data, options.appUrl);
-  if (message === undefined) return finishWithoutAttempt(options, job, cancelled('settled'));
+  if (message === undefined)
+    return finishWithoutAttempt(options, job, endUnsent('settled', job.data.mayBeDelivered));
   const outcome = await attempt(options, job, message);
   if (outcome !== undefined) await finish(options, job, outcome);
 }
@@ -110,11 +111,11 @@ async function runWithDeadline(send: Attempt, claim: Claim, message: Message): P
 async function finish(options: DeliveryOptions, job: DeliveryJob, outcome: AttemptOutcome): Promise<void> {
   const { claim, data } = job;
   const { health } = options.providers.get(claim.channel, claim.provider);
-  const result = decideAfterAttempt(claim, outcome, health.pausedUntil);
+  const result = decideAfterAttempt(claim, data, outcome, health.pausedUntil);
   const isStored = await store(options, job, result);
   logAndCount(options, claim, outcome, isStored);
   if (!isStored) return;
-  if (hasExpired(result)) logAndCount(options, claim, expired, isStored);
+  if (hasExpired(result) && outcome.kind !== 'unwanted') logAndCount(options, claim, expired, isStored);
   if (outcome.kind === 'delivered' && claim.step === 'message') {
     const seconds = (Date.now() - toMilliseconds(claim.createdAt)) / 1000;
     options.metrics.observeDelay(claim.channel, seconds);

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { getKysely } from '../database/database.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
-import type { DeliveryState } from './delivery.enums.ts';
+import type { ShownDeliveryState } from './delivery.enums.ts';
 import { lifetime } from './queue.ts';
 import {
   deliveryKey,
@@ -13,8 +13,9 @@ import {
   unwantedReason,
 } from './select-deliveries.ts';
 
-/** The state that is shown: a delivered message stays delivered while it is updated. */
-export const shownState: RawBuilder<DeliveryState> = sql`case step when 'update' then 'delivered' else state end`;
+/** The state that is shown. A delivered message stays delivered while it is updated. */
+export const shownState: RawBuilder<ShownDeliveryState> = sql`case when step = 'update' then 'delivered'
+  when ${sql.ref('mayBeDelivered')} and state in ('cancelled', 'failed') then 'maybe_delivered' else state end`;
 
 /** Lists the deliveries of a notification, by channel. Returns none for an unknown notification. */
 export function listDeliveries(em: EntityManager, userId: string, notificationId: string) {
@@ -82,6 +83,7 @@ export async function retryDeliveries(em: EntityManager, { channels, userId }: R
       state: 'pending',
       isOpen: true,
       dueAt: sql`now()`,
+      firstDueAt: sql`now()`,
       expiresAt: sql`now() + ${lifetime}`,
       updatedAt: sql`now()`,
     })

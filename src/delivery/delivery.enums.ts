@@ -2,6 +2,13 @@
 export const deliveryStates = ['pending', 'sending', 'delivered', 'failed', 'cancelled'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
+/**
+ * The states that are shown. `maybe_delivered`: the delivery was cancelled or expired after an attempt that may have
+ * delivered the message. It is stored as `cancelled` or `failed`, which gateways of version 0.2 can read.
+ */
+export const shownDeliveryStates = [...deliveryStates, 'maybe_delivered'] as const;
+export type ShownDeliveryState = (typeof shownDeliveryStates)[number];
+
 /** What a sender does next: send the message, or mark a delivered message as settled. */
 export const deliverySteps = ['message', 'update'] as const;
 export type DeliveryStep = (typeof deliverySteps)[number];

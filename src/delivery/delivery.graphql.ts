@@ -3,17 +3,19 @@ import { builder, toEnumValues, userArgument } from '../graphql/builder.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import { listDeliveries, MAX_RETRIED, retryDeliveries, type ShownDelivery } from './deliveries.ts';
-import { deliveryReasons, deliveryStates } from './delivery.enums.ts';
+import { deliveryReasons, shownDeliveryStates } from './delivery.enums.ts';
 
 /** Exported for the statistics. */
 export const DeliveryStateEnum = builder.enumType('DeliveryState', {
   description: 'The state of a delivery.',
-  values: toEnumValues(deliveryStates, {
+  values: toEnumValues(shownDeliveryStates, {
     pending: 'The delivery waits for its next attempt.',
     sending: 'An attempt is running.',
     delivered: 'The provider accepted the message.',
     failed: 'No further attempt is made unless `retryDeliveries` is called. `reason` gives the cause.',
     cancelled: 'The delivery was cancelled before it was sent. `reason` gives the cause.',
+    maybe_delivered:
+      'The delivery was cancelled or expired after an attempt that may have delivered the message: its reply was lost, or the sender stopped. `reason` gives the cause of the end.',
   }),
 });
 

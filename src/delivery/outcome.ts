@@ -1,4 +1,4 @@
-import type { DeliveryFailureReason } from './delivery.enums.ts';
+import type { CancelReason, DeliveryFailureReason } from './delivery.enums.ts';
 
 /**
  * Why an attempt failed, with the provider's code: `550 5.1.1`, `410`, `channel_not_found`. Never its text, which may
@@ -6,23 +6,24 @@ import type { DeliveryFailureReason } from './delivery.enums.ts';
  */
 export type AttemptFailure = { reason: DeliveryFailureReason; providerCode: string | null };
 
+/** `isUnclear` means that the reply does not say whether the provider accepted the message. */
+type Unaccepted = AttemptFailure & { retryAfterSeconds?: number | undefined; isUnclear?: boolean };
+
 /** The outcome of an attempt. */
 export type AttemptOutcome =
   /** The provider accepted the message. The receipt identifies it in {@link Channel.update}. */
   | { kind: 'delivered'; receipt?: string }
+  /** The message must not be sent any more. An earlier attempt may have delivered it, but it was not found. */
+  | { kind: 'unwanted'; reason: CancelReason | 'expired'; providerCode: null }
   /** The message may be accepted later, not before `retryAfterSeconds`. */
-  | ({ kind: 'retry'; retryAfterSeconds?: number | undefined } & AttemptFailure)
+  | ({ kind: 'retry' } & Unaccepted)
   /** The message will never be accepted. If the target itself is refused, nothing more is sent to it. */
   | ({ kind: 'failed'; suspendTarget: boolean } & AttemptFailure)
   /**
    * The provider currently accepts no messages. `needsOperator` means that waiting will not help, for example because
    * it refuses the credentials.
    */
-  | ({
-      kind: 'unavailable';
-      needsOperator: boolean;
-      retryAfterSeconds?: number | undefined;
-    } & AttemptFailure);
+  | ({ kind: 'unavailable'; needsOperator: boolean } & Unaccepted);
 
 /** The outcome if the target itself is refused. */
 export function rejectTarget(providerCode: string | null): AttemptOutcome {
@@ -50,6 +51,17 @@ export function pauseProvider(
   reason: DeliveryFailureReason = 'provider_unavailable',
 ): AttemptOutcome {
   return { kind: 'unavailable', needsOperator: false, reason, providerCode, retryAfterSeconds };
+}
+
+/** The outcome if the provider failed, perhaps after it had accepted the message. */
+export function reportUnclearFailure(providerCode: string, retryAfterSeconds?: number): AttemptOutcome {
+  const failure = { reason: 'provider_unavailable', providerCode, retryAfterSeconds } as const;
+  return { kind: 'unavailable', needsOperator: false, ...failure, isUnclear: true };
+}
+
+/** Whether a status of HTTP is an error after which the request may have been processed. */
+export function isUnclearStatus(status: number): boolean {
+  return status >= 500 && status !== 501 && status !== 503;
 }
 
 /** The outcome if the provider accepts no messages until an operator corrects the configuration. */

@@ -14,6 +14,8 @@ import {
   deliveryKey,
   isTarget,
   matchesNotificationIn,
+  mayBeDelivered,
+  searchableChannels,
   selectWithTargets,
   unwantedReason,
 } from './select-deliveries.ts';
@@ -44,8 +46,10 @@ type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emai
  * Queues one delivery per active published notification, enabled channel and target. Cancels the deliveries of
  * superseded notifications.
  */
-export const insertDeliveries = defineStatement((db, params: Params<Input>) =>
-  db
+export const insertDeliveries = defineStatement((db, params: Params<Input>) => {
+  const emailDelay = params.param('emailDelay', 'int');
+  const dueAt = sql`now() + make_interval(secs => case targets.channel when 'email' then ${emailDelay} else 0 end)`;
+  return db
     .with('published', (db) => selectPublished(db, params))
     .with('reasons', selectSuperseded)
     .with('cancelled', (db) => cancelDeliveries(db))
@@ -58,6 +62,7 @@ export const insertDeliveries = defineStatement((db, params: Params<Input>) =>
       'provider',
       'state',
       'dueAt',
+      'firstDueAt',
       'expiresAt',
       'createdAt',
       'updatedAt',
@@ -81,9 +86,8 @@ export const insertDeliveries = defineStatement((db, params: Params<Input>) =>
           'targets.target',
           'targets.provider',
           sql.lit('pending').as('state'),
-          sql`now() + make_interval(secs => case targets.channel when 'email' then ${params.param('emailDelay', 'int')} else 0 end)`.as(
-            'dueAt',
-          ),
+          dueAt.as('dueAt'),
+          dueAt.as('firstDueAt'),
           sql`${ref('published.createdAt')} + ${lifetime}`.as('expiresAt'),
           'published.createdAt',
           sql`now()`.as('updatedAt'),
@@ -92,8 +96,8 @@ export const insertDeliveries = defineStatement((db, params: Params<Input>) =>
         .where('published.createdAt', '>', sql<Time>`now() - ${lifetime}`),
     )
     .onConflict((conflict) => conflict.doNothing())
-    .returning('channel'),
-);
+    .returning('channel');
+});
 
 /**
  * Selects the published notifications. A change that publishes n notifications of a user increments that user's revision
@@ -184,13 +188,25 @@ export const cancelUnwantedDeliveries = defineStatement(
 type Reason = { userId: string; notificationId: string; reason: CancelReason | null };
 
 const state = sql.ref('Delivery.state');
+const dueAt = sql.ref('Delivery.dueAt');
+
+/**
+ * How long after a change the sender looks for a message that an attempt may have delivered. The provider may still be
+ * accepting it.
+ */
+const SEARCH_DELAY = sql.raw(`interval '10 s'`);
+
+/** Whether the sender must look for the message before the delivery can end. */
+const mustSearch = sql<boolean>`(${state} = 'pending' and ${mayBeDelivered}
+  and ${sql.ref('Delivery.channel')} in (${sql.join(searchableChannels.map((channel) => sql.lit(channel)))}))`;
 
 /**
  * For each row of the common table expression `reasons`, applies its reason to the open deliveries of its notification.
  * The caller can add conditions, so that a reason applies to one delivery only. Changed deliveries are no longer open
- * (`isOpen` is false):
+ * (`isOpen` is false), with one exception:
  *
- * - A pending delivery is cancelled if there is a reason.
+ * - A pending delivery is cancelled if there is a reason. If an attempt may have delivered its message and the channel
+ *   can search for it, the sender does so first. The delivery stays pending until then, and open unless it is settled.
  * - If the reason is `settled`, a delivered message that can be changed is queued again to be updated (step `update`).
  * - If the reason is `settled` and the delivery is being sent, its state stays and `isOpen` becomes false. If the
  *   attempt then delivers a message that can be changed, `storeDelivered` queues the update.
@@ -200,11 +216,13 @@ function cancelDeliveries<With extends Reason>(db: Pick<Kysely<Tables & { reason
     .updateTable('Delivery')
     .from('reasons')
     .set({
-      state: sql<DeliveryState>`case ${state} when 'pending' then 'cancelled' when 'delivered' then 'pending' else ${state} end`,
+      state: sql<DeliveryState>`case when ${mustSearch} or ${state} = 'delivered' then 'pending' when ${state} = 'pending' then 'cancelled' else ${state} end`,
       step: sql<DeliveryStep>`case ${state} when 'delivered' then 'update' else ${sql.ref('Delivery.step')} end`,
-      dueAt: sql`case ${state} when 'delivered' then now() else ${sql.ref('Delivery.dueAt')} end`,
-      reason: sql<CancelReason>`case ${state} when 'pending' then reasons.reason else ${sql.ref('Delivery.reason')} end`,
-      isOpen: false,
+      dueAt: sql`case when ${state} = 'delivered' then now() when ${mustSearch} then least(${dueAt}, now() + ${SEARCH_DELAY}) else ${dueAt} end`,
+      firstDueAt: sql`case ${state} when 'delivered' then now() else ${sql.ref('Delivery.firstDueAt')} end`,
+      mayBeDelivered,
+      reason: sql<CancelReason>`case when ${state} = 'pending' and not ${mustSearch} then reasons.reason else ${sql.ref('Delivery.reason')} end`,
+      isOpen: sql<boolean>`${mustSearch} and reasons.reason <> 'settled'`,
       updatedAt: sql`now()`,
     })
     .where(matchesNotificationIn('reasons'))

@@ -11,15 +11,16 @@ import type {
   DeliveryStep,
 } from './delivery.enums.ts';
 import type { AttemptFailure, AttemptOutcome } from './outcome.ts';
+import { searchableChannels } from './select-deliveries.ts';
 
 /** Decides the result of a delivery that is not attempted; `undefined` if it must be attempted. */
 export function decideWithoutAttempt(
-  { step }: Claim,
-  { unwanted, isExpired }: DeliveryData,
+  { step, channel }: Claim,
+  { unwanted, isExpired, mayBeDelivered }: DeliveryData,
 ): DeliveryResult | undefined {
-  if (step === 'update') return undefined;
-  if (unwanted !== null) return cancelled(unwanted);
-  return isExpired ? { ...failed('expired', null), wasAttempted: false } : undefined;
+  if (step === 'update' || (mayBeDelivered && searchableChannels.includes(channel))) return undefined;
+  if (unwanted !== null) return endUnsent(unwanted, mayBeDelivered);
+  return isExpired ? endUnsent('expired', mayBeDelivered) : undefined;
 }
 
 /**
@@ -28,17 +29,22 @@ export function decideWithoutAttempt(
  */
 export function decideAfterAttempt(
   { attempts, expiresAt }: Claim,
+  { mayBeDelivered }: Pick<DeliveryData, 'mayBeDelivered'>,
   outcome: AttemptOutcome,
   pausedUntil = 0,
 ): DeliveryResult {
   switch (outcome.kind) {
     case 'delivered':
       return { kind: 'delivered', receipt: outcome.receipt ?? null };
+    case 'unwanted':
+      return endUnsent(outcome.reason, mayBeDelivered);
+    // The provider would have refused the same message to the same target in an earlier attempt, too.
     case 'failed':
-      return failed(outcome.reason, outcome.providerCode);
+      return fail(outcome.reason, outcome.providerCode, false);
     case 'unavailable':
     case 'retry': {
-      const { reason, providerCode, retryAfterSeconds = 0 } = outcome;
+      const { reason, providerCode, retryAfterSeconds = 0, isUnclear = reason === 'reply_lost' } = outcome;
+      const isUnknown = mayBeDelivered || isUnclear;
       const pauseSeconds = (pausedUntil - performance.now()) / 1000;
       const delay = computeRetryDelay({
         attempts,
@@ -46,19 +52,24 @@ export function decideAfterAttempt(
         now: Date.now(),
         expiresAt: toMilliseconds(expiresAt),
       });
-      if (delay === undefined) return failed('expired', providerCode);
-      return { kind: 'postponed', seconds: delay / 1000, reason, providerCode };
+      if (delay === undefined) return fail('expired', providerCode, isUnknown);
+      return { kind: 'postponed', seconds: delay / 1000, reason, providerCode, mayBeDelivered: isUnknown };
     }
   }
 }
 
-function failed(reason: DeliveryFailureReason, providerCode: string | null) {
-  return { kind: 'ended', state: 'failed', reason, providerCode, wasAttempted: true } as const;
+function fail(
+  reason: DeliveryFailureReason,
+  providerCode: string | null,
+  mayBeDelivered: boolean,
+): DeliveryResult {
+  return { kind: 'ended', state: 'failed', reason, providerCode, wasAttempted: true, mayBeDelivered };
 }
 
-/** The result of a delivery that is no longer wanted. */
-export function cancelled(reason: CancelReason): DeliveryResult {
-  return { kind: 'ended', state: 'cancelled', reason, providerCode: null, wasAttempted: false };
+/** The result of a delivery that is no longer wanted or has expired, without another attempt to send it. */
+export function endUnsent(reason: CancelReason | 'expired', mayBeDelivered: boolean): DeliveryResult {
+  const state = reason === 'expired' ? 'failed' : 'cancelled';
+  return { kind: 'ended', state, reason, providerCode: null, wasAttempted: false, mayBeDelivered };
 }
 
 const FIRST_DELAY_MS = 10_000;
@@ -97,8 +108,10 @@ export function addJitter(delay: number, random: () => number): number {
 export type DeliveryResult =
   | { kind: 'delivered'; receipt: string | null }
   /** To be attempted again after `seconds`. */
-  | ({ kind: 'postponed'; seconds: number } & AttemptFailure)
+  | ({ kind: 'postponed' } & Postponement)
   | ({ kind: 'ended' } & End);
+
+type Postponement = AttemptFailure & { seconds: number; mayBeDelivered: boolean };
 
 /** Without an attempt, the delivery expired or is no longer wanted. */
 type End = {
@@ -106,6 +119,8 @@ type End = {
   reason: DeliveryReason;
   providerCode: string | null;
   wasAttempted: boolean;
+  /** Whether an attempt may have delivered the message. */
+  mayBeDelivered: boolean;
 };
 
 /**
@@ -161,16 +176,18 @@ const storeDelivered = defineStatement((db, params: Params<Key & { receipt: stri
     step: sql<DeliveryStep>`case when ${isChangeable} and not ${isOpen} then 'update' else step end`,
     isOpen: sql<boolean>`${isChangeable} and ${isOpen}`,
     dueAt: sql`now()`,
+    firstDueAt: sql`now()`,
     receipt: eb.fn.coalesce(receipt, 'receipt'),
     deliveredAt: eb.fn.coalesce('deliveredAt', sql<Time>`now()`),
   }));
 });
 
-const storePostponed = defineStatement((db, params: Params<Key & AttemptFailure & { seconds: number }>) => {
+const storePostponed = defineStatement((db, params: Params<Key & Postponement>) => {
   const { param } = params;
   return updateClaimed(db, params).set({
     state: 'pending',
     dueAt: sql`now() + make_interval(secs => ${param('seconds', 'float8')})`,
+    mayBeDelivered: param('mayBeDelivered', 'bool'),
     reason: param('reason'),
     providerCode: param('providerCode', 'text'),
   });
@@ -182,6 +199,7 @@ const storeEnd = defineStatement((db, params: Params<Key & End>) => {
   return updateClaimed(db, params).set({
     state: sql<DeliveryState>`case step when 'update' then 'delivered' else ${param('state', 'text')} end`,
     isOpen: false,
+    mayBeDelivered: param('mayBeDelivered', 'bool'),
     // The claim counted an attempt. If none was made, it is subtracted.
     attempts: sql<number>`attempts - case when ${param('wasAttempted', 'bool')} then 0 else 1 end`,
     reason: param('reason'),

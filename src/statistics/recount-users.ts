@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Kysely } from 'kysely';
 import { getKysely, type Tables } from '../database/database.ts';
-import { type DeliveryState, deliveryStates } from '../delivery/delivery.enums.ts';
+import { type ShownDeliveryState, shownDeliveryStates } from '../delivery/delivery.enums.ts';
 import { UserRevision } from '../revisions/user-revision.entity.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
@@ -135,10 +135,10 @@ const isChanged: Readonly<Record<Subject, (revision: Revision, stored: Stored) =
 };
 
 /** The states that a delivery leaves only if its notification changes. */
-const settledStates: readonly DeliveryState[] = ['delivered', 'cancelled'];
+const settledStates: readonly ShownDeliveryState[] = ['delivered', 'cancelled'];
 
 const unsettledGroups = deliveryChannels.flatMap((channel) =>
-  deliveryStates
+  shownDeliveryStates
     .filter((state) => !settledStates.includes(state))
     .map((state) => `deliveries/${channel}/${state}`),
 );

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { getKysely } from '../database/database.ts';
-import { type DeliveryState, deliveryStates } from '../delivery/delivery.enums.ts';
+import { type ShownDeliveryState, shownDeliveryStates } from '../delivery/delivery.enums.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import {
   type NotificationKind,
@@ -44,12 +44,12 @@ export function listWorkspaceCounts({ counts }: Totals): { status: WorkspaceStat
 }
 
 /** The number of deliveries in a state. */
-export type DeliveryCount = { channel: DeliveryChannel; state: DeliveryState; count: number };
+export type DeliveryCount = { channel: DeliveryChannel; state: ShownDeliveryState; count: number };
 
 /** Lists the numbers of deliveries by channel and state. Combinations without any are omitted. */
 export function listDeliveryCounts({ counts }: Totals): DeliveryCount[] {
   return deliveryChannels.toSorted().flatMap((channel) =>
-    deliveryStates
+    shownDeliveryStates
       .toSorted()
       .map((state) => ({ channel, state, count: counts[`deliveries/${channel}/${state}`] ?? 0 }))
       .filter(isAny),

@@ -5,20 +5,40 @@ import { listen } from '../../src/server/listen.ts';
 
 const Parameters = z.looseObject({
   channel: z.string().optional(),
+  users: z.string().optional(),
   ts: z.string().optional(),
   text: z.string().optional(),
+  metadata: z.looseObject({}).optional(),
+  cursor: z.string().optional(),
+  oldest: z.string().optional(),
 });
 
 /** A call that the chat API received. */
 export type ChatCall = {
-  /** `chat.postMessage`, `chat.update` or `auth.test`. */
+  /** `chat.postMessage`, `chat.update`, `auth.test`, `conversations.open` or `conversations.history`. */
   method: string;
   headers: IncomingMessage['headers'];
   parameters: z.output<typeof Parameters>;
 };
 
 /** A posted message, and the texts that replaced its text. */
-export type ChatMessage = { memberId: string; channel: string; ts: string; text: string; updates: string[] };
+export type ChatMessage = {
+  memberId: string;
+  channel: string;
+  ts: string;
+  text: string;
+  metadata: object | undefined;
+  updates: string[];
+};
+
+/** A page of the history, shorter than Slack's, so that tests can fill several. */
+const PAGE_LENGTH = 2;
+
+/** The scopes that a method needs besides `chat:write`. */
+const neededScopes: Readonly<Record<string, string>> = {
+  'conversations.open': 'im:write',
+  'conversations.history': 'im:history',
+};
 
 /** How the chat API replies to a call. */
 export type ChatAnswer =
@@ -41,7 +61,12 @@ export type ChatApi = {
   token: string;
   calls: readonly ChatCall[];
   messages: readonly ChatMessage[];
-  /** Answers the next calls in this order. Further calls are answered as {@link ChatApi.setAnswer} says. */
+  /** Grants scopes to the token, which has `chat:write` at first. */
+  grant(...scopes: readonly string[]): void;
+  /**
+   * Answers the next calls, except searches, in this order. Further calls, and searches, are answered as
+   * {@link ChatApi.setAnswer} says.
+   */
   answer(...answers: readonly ChatAnswer[]): void;
   /** Sets the answer to all calls, `ok` at first. A function chooses it for each call. */
   setAnswer(answer: ChatAnswer | ((call: ChatCall) => ChatAnswer)): void;
@@ -59,12 +84,23 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
   const messages: ChatMessage[] = [];
   const queue: ChatAnswer[] = [];
   const waiting: ((call: ChatCall) => void)[] = [];
+  const granted = new Set<string>();
   let choose: (call: ChatCall) => ChatAnswer = () => 'ok';
   let held: Promise<void> | undefined;
 
   function execute({ method, headers, parameters }: ChatCall): object {
     const { channel = '', ts = '', text = '' } = parameters;
     if (headers.authorization !== `Bearer ${token}`) return { ok: false, error: 'invalid_auth' };
+    const scope = neededScopes[method];
+    if (scope !== undefined && !granted.has(scope))
+      return { ok: false, error: 'missing_scope', needed: scope };
+    if (method === 'conversations.open') {
+      const { memberId, channel } = messages.find(({ memberId }) => memberId === parameters.users) ?? {};
+      return memberId === undefined
+        ? { ok: false, error: 'channel_not_found' }
+        : { ok: true, channel: { id: channel } };
+    }
+    if (method === 'conversations.history') return listMessages(parameters);
     if (method === 'auth.test') return { ok: true, user_id: 'U0GATEWAY' };
     if (method === 'chat.update') {
       const message = messages.find((message) => message.channel === channel && message.ts === ts);
@@ -73,19 +109,50 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
     }
     if (method !== 'chat.postMessage') return { ok: false, error: 'unknown_method' };
     if (text === '') return { ok: false, error: 'no_text' };
-    const posted = { channel: `D${channel}`, ts: `1700000000.${String(messages.length).padStart(6, '0')}` };
-    messages.push({ memberId: channel, ...posted, text, updates: [] });
+    // Slack dates messages by its clock, and their timestamps are unique.
+    const seconds = Math.floor(Date.now() / 1000);
+    const posted = { channel: `D${channel}`, ts: `${seconds}.${String(messages.length).padStart(6, '0')}` };
+    messages.push({ memberId: channel, ...posted, text, metadata: parameters.metadata, updates: [] });
     return { ok: true, ...posted, message: { text } };
+  }
+
+  /** Lists a page of the messages of a channel, newest first. Metadata is returned only on request. */
+  function listMessages({
+    channel,
+    oldest = '0',
+    cursor,
+    include_all_metadata,
+  }: ChatCall['parameters']): object {
+    const newest = messages
+      .filter((message) => message.channel === channel && Number(message.ts) > Number(oldest))
+      .reverse();
+    const start = Number(cursor || 0);
+    const page = newest.slice(start, start + PAGE_LENGTH);
+    const next = start + PAGE_LENGTH;
+    return {
+      ok: true,
+      messages: page.map(({ ts, text, metadata }) => ({
+        type: 'message',
+        ts,
+        text,
+        ...(include_all_metadata === 'true' && metadata !== undefined && { metadata }),
+      })),
+      response_metadata: { next_cursor: next < newest.length ? String(next) : '' },
+    };
   }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const method = request.url?.split('/').at(-1) ?? '';
-    const parameters = Parameters.parse(JSON.parse(await text(request)));
+    const body = await text(request);
+    const isForm = request.headers['content-type']?.startsWith('application/x-www-form-urlencoded');
+    const parameters = Parameters.parse(
+      isForm ? Object.fromEntries(new URLSearchParams(body)) : JSON.parse(body),
+    );
     const call = { method, headers: request.headers, parameters };
     calls.push(call);
     for (const notify of waiting.splice(0)) notify(call);
     await held;
-    const answer = queue.shift() ?? choose(call);
+    const answer = (method.startsWith('conversations.') ? undefined : queue.shift()) ?? choose(call);
     if (answer === 'no reply') {
       execute(call);
       response.destroy();
@@ -112,6 +179,9 @@ export async function startChatApi(port = 0): Promise<ChatApi> {
     token,
     calls,
     messages,
+    grant(...scopes) {
+      for (const scope of scopes) granted.add(scope);
+    },
     answer: (...answers) => void queue.push(...answers),
     setAnswer(answer) {
       choose = typeof answer === 'function' ? answer : () => answer;

@@ -36,5 +36,6 @@ export const data: DeliveryData = {
   chatMemberId: 'U1',
   ciphertext: null,
   unwanted: null,
+  mayBeDelivered: false,
   isExpired: false,
 };

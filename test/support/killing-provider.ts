@@ -21,7 +21,9 @@ export const isLossy = (fate: Fate) => fate === 'no_reply' || fate.startsWith('k
 /** A call to post a message. `isAccepted` is whether the member has it. */
 export type Post = { title: string; fate: Fate; isAccepted: boolean };
 
-/** A chat API that decides the fate of each post, and knows which sender called. */
+/**
+ * A chat API with a history that decides the fate of each post, and knows which sender called.
+ */
 export type KillingProvider = {
   posts: readonly Post[];
   /** The receipts of the messages that were updated. */
@@ -33,21 +35,29 @@ export type KillingProvider = {
   close(): Promise<void>;
 };
 
-const Call = z.object({ text: z.string().optional(), ts: z.string().optional() });
+const Call = z.object({
+  text: z.string().optional(),
+  ts: z.string().optional(),
+  metadata: z.object({}).loose().optional(),
+});
 
 /** Starts the provider. `kill` stops the sender of a name at once. */
 export async function startKillingProvider(kill: (sender: string) => void): Promise<KillingProvider> {
   const posts: Post[] = [];
   const updates = new Set<string>();
+  const history: { ts: string; metadata: object | undefined }[] = [];
   const queue: Fate[] = [];
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [, sender = '', method] = request.url?.split('/') ?? [];
-    const call = Call.parse(JSON.parse(await text(request)));
+    const body = await text(request);
     const reply = (body: object) => {
       response.setHeader('Content-Type', 'application/json');
       return new Promise<void>((resolve) => response.end(JSON.stringify(body), resolve));
     };
+    if (method === 'conversations.open') return reply({ ok: true, channel: { id: 'D1' } });
+    if (method === 'conversations.history') return reply({ ok: true, messages: history });
+    const call = Call.parse(JSON.parse(body));
     if (method === 'chat.update') {
       updates.add(call.ts ?? '');
       return reply({ ok: true });
@@ -56,7 +66,9 @@ export async function startKillingProvider(kill: (sender: string) => void): Prom
     const isAccepted = fate === 'ok' || isLossy(fate);
     const title = /task-\d+/.exec(call.text ?? '')?.[0] ?? '';
     posts.push({ title, fate, isAccepted });
-    const accepted = { ok: true, channel: 'D1', ts: `1700000000.${String(posts.length).padStart(6, '0')}` };
+    const ts = `1700000000.${String(posts.length).padStart(6, '0')}`;
+    if (isAccepted) history.push({ ts, metadata: call.metadata });
+    const accepted = { ok: true, channel: 'D1', ts };
     switch (fate) {
       case 'ok':
         return reply(accepted);

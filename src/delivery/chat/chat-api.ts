@@ -4,10 +4,12 @@ import { readSystemErrorCode } from '../../errors/system-error-code.ts';
 import { readResponseText } from '../../values/response-text.ts';
 import {
   type AttemptOutcome,
+  isUnclearStatus,
   parseRetryAfter,
   pauseProvider,
   rejectMessage,
   rejectTarget,
+  reportUnclearFailure,
   requireOperator,
   retryLater,
 } from '../outcome.ts';
@@ -25,25 +27,33 @@ type ApiReply =
 /** Slack repeats the message in its reply, with up to 100 bytes for one emoji. */
 const MAX_REPLY_BYTES = 256 * 1024;
 
-/** Calls a method of the chat API. Does not follow redirects, which would send the token to another address. */
+/**
+ * Calls a method of the chat API. Parameters are sent as JSON, or as a form if they are `URLSearchParams`, because not
+ * all methods accept JSON. Does not follow redirects, which would send the token to another address.
+ */
 export async function callApi(
   { apiUrl, token }: ChatConfig,
   method: string,
   parameters: object,
   signal: AbortSignal,
+  maxReplyBytes = MAX_REPLY_BYTES,
 ): Promise<ApiReply> {
+  const authorization = { Authorization: `Bearer ${token.reveal()}` };
+  const content =
+    parameters instanceof URLSearchParams
+      ? { headers: authorization, body: parameters }
+      : {
+          headers: { ...authorization, 'Content-Type': 'application/json; charset=utf-8' },
+          body: JSON.stringify(parameters),
+        };
   try {
     const response = await fetch(`${apiUrl}/${method}`, {
       method: 'POST',
-      headers: {
-        Authorization: `Bearer ${token.reveal()}`,
-        'Content-Type': 'application/json; charset=utf-8',
-      },
-      body: JSON.stringify(parameters),
+      ...content,
       redirect: 'manual',
       signal,
     });
-    const body = await readResponseText(response, MAX_REPLY_BYTES);
+    const body = await readResponseText(response, maxReplyBytes);
     if (body === undefined) return { kind: 'lost' };
     return { kind: 'reply', status: response.status, retryAfter: response.headers.get('retry-after'), body };
   } catch (error) {
@@ -90,9 +100,10 @@ const permissionErrors = listCodes(
 const limitErrors = new Set(['message_limit_exceeded', 'rate_limited', 'ratelimited']);
 
 /** Errors of the API itself. */
-const temporaryErrors = listCodes(
-  `fatal_error internal_error request_timeout service_unavailable team_added_to_org`,
-);
+const temporaryErrors = listCodes(`request_timeout service_unavailable team_added_to_org`);
+
+/** Errors of the API itself, after which some of the call may have been executed. */
+const unclearErrors = listCodes(`fatal_error internal_error`);
 
 function listCodes(codes: string): ReadonlySet<string> {
   return new Set(codes.trim().split(/\s+/));
@@ -133,6 +144,7 @@ function classifyHttpReply({ status, retryAfter, body }: HttpReply, now: number)
   const code = error ?? `HTTP ${status}`;
   const seconds = parseRetryAfter(retryAfter, now);
   if (status === 429 || limitErrors.has(code)) return pauseProvider(code, seconds, 'rate_limited');
+  if (unclearErrors.has(code) || isUnclearStatus(status)) return reportUnclearFailure(code, seconds);
   if (status >= 500 || status === 408 || temporaryErrors.has(code)) return pauseProvider(code, seconds);
   if (error !== null) return classifyError(error);
   if (status < 200 || status > 299) return requireOperator(code);
@@ -141,8 +153,13 @@ function classifyHttpReply({ status, retryAfter, body }: HttpReply, now: number)
 }
 
 function parseBody(body: string): z.output<typeof Body> | undefined {
+  return parseReply(body, Body);
+}
+
+/** Parses the JSON of a reply; undefined if it has another shape. */
+export function parseReply<Shape extends z.ZodType>(body: string, shape: Shape): z.output<Shape> | undefined {
   try {
-    return Body.safeParse(JSON.parse(body)).data;
+    return shape.safeParse(JSON.parse(body)).data;
   } catch {
     return undefined;
   }
@@ -159,7 +176,7 @@ function classifyError(error: string): AttemptOutcome {
 /** Where a message was posted. */
 type Place = z.output<typeof Place>;
 
-function formatReceipt({ channel, ts }: Place): string {
+export function formatReceipt({ channel, ts }: Place): string {
   return `${channel} ${ts}`;
 }
 

@@ -2,6 +2,7 @@ import type { ChatConfig } from '../../config.ts';
 import type { Channel } from '../channel.ts';
 import { type AttemptOutcome, rejectMessage, rejectTarget } from '../outcome.ts';
 import { ACCOUNT_INACTIVE, callApi, classifyReply, parseReceipt } from './chat-api.ts';
+import { createMetadata, findMessage } from './chat-history.ts';
 import { formatMessage, formatSettledMessage } from './chat-text.ts';
 
 /** A user's member ID in the chat. */
@@ -39,12 +40,13 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     concurrency: CONCURRENCY,
     concurrencyPerProvider: CONCURRENCY,
     isProviderChosenByUsers: false,
-    send: (message, { memberId }, signal) =>
-      callForMember(
-        'chat.postMessage',
-        { channel: memberId, text: formatMessage(message), ...plain },
-        signal,
-      ),
+    send(message, { memberId }, signal) {
+      const metadata = createMetadata(message);
+      const parameters = { channel: memberId, text: formatMessage(message), metadata, ...plain };
+      return callForMember('chat.postMessage', parameters, signal);
+    },
+    find: async (message, { memberId }, signal) =>
+      memberId === '' ? undefined : findMessage(config, message, memberId, signal),
     async update(message, _target, receipt, signal) {
       const posted = parseReceipt(receipt);
       if (posted === undefined) {

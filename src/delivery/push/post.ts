@@ -1,10 +1,12 @@
 import { type RequestOptions, request } from 'node:https';
 import {
   type AttemptOutcome,
+  isUnclearStatus,
   parseRetryAfter,
   pauseProvider,
   rejectMessage,
   rejectTarget,
+  reportUnclearFailure,
   requireOperator,
   retryLater,
 } from '../outcome.ts';
@@ -67,6 +69,7 @@ function classifyReply(
   const code = String(status);
   const seconds = parseRetryAfter(retryAfter, now);
   if (status >= 200 && status < 300) return { kind: 'delivered' };
+  if (isUnclearStatus(status)) return reportUnclearFailure(code, seconds);
   if (status >= 500) return pauseProvider(code, seconds);
   switch (status) {
     case 401:
