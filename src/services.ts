@@ -4,6 +4,7 @@ import { openKeySet } from './auth/key-set.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/database.ts';
 import { readBacklog } from './delivery/deliveries.ts';
+import { deliveryFailureReasons } from './delivery/delivery.enums.ts';
 import { createUnsubscribeEndpoint } from './delivery/email/unsubscribe.ts';
 import { createUnsubscribeTokens } from './delivery/email/unsubscribe-token.ts';
 import { createProviders } from './delivery/providers.ts';
@@ -130,7 +131,7 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
         channels: await bindChannels(delivery, { keys, publicUrl, log }),
         providers: createProviders(),
         appUrl: delivery.appUrl,
-        metrics: createDeliveryMetrics(registry),
+        metrics: createDeliveryMetrics(registry, channels, ['delivered', ...deliveryFailureReasons]),
         log,
       });
       return true;

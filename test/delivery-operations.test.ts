@@ -129,6 +129,8 @@ describe('the API of deliveries', () => {
       await addTargets(gateway, userId);
       await publish(gateway, userId);
     }
+    // As if queued by a gateway of version 0.2.
+    await gateway.database.sql('update delivery set first_due_at = null');
     await update('one', 'chat', `state = 'delivered', step = 'update'`);
     await update('two', 'chat', `state = 'pending', step = 'update', due_at = '2026-05-04T10:00:00Z'`);
     await update('one', 'push', `state = 'failed', due_at = '2026-05-04T08:00:00Z'`);
@@ -154,7 +156,16 @@ describe('the API of deliveries', () => {
     await gateway.database.sql('delete from delivery');
     await addTargets(gateway, 'waiting');
     await publish(gateway, 'waiting');
-    await update('waiting', 'chat', `due_at = now() - interval '90 s'`);
+    await update(
+      'waiting',
+      'chat',
+      `first_due_at = now() - interval '200 s', due_at = now() - interval '90 s'`,
+    );
+    await update(
+      'waiting',
+      'push',
+      `first_due_at = now() - interval '300 s', due_at = now() + interval '90 s', attempts = 3`,
+    );
     const reporting = await startTestGateway(
       { ...unreachableProviders, DELIVERY: 'false' },
       gateway.database,
@@ -166,8 +177,36 @@ describe('the API of deliveries', () => {
     expect([backlog('chat'), backlog('push'), backlog('email')]).toEqual([1, 1, 0]);
     const overdue = (channel: string) => metrics.sum('gateway_delivery_overdue_seconds', { channel });
     expect(overdue('chat')).toBeGreaterThanOrEqual(90);
-    expect(overdue('email')).toBe(0);
+    expect(overdue('chat')).toBeLessThan(200);
+    expect([overdue('email'), overdue('push')]).toEqual([0, 0]);
+    const age = (channel: string) => metrics.sum('gateway_delivery_age_seconds', { channel });
+    expect(age('chat')).toBeGreaterThanOrEqual(200);
+    expect(age('push')).toBeGreaterThanOrEqual(300);
+    expect(age('email')).toBe(0);
     expect(metrics.types.has('gateway_delivery_attempts_total')).toBe(false);
+  });
+
+  test('a message that waits for its retry counts as backlog, but not as overdue', async () => {
+    await gateway.database.sql('delete from delivery');
+    await putContact(gateway, 'retried', { email: 'retried@example.com' });
+    const sending = await startTestGateway(
+      { ...unreachableProviders, DELIVERY_EMAIL_DELAY_SECONDS: '0' },
+      gateway.database,
+    );
+    await publish(sending, 'retried');
+    await eventually(async () =>
+      expect(await listStored(gateway.database, 'retried')).toEqual(['email pending provider_unavailable']),
+    );
+    const metrics = await scrape(sending);
+    await sending.close();
+
+    const email = (name: string, labels = {}) =>
+      metrics.sum(`gateway_delivery_${name}`, { channel: 'email', ...labels });
+    expect([email('backlog'), email('overdue_seconds')]).toEqual([1, 0]);
+    expect(email('age_seconds')).toBeGreaterThan(0);
+    expect(email('attempts_total', { outcome: 'provider_unavailable' })).toBe(1);
+    // A counter that starts with its first increment would hide that from `increase`.
+    expect(email('attempts_total', { outcome: 'delivered' })).toBe(0);
   });
 
   test('without providers, there are no metrics of deliveries', async () => {

@@ -255,7 +255,7 @@ test('a delivery counts as running while its target is still being read', async 
       channels: new Map([['chat', bindChannel(createChatChannel(delivery.chat), () => target.promise, log)]]),
       providers,
       appUrl: null,
-      metrics: createDeliveryMetrics(new Registry()),
+      metrics: createDeliveryMetrics(new Registry(), [], []),
       log,
     },
     { claim, data, claimedAt: performance.now() },

@@ -111,7 +111,7 @@ function parseQuery(query: string): { selectors: Selector[]; groupedBy: string[]
         value,
       })),
     }))
-    .filter(({ name }) => !/^(and|or|sum|max|count|rate|vector)$/.test(name));
+    .filter(({ name }) => !/^(and|or|unless|sum|max|count|rate|increase|vector)$/.test(name));
   return { selectors, groupedBy };
 }
 
@@ -134,11 +134,9 @@ function findUnknown(query: string): string[] {
     ),
     ...selectors.flatMap(({ matchers }) =>
       matchers
-        .filter(
-          ({ label, value }) =>
-            label === 'outcome' && !deliveryFailureReasons.some((reason) => reason === value),
-        )
-        .map(({ value }) => value),
+        .filter(({ label }) => label === 'outcome')
+        .flatMap(({ value }) => value.split('|'))
+        .filter((outcome) => !['delivered', ...deliveryFailureReasons].includes(outcome)),
     ),
     ...groupedBy.filter((label) => !known.includes(label)),
   ];
@@ -194,7 +192,7 @@ test("the dashboard's panels have unique IDs and do not overlap", async () => {
 
 test('the alerts query only existing metrics, and all are documented', async () => {
   const text = await readRepositoryFile('ops/prometheus-alerts.yaml');
-  const queries = [...text.matchAll(/^ {8}expr: (?:\|\n((?: {10,}.*\n)+)|(.+)\n)/gm)].map(
+  const queries = [...text.matchAll(/^ {8}expr: (?:[|>]-?\n((?: {10,}.*\n)+)|(.+)\n)/gm)].map(
     ([, block, line]) => block ?? line ?? '',
   );
   const alerts = Array.from(text.matchAll(/- alert: (\w+)/g), ([, name]) => name);

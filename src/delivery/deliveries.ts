@@ -39,17 +39,28 @@ export function listDeliveries(em: EntityManager, userId: string, notificationId
 /** A delivery as it is shown to its user. */
 export type ShownDelivery = Awaited<ReturnType<typeof listDeliveries>>[number];
 
-/** A channel's due deliveries, and the time since which the oldest has been due. */
-export type Backlog = { channel: DeliveryChannel; count: number; dueSince: Time };
+/**
+ * The deliveries of a channel whose first attempt was due and that are not finished. `dueSince` is when the first attempt
+ * of the oldest was due, and `overdueSince` since when one waits for a sender; null if all wait for their next attempt.
+ */
+export type Backlog = { channel: DeliveryChannel; count: number; dueSince: Time; overdueSince: Time | null };
 
-/** Reads the backlog of each channel. Omits channels without due deliveries. */
+/** Gateways of version 0.2 set only `dueAt`. */
+const firstDueAt = sql<Time>`coalesce(${sql.ref('firstDueAt')}, ${sql.ref('dueAt')})`;
+
+/** Reads the backlog of each channel. Omits channels without one. */
 export async function readBacklog(em: EntityManager): Promise<Backlog[]> {
   return getKysely(em)
     .selectFrom('Delivery')
     .select(['channel', (eb) => eb.fn.countAll<number>().as('count')])
-    .select(({ fn }) => fn.min('dueAt').as('dueSince'))
+    .select([
+      sql<Time>`min(${firstDueAt})`.as('dueSince'),
+      sql<Time | null>`min(${sql.ref('dueAt')}) filter (where ${sql.ref('dueAt')} <= now())`.as(
+        'overdueSince',
+      ),
+    ])
     .where(isUnfinished)
-    .where('dueAt', '<=', sql<Time>`now()`)
+    .where(firstDueAt, '<=', sql<Time>`now()`)
     .groupBy('channel')
     .orderBy('channel')
     .execute();

@@ -13,8 +13,12 @@ export type DeliveryMetrics = {
 /** In seconds. Email waits a minute by default, and retries end after a day. */
 const DELAY_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 65, 90, 300, 1800, 7200, 86_400];
 
-/** Registers the metrics of attempts. */
-export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
+/** Registers the metrics of attempts. Each counter of a channel and outcome starts at 0, so that the first is seen. */
+export function createDeliveryMetrics(
+  registry: Registry,
+  channels: Iterable<DeliveryChannel>,
+  outcomes: readonly string[],
+): DeliveryMetrics {
   const registers = [registry];
   const attempts = new Counter({
     name: 'gateway_delivery_attempts_total',
@@ -22,6 +26,7 @@ export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
     labelNames: ['channel', 'outcome'],
     registers,
   });
+  for (const channel of channels) for (const outcome of outcomes) attempts.inc({ channel, outcome }, 0);
   const delays = new Histogram({
     name: 'gateway_delivery_delay_seconds',
     help: 'Time from the publication of a notification to its acceptance by a provider.',
@@ -35,13 +40,16 @@ export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
   };
 }
 
-/** A channel's due deliveries, and the time since which the oldest has been due. */
-type Backlog = { channel: DeliveryChannel; count: number; dueSince: string };
+/** A channel's unfinished deliveries, since when the oldest has been due, and since when one waits for a sender. */
+type Backlog = { channel: DeliveryChannel; count: number; dueSince: string; overdueSince: string | null };
 
 /** Minimum time between two reads of the backlog. */
 const BACKLOG_INTERVAL_MS = 15_000;
 
-/** Registers gauges of the deliveries that are due, in the whole database, read at most every 15 seconds. */
+const secondsSince = (time: string | null = null) =>
+  time === null ? 0 : (Date.now() - Date.parse(time)) / 1000;
+
+/** Registers gauges of the deliveries that are not finished, in the whole database, read at most every 15 seconds. */
 export function createBacklogMetrics(
   registry: Registry,
   channels: Iterable<DeliveryChannel>,
@@ -53,19 +61,28 @@ export function createBacklogMetrics(
       for (const channel of channels) {
         const backlog = backlogs.find((one) => one.channel === channel);
         counts.set({ channel }, backlog?.count ?? 0);
-        ages.set({ channel }, backlog ? (Date.now() - Date.parse(backlog.dueSince)) / 1000 : 0);
+        ages.set({ channel }, secondsSince(backlog?.dueSince));
+        delays.set({ channel }, secondsSince(backlog?.overdueSince));
       }
     },
     reset() {
       counts.reset();
       ages.reset();
+      delays.reset();
     },
   });
   const gauge = (name: string, help: string) =>
     new Gauge({ name, help, labelNames: ['channel'], registers: [registry], collect });
-  const counts = gauge('gateway_delivery_backlog', 'Deliveries of all users that are due.');
+  const counts = gauge(
+    'gateway_delivery_backlog',
+    'Deliveries of all users whose first attempt was due and that are not finished.',
+  );
   const ages = gauge(
+    'gateway_delivery_age_seconds',
+    'Time since the first attempt of the oldest unfinished delivery of all users was due; 0 if there is none.',
+  );
+  const delays = gauge(
     'gateway_delivery_overdue_seconds',
-    'Time since the oldest delivery of all users became due; 0 if none is.',
+    'Time since the oldest due attempt of all users became due; 0 if none is.',
   );
 }

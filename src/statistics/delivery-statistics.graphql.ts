@@ -16,13 +16,13 @@ const DeliveryCountRef = builder.objectRef<DeliveryCount>('DeliveryCount').imple
 
 const DeliveryBacklog = builder.objectRef<Backlog>('DeliveryBacklog').implement({
   description:
-    'The deliveries over one channel that are due. A growing or old backlog means that senders or a provider are stopped, paused or too slow.',
+    'The deliveries over one channel whose first attempt was due and that are not finished, including those that wait for a retry. A growing or old backlog means that senders or a provider are stopped, paused or too slow.',
   fields: (t) => ({
     channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
     count: t.exposeInt('count', { description: 'The number of deliveries.' }),
     dueSince: t.expose('dueSince', {
       type: 'DateTime',
-      description: 'Timestamp at which the oldest delivery became due.',
+      description: 'Timestamp at which the first attempt of the oldest delivery was due.',
     }),
   }),
 });
@@ -44,7 +44,7 @@ const DeliveryStatistics = builder.objectRef<Totals>('DeliveryStatistics').imple
     backlog: t.field({
       type: [DeliveryBacklog],
       description:
-        'The current backlog of each channel, read only if it is selected. Channels without due deliveries are omitted.',
+        'The current backlog of each channel, read only if it is selected. Channels without one are omitted.',
       resolve: (_totals, _args, { database }) => readBacklog(database.fork()),
     }),
   }),
