@@ -6,6 +6,7 @@ import { type ChatTarget, createChatChannel } from '../src/delivery/chat/chat-ch
 import { formatMessage, formatSettledMessage } from '../src/delivery/chat/chat-text.ts';
 import type { Message } from '../src/delivery/message.ts';
 import type { AttemptOutcome } from '../src/delivery/outcome.ts';
+import { toLine } from '../src/values/line.ts';
 import { Secret } from '../src/values/secret.ts';
 import { arbitraryCharacter } from './support/arbitrary-text.ts';
 import { type ChatAnswer, type ChatApi, startChatApi } from './support/chat-api.ts';
@@ -88,7 +89,7 @@ describe('the text of a message', () => {
   });
 
   test('omits what the notification does not have', () => {
-    const bare = { ...message, title: ' ', details: null, taskName: null, projectName: null, url: null };
+    const bare = { ...message, title: '', details: null, taskName: null, projectName: null, url: null };
 
     expect(formatMessage(bare)).toBe('A plan needs your approval.');
     expect(formatMessage({ ...bare, projectName: 'web-shop' })).toBe(
@@ -120,8 +121,8 @@ describe('the text of a message', () => {
     expect(formatMessage({ ...message, details })).toContain(`\n\n${expected}\n\n`);
   });
 
-  test('keeps a title in one bold line', () => {
-    const [first] = formatMessage({ ...message, title: ' a\n*b* <c>\t' }).split('\n');
+  test('has a bold title', () => {
+    const [first] = formatMessage({ ...message, title: 'a *b* <c>' }).split('\n');
 
     expect(first).toBe('*a ∗b∗ &lt;c&gt;*');
   });
@@ -151,13 +152,13 @@ describe('the text of a message', () => {
   const arbitraryText = anyText.map((parts) => (typeof parts === 'string' ? parts : parts.join('')));
 
   test('contains only its own markup, and stays below the limit at which Slack truncates', () => {
-    const nullable = fc.option(arbitraryText);
+    const arbitraryName = fc.option(arbitraryText.map(toLine));
     const arbitraryMessage = fc.record({
-      title: arbitraryText,
-      request: arbitraryText,
-      details: nullable,
-      taskName: nullable,
-      projectName: nullable,
+      title: arbitraryText.map(toLine),
+      request: arbitraryText.map(toLine),
+      details: fc.option(arbitraryText),
+      taskName: arbitraryName,
+      projectName: arbitraryName,
       url: fc.constantFrom(
         null,
         'https://app.example.com/<!channel>/|',
@@ -361,6 +362,16 @@ describe('the channel', () => {
       },
     ]);
   });
+
+  test.each(['C012AB3CD', '#general', '<!channel>'])(
+    'does not post to %s, which an earlier version accepted as a member ID',
+    async (memberId) => {
+      const outcome = await channel.send(message, { memberId }, never);
+
+      expect(outcome).toEqual(rejectedMember('ERR_NOT_A_MEMBER_ID'));
+      expect(api.calls).toEqual([]);
+    },
+  );
 
   test('replaces the text of a delivered message in its channel', async () => {
     const outcome = await send();

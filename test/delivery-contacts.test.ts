@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../src/database/database.ts';
 import type { Outbox } from '../src/database/outbox.ts';
 import { defineStatement } from '../src/database/statement.ts';
 import { maskEmail, maskMemberId, putContact } from '../src/delivery/contacts.ts';
-import { emailSchema } from '../src/values/constraints.ts';
+import { emailSchema, MEMBER_ID_MESSAGE } from '../src/values/constraints.ts';
 import { Secret } from '../src/values/secret.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -159,6 +159,14 @@ test.each([
   ['a control character', 'U012\u0000'],
   ['a character outside ASCII', 'Ü012AB3CD'],
   ['256 characters', 'U'.repeat(256)],
+  ['the name of a channel', '#general'],
+  ['the name of a member', '@alice'],
+  ['a mention of everyone', '<!channel>'],
+  ['a mention of a member', '<@U012AB3CD>'],
+  ['an address', 'alice@example.com'],
+  ['the ID of a channel', 'C012AB3CD'],
+  ['the ID of a private channel', 'G012AB3CD4E'],
+  ['the ID of a direct message', 'D012AB3CD'],
 ])('a member ID with %s is rejected with its location but not its value', async (_what, chatMemberId) => {
   const input = { userId: 'eve', chatMemberId };
   const { errors } = await graphql(gateway, PUT, { input }, { token: await platform() });
@@ -166,11 +174,20 @@ test.each([
   expect(errors.flatMap(({ extensions }) => extensions.errors)).toEqual([
     {
       location: 'input.chatMemberId',
-      message: 'must be 1 to 255 printable ASCII characters without spaces',
+      message: MEMBER_ID_MESSAGE,
       value: '[redacted]',
     },
   ]);
 });
+
+test.each(['U012AB3CD', 'W012AB3CD', 'C0', 'Carol-Danvers', 'dave:example.org', `U${'0'.repeat(254)}`])(
+  'the member ID %s is accepted',
+  async (chatMemberId) => {
+    await put({ userId: 'frank', chatMemberId });
+
+    expect(await readStored('frank')).toMatchObject([{ chat_member_id: chatMemberId }]);
+  },
+);
 
 test('a user cannot put a contact', async () => {
   const input = { userId: 'grace', email: 'grace@example.com' };

@@ -69,7 +69,7 @@ const PutContactInput = builder.inputType('PutContactInput', {
     chatMemberId: t.field({
       type: 'Secret',
       description:
-        'The member ID in the chat, 1 to 255 printable ASCII characters without spaces. If omitted or `null`, the user receives no chat messages.',
+        'The member ID in the chat, such as `U012AB3CD`: 1 to 255 printable ASCII characters without spaces and `!#<>@`. IDs of Slack channels and conversations are rejected: `C`, `G` or `D`, followed by at least 8 capital letters or digits. If omitted or `null`, the user receives no chat messages.',
       validate: memberIdRule,
     }),
   }),

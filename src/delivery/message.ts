@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { NotificationKind } from '../notifications/notification.enums.ts';
 import { requirePayload } from '../notifications/payload.ts';
+import { toLine } from '../values/line.ts';
 import type { Time } from '../values/time.ts';
 import { truncate } from '../values/truncate.ts';
 import type { Claim, DeliveryData } from './claim.ts';
@@ -18,6 +19,7 @@ export type Message = {
    * The summary of the plan, the questions, the preview or the message; null if it is empty. May have several lines.
    */
   readonly details: string | null;
+  /** One line, as is the name of the project. */
   readonly taskName: string | null;
   readonly projectName: string | null;
   readonly occurredAt: Time;
@@ -51,11 +53,11 @@ export function describeMessage(
     userId: claim.userId,
     notificationId: claim.notificationId,
     kind,
-    title,
+    title: toLine(title),
     request,
     details: details ? truncate(details, MAX_DETAILS) : null,
-    taskName,
-    projectName,
+    taskName: taskName && toLine(taskName),
+    projectName: projectName && toLine(projectName),
     occurredAt,
     expiresAt: claim.expiresAt,
     url: appUrl?.replace('{id}', () => encodeURIComponent(claim.notificationId)) ?? null,

@@ -6,6 +6,7 @@ import {
   EMAIL_MESSAGE,
   emailSchema,
   idSchema,
+  MEMBER_ID_MESSAGE,
   memberIdSchema,
   wholeNumberSchema,
 } from '../values/constraints.ts';
@@ -17,7 +18,6 @@ import {
   isStorableText,
   isWithinLength,
   MAX_LENGTH,
-  MEMBER_ID_CHARACTERS,
   TEXT_MESSAGE,
 } from '../values/text.ts';
 import { type Time, toMilliseconds } from '../values/time.ts';
@@ -68,7 +68,7 @@ export const secretRule = secretRuleFor(credentialSchema, CREDENTIAL_CHARACTERS.
 export const emailRule = secretRuleFor(emailSchema, EMAIL_MESSAGE);
 
 /** A chat member ID. */
-export const memberIdRule = secretRuleFor(memberIdSchema, MEMBER_ID_CHARACTERS.message);
+export const memberIdRule = secretRuleFor(memberIdSchema, MEMBER_ID_MESSAGE);
 
 /** A whole number in a range. */
 export function wholeNumberRule(minimum: number, maximum?: number) {

@@ -4,7 +4,6 @@ import {
   CREDENTIAL_CHARACTERS,
   createCharacterCheck,
   ID_CHARACTERS,
-  MEMBER_ID_CHARACTERS,
 } from './text.ts';
 
 /* Constraints of inputs, for validation and for the OpenAPI document. Most lengths and characters are in text.ts. */
@@ -25,8 +24,16 @@ export const emailSchema = z
   .email({ pattern: z.regexes.html5Email, error: EMAIL_MESSAGE })
   .max(MAX_EMAIL_CHARACTERS, EMAIL_MESSAGE);
 
-/** A chat member ID. */
-export const memberIdSchema = createCharacterSchema(MEMBER_ID_CHARACTERS);
+export const MEMBER_ID_MESSAGE =
+  'must be a member ID of 1 to 255 printable ASCII characters without spaces and !#<>@, not the ID of a channel';
+
+/**
+ * A chat member ID, such as Slack's `U012AB3CD`. The excluded characters begin names of channels and members, and
+ * mentions. IDs of Slack's channels and conversations begin with C, G or D.
+ */
+export const memberIdSchema = z
+  .string()
+  .regex(/^(?![CGD][A-Z0-9]{8,}$)["$-;=?A-~]{1,255}$/, MEMBER_ID_MESSAGE);
 
 /** Creates the schema of a rule, with the rule's JSON Schema as metadata. */
 function createCharacterSchema(allowed: AllowedCharacters) {

@@ -25,14 +25,6 @@ export const CREDENTIAL_CHARACTERS: AllowedCharacters = {
   message: 'must be 1 to 16384 printable ASCII characters without spaces',
 };
 
-/** Chats identify members by short codes such as `U012AB3CD`. */
-export const MEMBER_ID_CHARACTERS: AllowedCharacters = {
-  minLength: 1,
-  maxLength: 255,
-  characters: '[!-~]',
-  message: 'must be 1 to 255 printable ASCII characters without spaces',
-};
-
 /** Creates the check of a rule. Lone surrogates never match. */
 export function createCharacterCheck({ minLength, maxLength, characters }: AllowedCharacters) {
   const pattern = new RegExp(`^${characters}{${minLength},${maxLength}}$`, 'u');

@@ -10,6 +10,7 @@ import {
 } from '../../src/delivery/email/email-channel.ts';
 import { createUnsubscribeTokens } from '../../src/delivery/email/unsubscribe-token.ts';
 import type { Message } from '../../src/delivery/message.ts';
+import { toLine } from '../../src/values/line.ts';
 import { Secret } from '../../src/values/secret.ts';
 import { createCertificate, trustCertificate } from '../support/certificate.ts';
 import { eventually } from '../support/eventually.ts';
@@ -182,11 +183,11 @@ Stop email about plans that need your approval: ${link}
 
   test('cannot get headers, recipients or markup from the texts of a notification', async () => {
     const { source, parsed, to } = await receive({
-      title: hostile,
+      title: toLine(hostile),
       request: hostile,
       details: `.\r\nQUIT\r\n${hostile}`,
-      taskName: hostile,
-      projectName: hostile,
+      taskName: toLine(hostile),
+      projectName: toLine(hostile),
       userId: `alice\r\nBcc: eve@example.net`,
       notificationId: `n>\r\nBcc: eve@example.net`,
     });
@@ -204,8 +205,7 @@ Stop email about plans that need your approval: ${link}
       'subject',
       'to',
     ]);
-    // U+0085 becomes a space.
-    expect(parsed.subject).toBe('A Bcc: eve@example.net <img src=x onerror=alert(1)> [2J  "\' & 用户');
+    expect(parsed.subject).toBe('A Bcc: eve@example.net <img src=x onerror=alert(1)> [2J "\' & 用户');
     expect(parsed.html).toContain('&lt;img src=x onerror=alert(1)&gt;');
     expect(parsed.html).not.toContain('<img');
     expect(source).not.toMatch(/[^\P{Cc}\r\n\t]/u);

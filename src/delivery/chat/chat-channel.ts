@@ -1,4 +1,5 @@
 import type { ChatConfig } from '../../config.ts';
+import { memberIdSchema } from '../../values/constraints.ts';
 import type { Channel } from '../channel.ts';
 import { type AttemptOutcome, rejectMessage, rejectTarget } from '../outcome.ts';
 import { ACCOUNT_INACTIVE, callApi, classifyReply, parseReceipt } from './chat-api.ts';
@@ -40,7 +41,9 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
     concurrency: CONCURRENCY,
     concurrencyPerProvider: CONCURRENCY,
     isProviderChosenByUsers: false,
-    send(message, { memberId }, signal) {
+    async send(message, { memberId }, signal) {
+      // Version 0.2 accepted IDs of channels.
+      if (!memberIdSchema.safeParse(memberId).success) return rejectTarget('ERR_NOT_A_MEMBER_ID');
       const metadata = createMetadata(message);
       const parameters = { channel: memberId, text: formatMessage(message), metadata, ...plain };
       return callForMember('chat.postMessage', parameters, signal);

@@ -44,7 +44,7 @@ function formatLink(url: string | null, label: string): string {
 }
 
 function formatLine(text: string, max: number): string {
-  return escapeText(truncate(text.replace(/\s+/g, ' ').trim(), max));
+  return escapeText(truncate(text, max));
 }
 
 /** Slack documents no escape for its formatting characters, so those that it would interpret are replaced. */

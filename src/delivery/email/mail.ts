@@ -32,7 +32,7 @@ export function composeMail(
     ...composeHeaders(unsubscribeUrl),
     from: { ...from },
     to: { name: '', address },
-    subject: message.title.replaceAll(/\p{Cc}+/gu, ' '),
+    subject: message.title,
     messageId: `<${hashMessageKey(message)}@${from.address.split('@').at(-1)}>`,
   };
 }

@@ -1,0 +1,10 @@
+/** Spaces, and what a mail program, a browser or a chat may show as a line break: controls, U+0085, U+2028 and U+2029. */
+const SPACES = /[\s\p{Cc}]+/gu;
+
+/** Embeddings, overrides and isolates, which can show parts of a line in another order (Unicode, UAX #9). */
+const REORDERING = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** Makes text one line: replaces line breaks and other spaces by single spaces, and removes what reorders the line. */
+export function toLine(text: string): string {
+  return text.replace(REORDERING, '').replace(SPACES, ' ').trim();
+}
