@@ -363,16 +363,6 @@ describe('the channel', () => {
     ]);
   });
 
-  test.each(['C012AB3CD', '#general', '<!channel>'])(
-    'does not post to %s, which an earlier version accepted as a member ID',
-    async (memberId) => {
-      const outcome = await channel.send(message, { memberId }, never);
-
-      expect(outcome).toEqual(rejectedMember('ERR_NOT_A_MEMBER_ID'));
-      expect(api.calls).toEqual([]);
-    },
-  );
-
   test('replaces the text of a delivered message in its channel', async () => {
     const outcome = await send();
     const receipt = outcome.kind === 'delivered' ? (outcome.receipt ?? '') : '';

@@ -124,7 +124,7 @@ builder.mutationField('retryDeliveries', (t) =>
     type: RetryDeliveriesPayload,
     nullable: true,
     description:
-      'Makes failed deliveries pending again, for another 24 hours. Deliveries whose notification is no longer active, whose channel is disabled, or whose target was removed or suspended stay failed.',
+      'Makes failed deliveries pending again, for another 24 hours, including those that expired and may have been delivered. Deliveries whose notification is no longer active, whose channel is disabled, or whose target was removed or suspended stay failed.',
     args: {
       input: t.arg({
         type: RetryDeliveriesInput,
