@@ -326,7 +326,7 @@ describe('classification', () => {
       reply(429, '120'),
       { kind: 'retry', reason: 'rate_limited', providerCode: '429', retryAfterSeconds: 120 },
     ],
-    ['500', reply(500), { ...unavailable, providerCode: '500' }],
+    ['500', reply(500), { ...unavailable, providerCode: '500', isUnclear: true }],
     [
       '503 with a date',
       reply(503, 'Sat, 31 Jan 2026 09:31:30 GMT'),

@@ -43,8 +43,8 @@ export type BoundChannel = ChannelLimits & {
 };
 
 /**
- * Sends the message unless an earlier attempt has, or the update of a delivered message. Never rejects: an unexpected error is logged and becomes a
- * retry.
+ * Sends the message, unless an earlier attempt has, or the update of a delivered message. Never rejects: an unexpected
+ * error is logged and becomes a retry.
  */
 export type Attempt = (claim: Claim, message: Message, signal: AbortSignal) => Promise<AttemptOutcome>;
 

@@ -216,12 +216,15 @@ function cancelDeliveries<With extends Reason>(db: Pick<Kysely<Tables & { reason
     .updateTable('Delivery')
     .from('reasons')
     .set({
-      state: sql<DeliveryState>`case when ${mustSearch} or ${state} = 'delivered' then 'pending' when ${state} = 'pending' then 'cancelled' else ${state} end`,
+      state: sql<DeliveryState>`case when ${mustSearch} or ${state} = 'delivered' then 'pending'
+        when ${state} = 'pending' then 'cancelled' else ${state} end`,
       step: sql<DeliveryStep>`case ${state} when 'delivered' then 'update' else ${sql.ref('Delivery.step')} end`,
-      dueAt: sql`case when ${state} = 'delivered' then now() when ${mustSearch} then least(${dueAt}, now() + ${SEARCH_DELAY}) else ${dueAt} end`,
+      dueAt: sql`case when ${state} = 'delivered' then now()
+        when ${mustSearch} then least(${dueAt}, now() + ${SEARCH_DELAY}) else ${dueAt} end`,
       firstDueAt: sql`case ${state} when 'delivered' then now() else ${sql.ref('Delivery.firstDueAt')} end`,
       mayBeDelivered,
-      reason: sql<CancelReason>`case when ${state} = 'pending' and not ${mustSearch} then reasons.reason else ${sql.ref('Delivery.reason')} end`,
+      reason: sql<CancelReason>`case when ${state} = 'pending' and not ${mustSearch} then reasons.reason
+        else ${sql.ref('Delivery.reason')} end`,
       isOpen: sql<boolean>`${mustSearch} and reasons.reason <> 'settled'`,
       updatedAt: sql`now()`,
     })

@@ -55,7 +55,7 @@ export async function findMessage(
   if (opened.data === undefined) return opened.failure;
   const channel = opened.data.channel.id;
   const key = hashMessageKey(message);
-  const oldest = (toMilliseconds(message.occurredAt) - CLOCK_TOLERANCE_MS) / 1000;
+  const oldest = Math.max(0, toMilliseconds(message.occurredAt) - CLOCK_TOLERANCE_MS) / 1000;
   const parameters = { channel, oldest: String(oldest), limit: String(PAGE_LENGTH) };
   let cursor: string | undefined = '';
   for (let page = 0; page < MAX_PAGES && cursor !== undefined; page += 1) {
