@@ -10,7 +10,8 @@ const POLL_MS = 100;
 const REQUEST_TIMEOUT_MS = 5000;
 
 /**
- * Waits until the gateway with these settings is ready. A rolling restart runs it before it restarts the next process.
+ * Waits until the gateway with these settings has been ready for `READY_DELAY_MS`, so that proxies have noticed it. A
+ * rolling restart runs it before it restarts the next process.
  */
 runCommand('node src/commands/await-ready.ts [--pid PID] [--seconds 60]', async () => {
   const { pid, seconds } = parseArgs({
@@ -27,14 +28,19 @@ runCommand('node src/commands/await-ready.ts [--pid PID] [--seconds 60]', async 
   }
   const url = `${formatGatewayAddress(config.admin ?? config)}/readyz`;
   const deadline = Date.now() + Number(seconds) * 1000;
-  let state = await readState(url);
-  while (state !== undefined) {
+  let readySince: number | undefined;
+  for (;;) {
+    const state = await readState(url);
+    const now = Date.now();
     if (pid !== undefined && !isAlive(Number(pid))) {
       throw new OperatorError(`The gateway (process ${pid}) ended before it was ready.`);
     }
-    if (Date.now() > deadline) throw new OperatorError(`Not ready after ${seconds} s: ${url}: ${state}`);
+    if (state !== undefined && now > deadline) {
+      throw new OperatorError(`Not ready after ${seconds} s: ${url}: ${state}`);
+    }
+    readySince = state === undefined ? (readySince ?? now) : undefined;
+    if (readySince !== undefined && now - readySince >= config.readyDelayMs) return;
     await pause(POLL_MS);
-    state = await readState(url);
   }
 });
 

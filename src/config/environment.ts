@@ -77,6 +77,8 @@ export const Environment = z.object({
   DELIVERY_EMAIL_DELAY_SECONDS: wholeNumber(0, 3600).default(60),
   GRAPHIQL: yesOrNo('true'),
   METRICS_TOKEN: bearerToken(16, ' (openssl rand -hex 32)').optional(),
+  /** Milliseconds that a gateway must be ready before await-ready exits. */
+  READY_DELAY_MS: wholeNumber(0, 300_000).default(0),
   /** Milliseconds from the moment when readiness checks start to fail until the port is closed. */
   SHUTDOWN_DELAY_MS: wholeNumber(0, 300_000).default(0),
   /** Milliseconds that running requests have to finish after the port is closed. */
@@ -121,6 +123,7 @@ export const Settings = Environment.transform((variables) => ({
   delivery: readDelivery(variables),
   graphiql: variables.GRAPHIQL,
   metrics: readMetricsAccess(variables),
+  readyDelayMs: variables.READY_DELAY_MS,
   shutdownDelayMs: variables.SHUTDOWN_DELAY_MS,
   shutdownGraceMs: variables.SHUTDOWN_GRACE_MS,
   logLevel: variables.LOG_LEVEL,

@@ -12,6 +12,7 @@ import { build, type Plugin } from 'rolldown';
 const programs = [
   'src/main.ts',
   'src/worker.ts',
+  'src/commands/await-ready.ts',
   'src/commands/dev.ts',
   'src/commands/migrate.ts',
   'src/commands/renew-epoch.ts',
