@@ -11,6 +11,7 @@ import { type Block, readBlocks, readPage, tableBelow } from './support/document
 import { eventually } from './support/eventually.ts';
 import { captureOutput, type Process } from './support/process.ts';
 import { freePort } from './support/redis.ts';
+import { updateStatistics } from './support/statistics.ts';
 
 /* Runs the commands and operations of docs/delivery.md in order, as a reader does. */
 
@@ -79,6 +80,7 @@ const operations = blocks.flatMap((block, index): [Block, unknown][] => {
 /** Sends an operation. What is read can be delivered a moment later. */
 async function expectReply({ info, content }: Block, expected: unknown): Promise<void> {
   const call = async () => {
+    if (content.includes('deliveryStatistics')) await updateStatistics(gateway.database);
     const { text } = await graphql(gateway, content, {}, { token: tokens.get(info || 'TOKEN') ?? '' });
     expect(JSON.parse(text)).toEqual(expected);
   };

@@ -66,7 +66,11 @@ const SEPARATOR = '\x1e';
 
 /** Runs steps in one shell, so that later steps can use the variables of earlier ones. */
 async function run(steps: readonly Step[]): Promise<string[]> {
-  const commands = steps.map(({ command }) => `${command}\nprintf '\\036'\n`).join('');
+  // The next sweep would update the statistics within seconds.
+  const update = `"$NODE" test/support/update-statistics.ts '${gateway.database.url}'\n`;
+  const commands = steps
+    .map(({ command }) => `${/\bstatistics \{/.test(command) ? update : ''}${command}\nprintf '\\036'\n`)
+    .join('');
   const script =
     PRELUDE + (await insertTokens(commands)).replaceAll('http://127.0.0.1:4000', gateway.address);
   const environment = { NODE: process.execPath, NODE_COMPILE_CACHE: compileCache, ...gateway.settings };

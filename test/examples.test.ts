@@ -12,6 +12,7 @@ import {
 import { normalize, readBlocks, readPage } from './support/documentation.ts';
 import { rootFields } from './support/root-fields.ts';
 import { openStream, subscribe } from './support/sse.ts';
+import { updateStatistics } from './support/statistics.ts';
 
 const examples = readExamples();
 
@@ -22,6 +23,7 @@ beforeAll(async () => {
   await runExample('put-contact');
   await seed(gateway, 'alice');
   await seed(gateway, 'bob');
+  await updateStatistics(gateway.database);
 });
 afterAll(() => gateway.close());
 

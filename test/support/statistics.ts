@@ -1,10 +1,10 @@
 import { openDatabase } from '../../src/database/database.ts';
 import { takeStep } from '../../src/statistics/sweep.ts';
-import type { TestDatabase } from './database.ts';
 
 /** Updates the statistics from the changes so far. In the databases of tests, no sweep is due otherwise. */
-export async function updateStatistics({ url, sql }: Pick<TestDatabase, 'url' | 'sql'>): Promise<void> {
-  const opened = await openDatabase({ url, poolSize: 1, timeoutMs: 30_000 });
+export async function updateStatistics({ url }: { url: string }): Promise<void> {
+  const opened = await openDatabase({ url, poolSize: 2, timeoutMs: 30_000 });
+  const sql = (text: string): Promise<unknown[]> => opened.orm.em.getConnection().execute(text);
   try {
     do {
       await sql(`update statistics set due_at = now()`);
