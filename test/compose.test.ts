@@ -30,9 +30,12 @@ const Service = z.strictObject({
 });
 const Compose = z.object({
   services: z.record(z.string(), Service),
-  configs: z.record(z.string(), z.strictObject({ content: z.string() })),
+  configs: z.record(z.string(), z.strictObject({ file: z.string() })),
   volumes: z.record(z.string(), z.null()),
 });
+
+/** Time that a process needs to disconnect after requests have finished. */
+const CLEANUP_MS = 3000;
 
 const compose = Compose.parse(parse(await readRepositoryFile('compose.yaml'), { merge: true }));
 const services = Object.entries(compose.services);
@@ -119,19 +122,23 @@ test('services wait for their dependencies: the migration for PostgreSQL, the ga
   ]);
 });
 
-test('the proxy forwards to the port of every gateway and checks readiness at its admin port', async () => {
-  const caddyfile = compose.configs.caddyfile?.content ?? '';
-  const [, upstreams = ''] = /reverse_proxy ([^{]+) \{/.exec(caddyfile) ?? [];
-  expect(upstreams.split(' ')).toEqual(gateways.map(([name]) => `${name}:4000`));
-  expect(caddyfile).toContain('health_uri /readyz');
-  const [, port] = /health_port (\d+)/.exec(caddyfile) ?? [];
-  for (const [, service] of gateways) {
-    expect((await buildEnvironment(service, await filledExample())).ADMIN_PORT).toBe(port);
-  }
+test('the proxy runs ops/Caddyfile with the port of every gateway', async () => {
+  expect(compose.configs.caddyfile?.file).toBe('ops/Caddyfile');
+  const { SITE, GATEWAYS, ...others } = compose.services.proxy?.environment ?? {};
+  expect(SITE).toBe(':4000');
+  expect(GATEWAYS?.split(' ')).toEqual(gateways.map(([name]) => `${name}:4000`));
+  expect(others).toEqual({});
+  const caddyfile = await readRepositoryFile('ops/Caddyfile');
+  expect(caddyfile).toContain('{$SITE::80} {');
+  expect(caddyfile).toMatch(/reverse_proxy \{\$GATEWAYS:.+\} \{/);
 });
 
-test('containers are given longer than the shutdown grace of 10 seconds to stop', () => {
-  for (const [, { stop_grace_period = '0s' }] of gateways) {
-    expect(Number.parseInt(stop_grace_period, 10)).toBeGreaterThan(10);
+test('containers are given longer than a gateway needs to stop', async () => {
+  for (const [, service] of gateways) {
+    const { shutdownDelayMs, shutdownGraceMs } = readConfig(
+      await buildEnvironment(service, await filledExample()),
+    );
+    const seconds = Number.parseInt(service.stop_grace_period ?? '0s', 10);
+    expect(seconds * 1000).toBeGreaterThan(shutdownDelayMs + shutdownGraceMs + CLEANUP_MS);
   }
 });

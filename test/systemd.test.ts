@@ -21,8 +21,11 @@ const repository = fileURLToPath(new URL('..', import.meta.url));
 const readValues = (directive: string) =>
   [...unit.matchAll(new RegExp(`^${directive}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
+const own = Object.fromEntries(readValues('Environment').map((pair) => pair.split('=', 2)));
+const { NODE_ENV: _, ...withoutProduction } = own;
+const { readyDelayMs, shutdownDelayMs, shutdownGraceMs } = readConfig(withoutProduction);
+
 test('the unit sets only variables that the gateway reads, and different ports for each instance', async () => {
-  const own = Object.fromEntries(readValues('Environment').map((pair) => pair.split('=', 2)));
   expect(Object.keys(own).filter((name) => !settingNames.includes(name))).toEqual([]);
   const database = { DATABASE_URL: 'postgres://db.example.com/gateway' };
   expect(readConfig({ ...(await filledExample()), ...database, ...own })).toMatchObject({
@@ -32,8 +35,10 @@ test('the unit sets only variables that the gateway reads, and different ports f
   });
 });
 
-test('the stop timeout is longer than the shutdown grace of 10 seconds', () => {
-  expect(Number(readValues('TimeoutStopSec')[0])).toBeGreaterThan(10);
+test('the stop timeout is longer than the shutdown delay and grace, and 3 seconds to disconnect', () => {
+  expect(Number(readValues('TimeoutStopSec')[0]) * 1000).toBeGreaterThan(
+    shutdownDelayMs + shutdownGraceMs + 3000,
+  );
 });
 
 describe('ExecStartPost', () => {
@@ -111,6 +116,30 @@ describe('ExecStartPost', () => {
     expect((await fetch(readyz)).status).toBe(200);
   });
 
+  test('waits until the gateway has been ready for READY_DELAY_MS', async () => {
+    const environment = { ...(await settings()), READY_DELAY_MS: '1000' };
+    const gateway = startProcess('src/main.ts', environment);
+    running.push(gateway);
+    await gateway.waitForOutput(/Listening on/);
+    const started = Date.now();
+    expect(await startPost(environment, gateway.pid).ended).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(Date.now() - started).toBeGreaterThanOrEqual(1000);
+  });
+
+  test('fails if the gateway stops within READY_DELAY_MS', async () => {
+    const environment = { ...(await settings()), READY_DELAY_MS: '300000' };
+    const gateway = startProcess('src/main.ts', environment);
+    running.push(gateway);
+    const post = startPost(environment, gateway.pid);
+    await gateway.waitForOutput(/Listening on/);
+    await gateway.stop();
+    const { status, stderr } = await post.ended;
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: `The gateway (process ${gateway.pid}) ended before it was ready.\n`,
+    });
+  });
+
   test('fails immediately if the gateway has exited', async () => {
     const ended = startProcess('src/main.ts', { PORT: 'http' });
     expect((await ended.ended).status).toBe(1);
@@ -131,7 +160,7 @@ describe('ExecStartPost', () => {
   test('has a shorter timeout than systemd', async () => {
     const [, seconds] =
       /default: '(\d+)'/.exec(await readRepositoryFile('src/commands/await-ready.ts')) ?? [];
-    expect(Number(readValues('TimeoutStartSec')[0])).toBeGreaterThan(Number(seconds));
+    expect(Number(readValues('TimeoutStartSec')[0])).toBeGreaterThan(Number(seconds) + readyDelayMs / 1000);
   });
 });
 

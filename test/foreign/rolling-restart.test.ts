@@ -4,13 +4,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor } from '../support/gateway.ts';
-import { createInbox, type Inbox } from '../support/inbox.ts';
+import { subscribeToNotifications } from '../support/inbox.ts';
 import { type Process, runProcess, startProcess } from '../support/process.ts';
 import { payloads } from '../support/records.ts';
 import { freePort } from '../support/redis.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
+import type { SseStream } from '../support/sse.ts';
 import { member, platform } from '../support/tokens.ts';
 import { hasProxies, proxyPrograms, type RunningProxy, startProxy } from './proxies.ts';
 
@@ -56,7 +58,7 @@ describe.skipIf(!hasProxies)('rolling restarts behind proxies (need root, nginx,
   }, 10 * 60_000);
   afterAll(async () => {
     for (const { subscriber, proxy } of observed ?? []) {
-      subscriber.stop();
+      await subscriber.stop();
       await proxy.stop();
     }
     await Promise.all((gateways ?? []).map(({ kill }) => kill()));
@@ -83,7 +85,11 @@ describe.skipIf(!hasProxies)('rolling restarts behind proxies (need root, nginx,
       const { subscriber } = find(program);
       expect(subscriber.ends.length).toBeGreaterThanOrEqual(ROLLS);
       expect(new Set(subscriber.ends)).toEqual(new Set(['GOING_AWAY complete']));
-      await subscriber.inbox.expectToConverge(database);
+      const rows = await database.sql('select id, status from notification where user_id = $1', [
+        subscriber.user,
+      ]);
+      const stored = new Map(rows.map(({ id, status }) => [id, status]));
+      await eventually(() => expect(subscriber.statuses).toEqual(stored));
     },
   );
 });
@@ -179,27 +185,45 @@ function publication(userId: string, id: string) {
   return { query, variables: { input } };
 }
 
-type Subscriber = { ends: string[]; inbox: Inbox; stop(): void };
+type Subscriber = ReturnType<typeof startSubscriber>;
 
-/** Subscribes to the notifications of a sender's user, again whenever the stream ends. */
-function startSubscriber(proxy: RunningProxy): Subscriber {
-  const inbox = createInbox(`${proxy.name}-0`);
+/** Subscribes to the notifications of a sender's user, and again from the last event whenever the stream ends. */
+function startSubscriber(proxy: RunningProxy) {
+  const user = `${proxy.name}-0`;
+  const statuses = new Map<string, string>();
+  /** How each stream ended: the code of its last result, and whether it was complete. */
   const ends: string[] = [];
+  let stream: SseStream | undefined;
   let isStopped = false;
+
   async function run(): Promise<void> {
+    let cursor: string | undefined;
     while (!isStopped) {
-      const stream = await inbox.subscribe(proxy);
-      const end = await stream.ended;
-      if (!isStopped) ends.push(`${stream.results.at(-1)?.errors[0]?.extensions.code} ${end}`);
+      stream = await subscribeToNotifications(proxy, user, cursor);
+      let code: string | undefined;
+      while (code === undefined) {
+        const { data, errors } = await stream.take();
+        code = errors[0]?.extensions.code;
+        if (code !== undefined) break;
+        const { notification } = data.notificationEvents;
+        cursor = data.notificationEvents.cursor;
+        statuses.set(notification.id, notification.status.toLowerCase());
+      }
+      ends.push(`${code} ${await stream.ended}`);
     }
   }
-  void run();
+
+  const running = run().catch((error: unknown) => {
+    if (!isStopped) ends.push(String(error));
+  });
   return {
+    user,
+    statuses,
     ends,
-    inbox,
-    stop() {
+    async stop(): Promise<void> {
       isStopped = true;
-      inbox.unsubscribe();
+      stream?.close();
+      await running;
     },
   };
 }

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { timeouts } from '../src/server/connections.ts';
+import { readRepositoryFile } from './support/settings-file.ts';
+
+/* foreign/rolling-restart.test.ts runs the proxies. This file checks the values that must fit together. */
+
+const unit = await readRepositoryFile('ops/workspace-account-gateway@.service');
+const readDelay = (name: string) => Number(new RegExp(`^Environment=${name}=(\\d+)$`, 'm').exec(unit)?.[1]);
+const shutdownDelay = readDelay('SHUTDOWN_DELAY_MS');
+const readyDelay = readDelay('READY_DELAY_MS');
+
+/** Reads the value after a name, in milliseconds if it is in seconds. */
+async function readValue(file: string, name: string): Promise<number> {
+  const [, value = Number.NaN, unit] =
+    new RegExp(`^[^#\\n]*\\b${name}[ =](\\d+)(s?)\\b`, 'm').exec(await readRepositoryFile(file)) ?? [];
+  return Number(value) * (unit === 's' ? 1000 : 1);
+}
+
+describe('SHUTDOWN_DELAY_MS and READY_DELAY_MS of the unit', () => {
+  test('are shorter and longer than the time for which nginx sends nothing to a failed gateway', async () => {
+    const failTimeout = await readValue('ops/nginx.conf', 'fail_timeout');
+    expect(failTimeout).toBeGreaterThan(shutdownDelay);
+    // nginx counts whole seconds.
+    expect(readyDelay).toBeGreaterThan(failTimeout + 1000);
+  });
+
+  test('are longer than HAProxy needs to notice that a gateway is stopping or ready', async () => {
+    const interval = await readValue('ops/haproxy.cfg', 'inter');
+    // A check takes at most as long as the interval.
+    const checkCycle = 2 * interval;
+    expect(shutdownDelay).toBeGreaterThan(checkCycle * (await readValue('ops/haproxy.cfg', 'fall')));
+    expect(readyDelay).toBeGreaterThan(checkCycle * (await readValue('ops/haproxy.cfg', 'rise')));
+  });
+
+  test('are longer than Caddy needs to notice it, as are those in compose.yaml', async () => {
+    const [interval, timeout] = [
+      await readValue('ops/Caddyfile', 'health_interval'),
+      await readValue('ops/Caddyfile', 'health_timeout'),
+    ];
+    const Compose = z.object({
+      'x-gateway': z.object({
+        environment: z.object({ SHUTDOWN_DELAY_MS: z.string(), READY_DELAY_MS: z.string() }),
+      }),
+    });
+    const compose = Compose.parse(parse(await readRepositoryFile('compose.yaml')));
+    const { SHUTDOWN_DELAY_MS, READY_DELAY_MS } = compose['x-gateway'].environment;
+    for (const delay of [shutdownDelay, readyDelay, Number(SHUTDOWN_DELAY_MS), Number(READY_DELAY_MS)]) {
+      expect(delay).toBeGreaterThan(interval + timeout);
+    }
+  });
+});
+
+test('nginx and Caddy close idle connections before the gateway does', async () => {
+  expect(await readValue('ops/nginx.conf', 'keepalive_timeout')).toBeLessThan(timeouts.keepAliveTimeout);
+  expect(await readValue('ops/Caddyfile', 'keepalive')).toBeLessThan(timeouts.keepAliveTimeout);
+});
