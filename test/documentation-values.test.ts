@@ -18,7 +18,7 @@ const topics = [
   'Rate limits',
   'Live events',
   'Delivery',
-  'Shutdown',
+  'Restarts',
 ];
 const settings = topics.flatMap((topic) => tableBelow(readPage('docs/configuration.md'), topic));
 

@@ -1,27 +1,26 @@
 import { spawnSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { rest } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
 import { makeFolder, removeFolder } from '../support/folder.ts';
 import { settingsFor } from '../support/gateway.ts';
-import { subscribeToNotifications } from '../support/inbox.ts';
+import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { type Process, runProcess, startProcess } from '../support/process.ts';
-import { payloads } from '../support/records.ts';
+import { getPort } from '../support/proxy.ts';
+import { publish } from '../support/records.ts';
 import { freePort } from '../support/redis.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
-import type { SseStream } from '../support/sse.ts';
-import { member, platform } from '../support/tokens.ts';
+import { member } from '../support/tokens.ts';
 import { hasProxies, proxyPrograms, type RunningProxy, startProxy } from './proxies.ts';
+import { type Load, type Subscriber, startLoad, startSubscriber } from './traffic.ts';
 
 const ROLLS = 5;
 /** Sent through each proxy during the rolls. */
 const REQUESTS = 10_000;
-const SENDERS = 4;
-/** The interval of a sender's requests, so that the load lasts for all rolls without occupying the machine. */
-const INTERVAL_MS = 40;
 
 const repository = fileURLToPath(new URL('../..', import.meta.url));
 const unit = await readRepositoryFile('ops/workspace-account-gateway@.service');
@@ -49,7 +48,7 @@ describe.skipIf(!hasProxies)('rolling restarts behind proxies (need root, nginx,
     const proxies = await Promise.all(proxyPrograms.map((program) => startProxy(program, folder, ports)));
     observed = proxies.map((proxy) => ({
       proxy,
-      load: startLoad(proxy),
+      load: startLoad(proxy, REQUESTS),
       subscriber: startSubscriber(proxy),
     }));
 
@@ -57,11 +56,9 @@ describe.skipIf(!hasProxies)('rolling restarts behind proxies (need root, nginx,
     await Promise.all(observed.map(({ load }) => load.stop()));
   }, 10 * 60_000);
   afterAll(async () => {
-    for (const { subscriber, proxy } of observed ?? []) {
-      await subscriber.stop();
-      await proxy.stop();
-    }
+    await Promise.all((observed ?? []).map(({ subscriber }) => subscriber.stop()));
     await Promise.all((gateways ?? []).map(({ kill }) => kill()));
+    await Promise.all((observed ?? []).map(({ proxy }) => proxy.stop()));
     await database?.drop();
     await removeFolder(folder);
   });
@@ -92,6 +89,24 @@ describe.skipIf(!hasProxies)('rolling restarts behind proxies (need root, nginx,
       await eventually(() => expect(subscriber.statuses).toEqual(stored));
     },
   );
+
+  test.each(proxyPrograms)(
+    '$program passes on events at once, and bodies larger than the gateway accepts',
+    async ({ program }) => {
+      const { proxy } = find(program);
+      const stream = await subscribeToNotifications(proxy, 'bob');
+      await publish(proxy, 'bob');
+      expect((await nextEvent(stream)).type).toBe('CREATED');
+      stream.close();
+
+      const body = { preferences: ' '.repeat(1024 * 1024) };
+      const reply = await rest(proxy, 'PUT', '/user/notification-preferences', {
+        token: await member('bob'),
+        body,
+      });
+      expect(reply).toMatchObject({ status: 400, body: { code: 'bad_request' } });
+    },
+  );
 });
 
 describe.skipIf(!hasProxies)('the configurations of proxies (need root, nginx, HAProxy and Caddy)', () => {
@@ -99,6 +114,36 @@ describe.skipIf(!hasProxies)('the configurations of proxies (need root, nginx, H
     const { status, stderr } = spawnSync(program, check(`${repository}${file}`), { encoding: 'utf8' });
     expect(status, stderr).toBe(0);
   });
+
+  test.each(proxyPrograms)(
+    '$program forwards where a request comes from, and not what the caller claims',
+    async (proxy) => {
+      const folder = await makeFolder();
+      const echo = createServer((request, response) => response.end(JSON.stringify(request.headers)));
+      echo.listen(0, '127.0.0.1');
+      await once(echo, 'listening');
+      const port = getPort(echo);
+      const running = await startProxy(proxy, folder, [port, port]);
+      const claimed = {
+        'X-Forwarded-For': '192.0.2.1',
+        'X-Forwarded-Host': 'evil.test',
+        'X-Forwarded-Proto': 'gopher',
+      };
+      const reply = await fetch(running.address, { headers: { ...claimed, Authorization: 'Bearer token' } });
+      const { host } = new URL(running.address);
+      expect(await reply.json()).toMatchObject({
+        host,
+        authorization: 'Bearer token',
+        'x-forwarded-for': '127.0.0.1',
+        'x-forwarded-host': host,
+        'x-forwarded-proto': 'http',
+      });
+      await running.stop();
+      echo.close();
+      echo.closeAllConnections();
+      await removeFolder(folder);
+    },
+  );
 });
 
 type RestartableGateway = ReturnType<typeof createGateway>;
@@ -121,109 +166,5 @@ function createGateway(settings: Record<string, string>) {
       await start();
     },
     kill: () => process.stop('SIGKILL'),
-  };
-}
-
-type Load = ReturnType<typeof startLoad>;
-
-/** Sends requests through a proxy on kept-alive connections, until stopped and {@link REQUESTS} were sent. */
-function startLoad({ name, address }: RunningProxy) {
-  const lost: string[] = [];
-  let replies = 0;
-  let published = 0;
-  let isStopping = false;
-
-  async function send(method: string, path: string, token: string, body?: object): Promise<void> {
-    const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-    const content = body === undefined ? {} : { body: JSON.stringify(body) };
-    try {
-      const response = await fetch(`${address}${path}`, { method, headers, ...content });
-      const text = await response.text();
-      if (response.ok && !text.includes('"errors"')) replies += 1;
-      else lost.push(`${method} ${path}: ${response.status} ${text}`);
-    } catch (error) {
-      lost.push(`${method} ${path}: ${error instanceof Error ? error.cause : error}`);
-    }
-  }
-
-  async function run(user: string): Promise<void> {
-    const token = await member(user);
-    const service = await platform();
-    for (let sent = 0; !isStopping || replies < REQUESTS; sent += 1) {
-      const ended = pause(INTERVAL_MS);
-      const step = sent % 5;
-      const id = `n-${sent - step}`;
-      if (step === 0) {
-        await send('POST', '/graphql', service, publication(user, id));
-        published += 1;
-      } else if (step === 1) await send('GET', '/user/notifications', token);
-      else if (step === 2)
-        await send('POST', '/graphql', token, { query: '{ notificationCounts { total } }' });
-      else if (step === 3) await send('GET', '/user/workspaces', token);
-      else await send('POST', `/user/notifications/${id}/dismiss`, token);
-      await ended;
-    }
-  }
-
-  const running = Promise.all(Array.from({ length: SENDERS }, (_, sender) => run(`${name}-${sender}`)));
-  return {
-    lost,
-    replies: () => replies,
-    published: () => published,
-    async stop(): Promise<void> {
-      isStopping = true;
-      await running;
-    },
-  };
-}
-
-function publication(userId: string, id: string) {
-  const query =
-    'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }';
-  const task = { id: randomUUID(), projectId: 'project-1' };
-  const input = { id, userId, task, title: 'A title', payload: payloads.plan_requested };
-  return { query, variables: { input } };
-}
-
-type Subscriber = ReturnType<typeof startSubscriber>;
-
-/** Subscribes to the notifications of a sender's user, and again from the last event whenever the stream ends. */
-function startSubscriber(proxy: RunningProxy) {
-  const user = `${proxy.name}-0`;
-  const statuses = new Map<string, string>();
-  /** How each stream ended: the code of its last result, and whether it was complete. */
-  const ends: string[] = [];
-  let stream: SseStream | undefined;
-  let isStopped = false;
-
-  async function run(): Promise<void> {
-    let cursor: string | undefined;
-    while (!isStopped) {
-      stream = await subscribeToNotifications(proxy, user, cursor);
-      let code: string | undefined;
-      while (code === undefined) {
-        const { data, errors } = await stream.take();
-        code = errors[0]?.extensions.code;
-        if (code !== undefined) break;
-        const { notification } = data.notificationEvents;
-        cursor = data.notificationEvents.cursor;
-        statuses.set(notification.id, notification.status.toLowerCase());
-      }
-      ends.push(`${code} ${await stream.ended}`);
-    }
-  }
-
-  const running = run().catch((error: unknown) => {
-    if (!isStopped) ends.push(String(error));
-  });
-  return {
-    user,
-    statuses,
-    ends,
-    async stop(): Promise<void> {
-      isStopped = true;
-      stream?.close();
-      await running;
-    },
   };
 }
