@@ -125,11 +125,12 @@ export function createDelivery(config: Config, registry: Registry, log: Log) {
       const { publicUrl, delivery } = config;
       if (!delivery.sends) return false;
       const keys = await readEncryptionKeys(config);
+      const bound = await bindChannels(delivery, { keys, publicUrl, log });
       sender = startSender({
         database,
         outbox,
-        channels: await bindChannels(delivery, { keys, publicUrl, log }),
-        providers: createProviders(),
+        channels: bound,
+        providers: createProviders(bound),
         appUrl: delivery.appUrl,
         metrics: createDeliveryMetrics(registry, channels, ['delivered', ...deliveryFailureReasons]),
         log,

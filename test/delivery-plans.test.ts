@@ -45,8 +45,8 @@ afterAll(async () => {
 
 const channels = { email: true, push: true, chat: true, emailDelay: 60 };
 
-const push = { channel: 'push', free: 50, freePerProvider: 20 } as const;
-const paused = { channel: 'push', name: 'paused', free: 0 } as const;
+const push = { channel: 'push', free: 50, freePerProvider: 20, perUser: 5 } as const;
+const paused = { channel: 'push', provider: 'paused', free: 0, failing: [] as string[] } as const;
 
 /** The maximum number of deliveries that a statement scans, if it was prepared while the table was empty. */
 test.each([
@@ -65,7 +65,7 @@ test.each([
     (database: Database) =>
       transaction(database, ['user-1'], (run) => run(cancelUnwantedDeliveries, { users: ['user-1'] })),
   ],
-  ['claiming', 150, (database: Database) => claimDue(database, [{ ...push, channel: 'chat' }], [])],
+  ['claiming', 150, (database: Database) => claimDue(database, [{ ...push, channel: 'chat' }], [], [])],
   // One pass over the index to find the failed ones, and these.
   [
     'retrying',
@@ -106,7 +106,7 @@ test.each([
 });
 
 test('a claim scans what it claims, by the index of due deliveries', async () => {
-  const [statement] = await recordStatements(() => claimDue(database, [push], []));
+  const [statement] = await recordStatements(() => claimDue(database, [push], [], []));
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() where state = 'sending'`);
   const settings = ['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `set ${name} = off`);
   await client.query(settings.join('; '));
@@ -118,13 +118,13 @@ test('a claim scans what it claims, by the index of due deliveries', async () =>
 
 test('a claim skips the backlog of a paused provider', async () => {
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
-  const claims = await claimDue(database, [push], [paused]);
+  const { claims } = await claimDue(database, [push], [paused], []);
   expect(claims.map(({ provider }) => provider)).toEqual(['healthy']);
 });
 
 test('a claim takes no more of a provider than its share, the oldest first', async () => {
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
-  const claims = await claimDue(database, [push], []);
+  const { claims } = await claimDue(database, [push], [], []);
   const providers = claims.map(({ provider }) => provider);
   expect(providers.filter((provider) => provider === 'paused')).toHaveLength(20);
   expect(providers.filter((provider) => provider === 'healthy')).toHaveLength(1);

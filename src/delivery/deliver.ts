@@ -5,11 +5,11 @@ import type { Log } from '../log.ts';
 import type { DeliveryMetrics } from '../metrics/delivery-metrics.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { toMilliseconds } from '../values/time.ts';
-import type { Attempt, BoundChannel } from './channel.ts';
+import type { BoundChannel } from './channel.ts';
 import { type Claim, type DeliveryData, LEASE_SECONDS } from './claim.ts';
 import { describeMessage, type Message } from './message.ts';
 import { type AttemptOutcome, retryLater } from './outcome.ts';
-import { type Providers, recordHealth } from './providers.ts';
+import { type Providers, recordOutcome } from './providers.ts';
 import {
   type DeliveryResult,
   decideAfterAttempt,
@@ -35,9 +35,6 @@ export type DeliveryOptions = {
 export type DeliveryJob = { claim: Claim; data: DeliveryData; claimedAt: number };
 
 const LEASE_MS = LEASE_SECONDS * 1000;
-
-/** Shorter than a lease, so that the result can still be stored. */
-const ATTEMPT_MS = 20_000;
 
 /** Time reserved for storing a result. */
 const STORE_MS = 5000;
@@ -81,23 +78,24 @@ async function attempt(
     const send = await channel.prepare(data);
     if (send === undefined) return targetUnreadable;
     // A process that was suspended may have lost its lease.
-    if (performance.now() - claimedAt > LEASE_MS - ATTEMPT_MS - STORE_MS) return undefined;
-    const outcome = await runWithDeadline(send, claim, message);
-    recordHealth(provider, channel.isProviderChosenByUsers, claim.userId, outcome);
-    return outcome;
+    if (performance.now() - claimedAt > LEASE_MS - channel.attemptMs - STORE_MS) return undefined;
+    const outcome = await runWithDeadline(channel.attemptMs, (signal) => send(claim, message, signal));
+    return recordOutcome(provider, claim, outcome);
   } finally {
     provider.running -= 1;
   }
 }
 
 /** Runs an attempt. If it does not end in time, returns `reply_lost`, because the message may have been delivered. */
-async function runWithDeadline(send: Attempt, claim: Claim, message: Message): Promise<AttemptOutcome> {
+async function runWithDeadline(
+  timeoutMs: number,
+  send: (signal: AbortSignal) => Promise<AttemptOutcome>,
+): Promise<AttemptOutcome> {
   const finished = new AbortController();
-  const timeout = AbortSignal.timeout(ATTEMPT_MS);
   // A channel that ignores the signal must not hold its place.
-  const deadline = pause(ATTEMPT_MS + 1000, replyLost, { signal: finished.signal });
+  const deadline = pause(timeoutMs + 1000, replyLost, { signal: finished.signal });
   try {
-    return await Promise.race([send(claim, message, timeout), deadline]);
+    return await Promise.race([send(AbortSignal.timeout(timeoutMs)), deadline]);
   } finally {
     finished.abort();
     deadline.catch(() => undefined);

@@ -41,10 +41,16 @@ export const DeliverySchema = defineEntity({
   },
   indexes: [
     {
-      name: 'delivery_due',
-      properties: ['channel', 'provider', 'dueAt'],
+      name: 'delivery_due_by_time',
+      properties: ['channel', 'dueAt'],
       where: "state in ('pending', 'sending')",
     },
+    {
+      name: 'delivery_due_by_user',
+      properties: ['channel', 'provider', 'userId', 'dueAt'],
+      where: "state in ('pending', 'sending')",
+    },
+    { name: 'delivery_sending', properties: ['userId', 'channel'], where: "state = 'sending'" },
     { name: 'delivery_open', properties: ['userId'], where: 'is_open' },
     { name: 'delivery_failed', properties: ['channel', 'updatedAt'], where: "state = 'failed'" },
   ],

@@ -9,6 +9,12 @@ export type AttemptFailure = { reason: DeliveryFailureReason; providerCode: stri
 /** `isUnclear` means that the reply does not say whether the provider accepted the message. */
 type Unaccepted = AttemptFailure & { retryAfterSeconds?: number | undefined; isUnclear?: boolean };
 
+/**
+ * A failure of the provider as a whole. `needsOperator` means that waiting will not help, for example because it refuses
+ * the credentials.
+ */
+export type ProviderFailure = { needsOperator: boolean; retryAfterSeconds?: number | undefined };
+
 /** The outcome of an attempt. */
 export type AttemptOutcome =
   /** The provider accepted the message. The receipt identifies it in {@link Channel.update}. */
@@ -19,11 +25,8 @@ export type AttemptOutcome =
   | ({ kind: 'retry' } & Unaccepted)
   /** The message will never be accepted. If the target itself is refused, nothing more is sent to it. */
   | ({ kind: 'failed'; suspendTarget: boolean } & AttemptFailure)
-  /**
-   * The provider currently accepts no messages. `needsOperator` means that waiting will not help, for example because
-   * it refuses the credentials.
-   */
-  | ({ kind: 'unavailable'; needsOperator: boolean } & Unaccepted);
+  /** The provider currently accepts no messages. */
+  | ({ kind: 'unavailable' } & ProviderFailure & Unaccepted);
 
 /** The outcome if the target itself is refused. */
 export function rejectTarget(providerCode: string | null): AttemptOutcome {

@@ -1,27 +1,29 @@
 import { LRUCache } from 'lru-cache';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { ChannelLimits } from './channel.ts';
-import type { ChannelCapacity, ProviderCapacity } from './claim.ts';
-import type { AttemptOutcome } from './outcome.ts';
+import type { ChannelCapacity, Claim, ProviderCapacity } from './claim.ts';
+import { createUserReports, type UserReports } from './host-reports.ts';
+import type { AttemptOutcome, ProviderFailure } from './outcome.ts';
 import { addJitter } from './result.ts';
 
-/** The maximum number of remembered providers. Users choose their push services, so the number must be limited. */
-const MAX_PROVIDERS = 1000;
+/** The maximum number of remembered providers that users choose. */
+const MAX_CHOSEN_PROVIDERS = 1000;
 
-/** The number of consecutive failures after which a provider is paused. */
+/** The number of consecutive failures after which a provider that the operator chooses is paused. */
 const MIN_FAILURES = 3;
+
+/** A provider that users choose is paused for at most as long, whatever it replies. */
+const MAX_CHOSEN_PAUSE_MS = 300_000;
 
 /** The state of a provider, in the memory of this process. */
 export type ProviderState = {
   readonly channel: DeliveryChannel;
   readonly name: string;
   readonly health: ProviderHealth;
+  /** The outcomes of several users, which together decide whether a provider that users choose is paused. */
+  readonly reports: UserReports | undefined;
   /** The number of messages that are being prepared or sent. */
   running: number;
-  /**
-   * The last user whose message was refused with `needsOperator`, until a message is delivered or permanently rejected.
-   */
-  refusedUser: string | undefined;
 };
 
 /** The states of the providers of all channels. */
@@ -32,25 +34,33 @@ export type Providers = {
 };
 
 /** Creates the states of providers, which count as available until they fail. */
-export function createProviders(): Providers {
-  const providers = new LRUCache<string, ProviderState>({ max: MAX_PROVIDERS });
+export function createProviders(channels: ReadonlyMap<DeliveryChannel, ChannelLimits>): Providers {
+  const configured = new Map<string, ProviderState>();
+  const chosen = new LRUCache<string, ProviderState>({ max: MAX_CHOSEN_PROVIDERS });
+  const isReduced = ({ running, health }: ProviderState) => running > 0 || health.pausedUntil !== undefined;
   return {
     get(channel, name) {
+      const isChosen = channels.get(channel)?.isProviderChosenByUsers ?? false;
+      const known = isChosen ? chosen : configured;
       const key = `${channel} ${name}`;
-      const provider = providers.get(key) ?? {
+      const provider = known.get(key) ?? {
         channel,
         name,
-        health: createProviderHealth(MIN_FAILURES),
+        health: isChosen
+          ? createProviderHealth(1, Math.random, MAX_CHOSEN_PAUSE_MS)
+          : createProviderHealth(MIN_FAILURES),
+        reports: isChosen ? createUserReports() : undefined,
         running: 0,
-        refusedUser: undefined,
       };
-      providers.set(key, provider);
+      known.set(key, provider);
       return provider;
     },
-    listWithReducedCapacity: () =>
-      [...providers.values()].filter(
-        ({ running, health }) => running > 0 || health.pausedUntil !== undefined,
-      ),
+    listWithReducedCapacity() {
+      const reduced = [...chosen.entries()].filter(([, provider]) => isReduced(provider));
+      // Used last, so that other providers are forgotten first.
+      for (const [key] of reduced) chosen.get(key);
+      return [...configured.values()].filter(isReduced).concat(reduced.map(([, provider]) => provider));
+    },
   };
 }
 
@@ -59,10 +69,11 @@ export function listFreeChannels(
   channels: ReadonlyMap<DeliveryChannel, ChannelLimits>,
   countRunning: (channel: DeliveryChannel) => number,
 ): ChannelCapacity[] {
-  return Array.from(channels, ([channel, { concurrency, concurrencyPerProvider }]) => ({
+  return Array.from(channels, ([channel, limits]) => ({
     channel,
-    free: concurrency - countRunning(channel),
-    freePerProvider: concurrencyPerProvider,
+    free: limits.concurrency - countRunning(channel),
+    freePerProvider: limits.concurrencyPerProvider,
+    perUser: limits.concurrencyPerUser,
   })).filter(({ free }) => free > 0);
 }
 
@@ -72,32 +83,40 @@ export function listReducedCapacities(
   channels: ReadonlyMap<DeliveryChannel, ChannelLimits>,
 ): ProviderCapacity[] {
   const now = performance.now();
-  return providers.listWithReducedCapacity().map(({ channel, name, health, running }) => {
+  return providers.listWithReducedCapacity().map(({ channel, name, health, running, reports }) => {
     const unused = (channels.get(channel)?.concurrencyPerProvider ?? 0) - running;
-    return { channel, name, free: Math.max(0, Math.min(unused, health.countAllowed(now, running))) };
+    const isRecovering = health.pausedUntil !== undefined;
+    return {
+      channel,
+      provider: name,
+      free: Math.max(0, Math.min(unused, health.countAllowed(now, running))),
+      failing: (isRecovering && reports?.listFailing()) || [],
+    };
   });
 }
 
 /**
- * Records whether a provider works. If users choose the provider, refusals pause it only once two different users are
- * refused in a row, because one user can register a subscription that is always refused.
+ * Records whether a provider works, and returns the outcome, or another if the target has been refused repeatedly. If
+ * the operator chooses the provider, a failure of one message may pause it. If users choose it, one user can register a
+ * subscription that always fails, so that only the failures of several users pause it.
  */
-export function recordHealth(
-  provider: ProviderState,
-  isChosenByUsers: boolean,
-  userId: string,
+export function recordOutcome(
+  { health, reports }: ProviderState,
+  claim: Pick<Claim, 'userId' | 'target'>,
   outcome: AttemptOutcome,
-): void {
-  const { health, refusedUser } = provider;
-  const now = performance.now();
+  now = performance.now(),
+): AttemptOutcome {
+  const isPaused = health.pausedUntil !== undefined && now < health.pausedUntil;
+  const shown = reports?.record(claim, outcome, now) ?? outcome;
   if (outcome.kind === 'delivered' || outcome.kind === 'failed') {
+    if (health.pausedUntil !== undefined && !isPaused) reports?.forgetFailures();
     health.recordSuccess(now);
-    provider.refusedUser = undefined;
   } else if (outcome.kind === 'unavailable') {
-    if (outcome.needsOperator) provider.refusedUser = userId;
-    const isOnlyUser = refusedUser === undefined || refusedUser === userId;
-    if (!(outcome.needsOperator && isChosenByUsers && isOnlyUser)) health.recordFailure(outcome, now);
+    // During a pause, messages that were sent earlier may fail. They must not extend a pause beyond its maximum.
+    const failure = reports === undefined ? outcome : isPaused ? undefined : reports.findFailure(now);
+    if (failure !== undefined) health.recordFailure(failure, now);
   }
+  return shown;
 }
 
 /** The first and the longest pause in milliseconds, before jitter. Each pause is twice as long as the one before. */
@@ -105,9 +124,6 @@ type Pauses = { readonly first: number; readonly max: number };
 
 const whileUnavailable: Pauses = { first: 1000, max: 60_000 };
 const whileMisconfigured: Pauses = { first: 60_000, max: 600_000 };
-
-/** A failure of the provider as a whole. */
-type ProviderFailure = { needsOperator: boolean; retryAfterSeconds?: number | undefined };
 
 /** Whether a provider accepts messages. `now` is the time of a monotonic clock in milliseconds. */
 export type ProviderHealth = {
@@ -129,11 +145,12 @@ export type ProviderHealth = {
 
 /**
  * Creates the health of a provider that has not failed yet. Without `needsOperator` or `retryAfterSeconds`, it is
- * paused only after `minFailures` consecutive failures, because a busy provider fails occasionally.
+ * paused only after `minFailures` consecutive failures, because a busy provider fails occasionally. `maxPauseMs` also limits the pauses for `retryAfterSeconds`.
  */
 export function createProviderHealth(
   minFailures: number,
   random: () => number = Math.random,
+  maxPauseMs = Number.POSITIVE_INFINITY,
 ): ProviderHealth {
   /** Failures since the last success, and the consecutive pauses of the same kind, each twice as long as the last. */
   let failures = 0;
@@ -169,7 +186,7 @@ export function createProviderHealth(
       const { first, max } = needsOperator ? whileMisconfigured : whileUnavailable;
       const pause = addJitter(Math.min(first * 2 ** (pauses - 1), max), random);
       const least = (failure.retryAfterSeconds ?? 0) * 1000;
-      pausedUntil = Math.max(pausedUntil ?? 0, now + Math.max(pause, least));
+      pausedUntil = Math.max(pausedUntil ?? 0, now + Math.min(Math.max(pause, least), maxPauseMs));
     },
     get pausedUntil() {
       return pausedUntil;

@@ -20,7 +20,7 @@ export const searchableChannels: readonly DeliveryChannel[] = ['chat'];
 export const mayBeDelivered: RawBuilder<boolean> = sql`(${sql.ref('Delivery.mayBeDelivered')}
   or coalesce(${sql.ref('Delivery.reason')} in ('reply_lost', 'lease_expired'), false))`;
 
-/** The condition of the index `delivery_due`. */
+/** The condition of the indexes of due deliveries. */
 export const isUnfinished: RawBuilder<boolean> = sql`state in ('pending', 'sending')`;
 
 /**

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
-import { claimDue, loadDeliveryData } from './claim.ts';
+import { type Cursor, claimDue, loadDeliveryData } from './claim.ts';
 import { type DeliveryJob, type DeliveryOptions, deliver } from './deliver.ts';
 import { listFreeChannels, listReducedCapacities } from './providers.ts';
 
@@ -28,6 +29,7 @@ const COLLECT_MS = 10;
 export function startSender(options: DeliveryOptions): Sender {
   const { channels, log } = options;
   const running = new Map<Promise<void>, DeliveryChannel>();
+  const cursors = createCursors();
   let isStopping = false;
   let sleep = new AbortController();
 
@@ -52,10 +54,10 @@ export function startSender(options: DeliveryOptions): Sender {
       // Replaced before the claim, so that a wake during the claim leads to another claim.
       sleep = new AbortController();
       const { signal } = sleep;
-      const sleepMs = await claimJobs(options, countRunning).then(
-        (jobs) => {
+      const sleepMs = await claimJobs(options, cursors, countRunning).then(
+        ({ jobs, isComplete }) => {
           for (const job of jobs) start(job);
-          return jobs.length === 0 ? SWEEP_MS : 0;
+          return jobs.length === 0 && isComplete ? SWEEP_MS : 0;
         },
         (error: unknown) => {
           log.warn(
@@ -84,19 +86,33 @@ export function startSender(options: DeliveryOptions): Sender {
   };
 }
 
+/** The maximum number of remembered cursors. The search of a forgotten one starts again. */
+const MAX_CURSORS = 1000;
+
+/** Where the searches of a backlog continue, by channel and provider. */
+const createCursors = () => new LRUCache<string, Cursor>({ max: MAX_CURSORS });
+
 /**
  * Claims due deliveries and loads their data. Claims only as many as can be sent at once, so that none waits while its
- * lease runs.
+ * lease runs. `isComplete` is false if the next claim has to continue to search a backlog.
  */
 async function claimJobs(
   { database, channels, providers }: DeliveryOptions,
+  cursors: ReturnType<typeof createCursors>,
   countRunning: (channel: DeliveryChannel) => number,
-): Promise<DeliveryJob[]> {
+): Promise<{ jobs: DeliveryJob[]; isComplete: boolean }> {
   const free = listFreeChannels(channels, countRunning);
-  if (free.length === 0) return [];
+  if (free.length === 0) return { jobs: [], isComplete: true };
   const claimedAt = performance.now();
-  const claims = await claimDue(database, free, listReducedCapacities(providers, channels));
-  if (claims.length === 0) return [];
-  const loaded = await loadDeliveryData(database, claims);
-  return loaded.map((delivery) => ({ ...delivery, claimedAt }));
+  const capacities = listReducedCapacities(providers, channels);
+  const result = await claimDue(database, free, capacities, [...cursors.values()]);
+  for (const cursor of result.cursors) {
+    const key = `${cursor.channel} ${cursor.provider}`;
+    if (cursor.after === '') cursors.delete(key);
+    else cursors.set(key, cursor);
+  }
+  const isComplete = result.cursors.every(({ after }) => after === '');
+  if (result.claims.length === 0) return { jobs: [], isComplete };
+  const loaded = await loadDeliveryData(database, result.claims);
+  return { jobs: loaded.map((delivery) => ({ ...delivery, claimedAt })), isComplete };
 }

@@ -10,6 +10,8 @@ import { formatMessage, formatSettledMessage } from './chat-text.ts';
 export type ChatTarget = { memberId: string };
 
 const CONCURRENCY = 5;
+const CONCURRENCY_PER_USER = 2;
+const ATTEMPT_MS = 20_000;
 
 /** Disables mentions by name and link previews. */
 const plain = { parse: 'none', link_names: false, unfurl_links: false, unfurl_media: false };
@@ -40,6 +42,8 @@ export function createChatChannel(config: ChatConfig): Channel<ChatTarget> {
   return {
     concurrency: CONCURRENCY,
     concurrencyPerProvider: CONCURRENCY,
+    concurrencyPerUser: CONCURRENCY_PER_USER,
+    attemptMs: ATTEMPT_MS,
     isProviderChosenByUsers: false,
     async send(message, { memberId }, signal) {
       // Version 0.2 accepted IDs of channels.

@@ -26,6 +26,8 @@ const defaultTimeouts = {
 
 /** The number of connections. A connection sends one message at a time. */
 const CONNECTIONS = 5;
+const CONNECTIONS_PER_USER = 2;
+const ATTEMPT_MS = 20_000;
 
 /** Creates the channel that sends emails to an SMTP server (RFC 5321), which relays them. */
 export function createEmailChannel(config: EmailConfig, options: EmailOptions): Channel<EmailTarget> {
@@ -43,6 +45,8 @@ export function createEmailChannel(config: EmailConfig, options: EmailOptions): 
   return {
     concurrency: CONNECTIONS,
     concurrencyPerProvider: CONNECTIONS,
+    concurrencyPerUser: CONNECTIONS_PER_USER,
+    attemptMs: ATTEMPT_MS,
     isProviderChosenByUsers: false,
     async send(message, { address }, signal) {
       const mail = composeMail(message, address, { from, publicUrl, tokens });

@@ -20,34 +20,30 @@ export type PostResult =
 /** How to post. Without a `lookup`, `dns.lookup` resolves the host. */
 type PostOptions = Pick<RequestOptions, 'agent' | 'headers' | 'lookup'> & { readonly signal: AbortSignal };
 
-/** A longer reply is cut off. Its text is not used; reading it allows the connection to be used again. */
-const MAX_REPLY_BYTES = 16_384;
-
-/** Posts a body over HTTPS. Does not follow redirects. */
+/**
+ * Posts a body over HTTPS. Does not follow redirects. Returns at the head of the reply. A body that did not arrive with
+ * it is dropped with its connection, because a server could send it forever.
+ */
 export function post(url: URL, body: Buffer, options: PostOptions): Promise<PostResult> {
   const { promise, resolve } = Promise.withResolvers<PostResult>();
   let wasSent = false;
-  let reply: PostResult | undefined;
   const sending = request(url, { ...options, method: 'POST' });
   sending.once('finish', () => {
     wasSent = true;
   });
   sending.once('response', (response) => {
-    let length = 0;
     const { statusCode: status = 0, headers } = response;
-    const received: PostResult = { kind: 'reply', status, retryAfter: headers['retry-after'] };
-    reply = received;
-    response.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > MAX_REPLY_BYTES) response.destroy();
-    });
-    // The status is known, even if the rest of the reply is lost.
+    resolve({ kind: 'reply', status, retryAfter: headers['retry-after'] });
     response.on('error', () => {});
-    response.once('close', () => resolve(received));
+    response.resume();
+    // A complete reply leaves the connection for the next message.
+    setImmediate(() => {
+      if (!response.complete) response.destroy();
+    });
   });
   sending.on('error', (error: NodeJS.ErrnoException) => {
     const code = error.code ?? error.name;
-    resolve(reply ?? { kind: 'error', code, wasSent, isAborted: options.signal.aborted });
+    resolve({ kind: 'error', code, wasSent, isAborted: options.signal.aborted });
   });
   sending.end(body);
   return promise;

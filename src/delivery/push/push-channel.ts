@@ -12,6 +12,8 @@ import { classifyPostResult, post } from './post.ts';
 
 const CONCURRENCY = 50;
 const CONCURRENCY_PER_HOST = 20;
+const CONCURRENCY_PER_USER = 5;
+const ATTEMPT_MS = 8000;
 const IDLE_TIMEOUT_MS = 15_000;
 
 /** Four weeks, the longest time that common push services keep a message. */
@@ -57,6 +59,8 @@ export function createPushChannel({ privateKey, subject, allowedHosts }: PushCon
   return {
     concurrency: CONCURRENCY,
     concurrencyPerProvider: CONCURRENCY_PER_HOST,
+    concurrencyPerUser: CONCURRENCY_PER_USER,
+    attemptMs: ATTEMPT_MS,
     isProviderChosenByUsers: true,
     send,
     async close() {
