@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
 import { openPipelinedPool, poolOptions } from '../src/database/pool.ts';
 import { transaction } from '../src/database/transaction.ts';
-import { claimDue } from '../src/delivery/claim.ts';
+import { type Cursor, claimDue } from '../src/delivery/claim.ts';
 import { retryDeliveries } from '../src/delivery/deliveries.ts';
 import { cancelUnwantedDeliveries, insertDeliveries } from '../src/delivery/queue.ts';
 import { fillTables } from './support/bulk-records.ts';
@@ -65,7 +65,7 @@ test.each([
     (database: Database) =>
       transaction(database, ['user-1'], (run) => run(cancelUnwantedDeliveries, { users: ['user-1'] })),
   ],
-  ['claiming', 150, (database: Database) => claimDue(database, [{ ...push, channel: 'chat' }], [], [])],
+  ['claiming', 300, (database: Database) => claimDue(database, [{ ...push, channel: 'chat' }], [], [])],
   // One pass over the index to find the failed ones, and these.
   [
     'retrying',
@@ -105,17 +105,6 @@ test.each([
   await other.drop();
 });
 
-test('a claim scans what it claims, by the index of due deliveries', async () => {
-  const [statement] = await recordStatements(() => claimDue(database, [push], [], []));
-  await testDatabase.sql(`update delivery set state = 'pending', due_at = now() where state = 'sending'`);
-  const settings = ['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `set ${name} = off`);
-  await client.query(settings.join('; '));
-  const plans = await explainAll(client, statement === undefined ? [] : [statement]);
-
-  expect(plans).toHaveLength(2);
-  for (const plan of plans) expect(countScanned(plan, 'delivery')).toBeLessThan(150);
-});
-
 test('a claim skips the backlog of a paused provider', async () => {
   await testDatabase.sql(`update delivery set state = 'pending', due_at = now() - interval '1 h'`);
   const { claims } = await claimDue(database, [push], [paused], []);
@@ -128,4 +117,72 @@ test('a claim takes no more of a provider than its share, the oldest first', asy
   const providers = claims.map(({ provider }) => provider);
   expect(providers.filter((provider) => provider === 'paused')).toHaveLength(20);
   expect(providers.filter((provider) => provider === 'healthy')).toHaveLength(1);
+});
+
+/** Replaces the deliveries by others, given as `user_id, provider` for each `n`. */
+async function fillBacklog(columns: string, rows: number): Promise<void> {
+  await testDatabase.sql('truncate delivery');
+  await testDatabase.sql(
+    `insert into delivery (user_id, provider, notification_id, channel, target, state, due_at, expires_at, created_at,
+                           updated_at)
+     select ${columns}, 'n-' || n, 'push', 'target', 'pending', now() - n * interval '1 ms', now() + interval '1 day',
+            now(), now()
+       from generate_series(1, $1::int) n`,
+    [rows],
+  );
+  await testDatabase.sql('vacuum analyze delivery');
+}
+
+const LARGE_BACKLOG = 100_000;
+
+test.each([
+  ['one user and a few others', `case when n <= 5 then 'few-' || n else 'many' end, 'host'`, 1500],
+  ['as many users', `'user-' || n, 'host'`, 1500],
+  ['as many users and providers', `'user-' || n, 'host-' || n`, 3000],
+])('a claim from 100,000 deliveries of %s scans a bounded number', async (_whose, columns, limit) => {
+  await fillBacklog(columns, LARGE_BACKLOG);
+  const sent = await recordStatements(() => claimDue(database, [push], [], []));
+  const claim = sent.find(({ text }) => text.includes('"delivery"')) ?? expect.unreachable();
+  await testDatabase.sql(`update delivery set state = 'pending', due_at = now() where state = 'sending'`);
+  const settings = ['enable_seqscan', 'enable_bitmapscan', 'jit'].map((name) => `set ${name} = off`);
+  await client.query(settings.join('; '));
+  const plans = await explainAll(client, [claim]);
+
+  expect(plans).toHaveLength(2);
+  for (const plan of plans) expect(countScanned(plan, 'delivery')).toBeLessThan(limit);
+});
+
+/** Claims until no cursor is left, and stores that the messages were delivered. Returns the users in order. */
+async function claimRound(isDone: (users: string[]) => boolean): Promise<string[]> {
+  const users: string[] = [];
+  let cursors: Cursor[] = [];
+  for (let count = 0; count < LARGE_BACKLOG && !isDone(users); count += 1) {
+    const result = await claimDue(database, [push], [], cursors);
+    users.push(...result.claims.map(({ userId }) => userId));
+    cursors = result.cursors;
+    await testDatabase.sql(`update delivery set state = 'delivered' where state = 'sending'`);
+  }
+  return users;
+}
+
+test('in a backlog of one user, others are claimed at once', async () => {
+  await fillBacklog(`case when n <= 5 then 'few-' || n else 'many' end, 'host'`, 10_000);
+  const { claims } = await claimDue(database, [push], [], []);
+  const users = claims.map(({ userId }) => userId).sort();
+  expect(users).toEqual(['few-1', 'few-2', 'few-3', 'few-4', 'few-5', ...Array(push.perUser).fill('many')]);
+});
+
+test('in a backlog of many users, each has a turn before any has another', async () => {
+  await fillBacklog(`'user-' || n % 500, 'host'`, 5000);
+  const users = await claimRound((claimed) => claimed.length >= 500);
+  expect(users).toHaveLength(500);
+  expect(new Set(users).size).toBe(500);
+});
+
+test('a due delivery is found behind many that are not due', async () => {
+  await fillBacklog(`'user-' || n, case when n % 1000 = 0 then 'healthy' else 'paused' end`, 5000);
+  const waiting = `update delivery set due_at = now() + interval '1 h' where provider = 'healthy'`;
+  await testDatabase.sql(`${waiting} and user_id <> 'user-5000'`);
+  const { claims } = await claimDue(database, [push], [paused], []);
+  expect(claims.map(({ userId }) => userId)).toEqual(['user-5000']);
 });

@@ -242,7 +242,8 @@ type Keys = Readonly<Record<'users' | 'notifications' | 'channels' | 'targets', 
 
 /** Reads what claimed deliveries send, and whether they are still wanted. */
 const findData = defineListRead((db, { param }: ReadParams<Keys>) => {
-  const isClaimed: RawBuilder<boolean> = sql`(${key}) in (select * from unnest(${param('users')}::text[],
+  const claimed = sql.join(deliveryKey.map((name) => sql.ref(name)));
+  const isClaimed: RawBuilder<boolean> = sql`(${claimed}) in (select * from unnest(${param('users')}::text[],
     ${param('notifications')}::text[], ${param('channels')}::text[], ${param('targets')}::text[]))`;
   return selectWithTargets(db)
     .select(deliveryKey)

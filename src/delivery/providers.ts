@@ -96,9 +96,9 @@ export function listReducedCapacities(
 }
 
 /**
- * Records whether a provider works, and returns the outcome, or another if the target has been refused repeatedly. If
- * the operator chooses the provider, a failure of one message may pause it. If users choose it, one user can register a
- * subscription that always fails, so that only the failures of several users pause it.
+ * Records whether a provider works. Returns the outcome of the message, or the refusal of its target if that is refused
+ * repeatedly. If the operator chooses the provider, the failure of one message may pause it. If users choose it, one
+ * user can register a subscription that always fails, so that only the failures of several users pause it.
  */
 export function recordOutcome(
   { health, reports }: ProviderState,
@@ -106,17 +106,22 @@ export function recordOutcome(
   outcome: AttemptOutcome,
   now = performance.now(),
 ): AttemptOutcome {
-  const isPaused = health.pausedUntil !== undefined && now < health.pausedUntil;
-  const shown = reports?.record(claim, outcome, now) ?? outcome;
-  if (outcome.kind === 'delivered' || outcome.kind === 'failed') {
-    if (health.pausedUntil !== undefined && !isPaused) reports?.forgetFailures();
-    health.recordSuccess(now);
-  } else if (outcome.kind === 'unavailable') {
-    // During a pause, messages that were sent earlier may fail. They must not extend a pause beyond its maximum.
-    const failure = reports === undefined ? outcome : isPaused ? undefined : reports.findFailure(now);
+  const failure = outcome.kind === 'unavailable' ? outcome : undefined;
+  const { pausedUntil } = health;
+  if (outcome.kind === 'delivered' || outcome.kind === 'failed') health.recordSuccess(now);
+  if (reports === undefined) {
     if (failure !== undefined) health.recordFailure(failure, now);
+    return outcome;
   }
-  return shown;
+  // A user who failed before the pause proves nothing about the others.
+  const wasFailing = pausedUntil !== undefined && reports.isFailing(claim.userId, now);
+  const result = reports.record(claim, outcome, now);
+  if (pausedUntil !== undefined && health.pausedUntil === undefined) reports.forgetFailures();
+  // Messages that were sent before a pause must not extend it.
+  const isPaused = pausedUntil !== undefined && now < pausedUntil;
+  const common = failure === undefined || wasFailing || isPaused ? undefined : reports.findFailure(now);
+  if (common !== undefined) health.recordFailure(common, now);
+  return result;
 }
 
 /** The first and the longest pause in milliseconds, before jitter. Each pause is twice as long as the one before. */

@@ -1,0 +1,223 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ChannelLimits } from '../../src/delivery/channel.ts';
+import { createUserReports } from '../../src/delivery/host-reports.ts';
+import {
+  type AttemptOutcome,
+  pauseProvider,
+  rejectTarget,
+  requireOperator,
+} from '../../src/delivery/outcome.ts';
+import { createProviders, listReducedCapacities, recordOutcome } from '../../src/delivery/providers.ts';
+import { listStored, registerPush, unreachableProviders } from '../support/delivery.ts';
+import { eventually } from '../support/eventually.ts';
+import { startTestGateway, type TestGateway } from '../support/gateway.ts';
+import { type PushService, startPushService } from '../support/push-service.ts';
+import { publish } from '../support/records.ts';
+
+/* What the endpoints of some users reply must not delay the messages of others to the same host. */
+
+describe('a host that several users share', () => {
+  const DELAYED = 11;
+  let started: PushService[];
+  /** Each test uses another host. */
+  let services: PushService[];
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    const reply = (response: ServerResponse) => {
+      const path = response.req.url ?? '';
+      if (path.startsWith('/unavailable')) response.writeHead(503, { 'Retry-After': '86400' }).end();
+      else response.writeHead(path.startsWith('/refused') ? 403 : 201).end();
+    };
+    started = await Promise.all([1, 2, 3].map(() => startPushService(reply)));
+    services = [...started];
+    gateway = await startTestGateway({
+      VAPID_PRIVATE_KEY: unreachableProviders.VAPID_PRIVATE_KEY,
+      VAPID_SUBJECT: unreachableProviders.VAPID_SUBJECT,
+      PUSH_ALLOWED_HOSTS: services.map(({ host }) => host).join(),
+    });
+  });
+  afterAll(async () => {
+    await gateway.close();
+    for (const service of started) await service.close();
+  });
+
+  test.each([
+    ['one user has 503 with `Retry-After: 86400`', ['unavailable']],
+    ['two users have 403', ['refused-1', 'refused-2']],
+    ['four users have one or the other', ['refused-3', 'refused-4', 'unavailable-1', 'unavailable-2']],
+  ])('is not paused for others if %s', async (_what, attackers) => {
+    const { host } = services.pop() ?? expect.unreachable();
+    for (const user of attackers) {
+      await registerPush(gateway, user, `https://${host}/${user}`);
+      await publish(gateway, user);
+      await publish(gateway, user);
+      await eventually(async () =>
+        expect(await listStored(gateway.database, user)).not.toContain('push pending'),
+      );
+    }
+    const victim = `victim-of-${attackers.length}`;
+    await registerPush(gateway, victim, `https://${host}/${victim}`);
+    for (let count = 0; count < DELAYED; count += 1) await publish(gateway, victim);
+
+    await eventually(async () =>
+      expect(await listStored(gateway.database, victim)).toEqual(Array(DELAYED).fill('push delivered')),
+    );
+  });
+});
+
+const limits: ChannelLimits = {
+  concurrency: 50,
+  concurrencyPerProvider: 20,
+  concurrencyPerUser: 5,
+  attemptMs: 8000,
+  isProviderChosenByUsers: true,
+};
+const channels = new Map([['push', limits] as const]);
+const delivered: AttemptOutcome = { kind: 'delivered' };
+const unavailable = pauseProvider('503', 86_400);
+const refused = requireOperator('403');
+
+/** The state of a host, and functions that record outcomes of users; times are in milliseconds from now. */
+function createHost() {
+  const start = performance.now();
+  const providers = createProviders(channels);
+  const host = providers.get('push', 'shared.example');
+  const record = (userId: string, outcome: AttemptOutcome, at = 0, target = `${userId}'s`) =>
+    recordOutcome(host, { userId, target }, outcome, start + at);
+  const recordAll = (count: number, outcome: AttemptOutcome, at = 0, prefix = 'user') => {
+    for (let number = 1; number <= count; number += 1) record(`${prefix}-${number}`, outcome, at);
+  };
+  const pausedFor = () =>
+    host.health.pausedUntil === undefined ? undefined : host.health.pausedUntil - start;
+  return { host, providers, record, recordAll, pausedFor };
+}
+
+describe('a pause of a host', () => {
+  test.each([
+    ['503', unavailable],
+    ['403', refused],
+  ])('needs failures of five users: %s', (_status, outcome) => {
+    const { record, recordAll, pausedFor } = createHost();
+    for (let count = 0; count < 20; count += 1) recordAll(4, outcome, count);
+    expect(pausedFor()).toBeUndefined();
+    record('user-5', outcome);
+    expect(pausedFor()).toBeGreaterThan(0);
+  });
+
+  test('needs failures of half of the users within five minutes', () => {
+    const { recordAll, pausedFor } = createHost();
+    recordAll(6, delivered, 0, 'other');
+    recordAll(5, unavailable, 1);
+    expect(pausedFor()).toBeUndefined();
+    // The others were more than five minutes ago.
+    recordAll(5, unavailable, 300_001);
+    expect(pausedFor()).toBeGreaterThan(0);
+  });
+
+  test('needs these failures within five minutes', () => {
+    const { record, recordAll, pausedFor } = createHost();
+    recordAll(4, unavailable);
+    record('user-5', unavailable, 300_000);
+    expect(pausedFor()).toBeUndefined();
+  });
+
+  test.each([
+    ['503 with Retry-After of a day', unavailable],
+    ['403', refused],
+  ])('lasts at most five minutes, even if more fail meanwhile: %s', (_status, outcome) => {
+    const { recordAll, pausedFor } = createHost();
+    for (let round = 0; round < 10; round += 1) {
+      recordAll(10, outcome, round * 300_000);
+      recordAll(10, outcome, round * 300_000 + 8000);
+      expect(pausedFor()).toBeLessThan(round * 300_000 + 300_001);
+    }
+  });
+
+  test('does not last longer because of the Retry-After of one user', () => {
+    const { record, recordAll, pausedFor } = createHost();
+    recordAll(4, pauseProvider('503'));
+    record('mallory', unavailable);
+    expect(pausedFor()).toBeLessThanOrEqual(1000);
+  });
+
+  test('is not repeated by users who failed before it', () => {
+    const { record, recordAll, pausedFor } = createHost();
+    recordAll(5, unavailable);
+    const end = pausedFor() ?? expect.unreachable();
+    recordAll(5, unavailable, end + 1);
+    expect(pausedFor()).toBe(end);
+    recordAll(5, unavailable, end + 2, 'another');
+    expect(pausedFor()).toBeGreaterThan(end);
+    record('other', delivered, 2 * end + 10);
+    expect(pausedFor()).toBeUndefined();
+  });
+
+  test('is followed by a message of a user who has not failed', () => {
+    const { host, providers, record, recordAll } = createHost();
+    recordAll(5, pauseProvider('503'), -10_000);
+    const [capacity] = listReducedCapacities(providers, channels);
+    expect(capacity).toEqual({
+      channel: 'push',
+      provider: 'shared.example',
+      free: 1,
+      failing: ['user-1', 'user-2', 'user-3', 'user-4', 'user-5'],
+    });
+    record('other', delivered);
+    expect(host.health.pausedUntil).toBeUndefined();
+    expect(listReducedCapacities(providers, channels)).toEqual([]);
+    // Another pause needs five failing users again.
+    recordAll(4, unavailable);
+    expect(host.health.pausedUntil).toBeUndefined();
+  });
+});
+
+describe('a subscription that is refused repeatedly', () => {
+  const MINUTES = 60_000;
+
+  test('is suspended while its host accepts other users', () => {
+    const { host, record } = createHost();
+    const outcomes = [0, 1, 2, 4, 8, 16].map((minute) => {
+      record('alice', delivered, minute * MINUTES);
+      return record('mallory', refused, minute * MINUTES + 1);
+    });
+    expect(outcomes).toEqual([...Array(5).fill(refused), rejectTarget('403')]);
+    expect(host.health.pausedUntil).toBeUndefined();
+    // The user's other subscriptions are not.
+    expect(record('mallory', refused, 17 * MINUTES, 'another')).toEqual(refused);
+  });
+
+  test.each<[what: string, between: [user: string, outcome: AttemptOutcome][]]>([
+    ['its host accepts nobody else', []],
+    ["its host accepts only the user's other messages", [['mallory', delivered]]],
+    ['its host fails for others', [['alice', unavailable]]],
+  ])('is not suspended if %s', (_what, between) => {
+    const { record } = createHost();
+    record('alice', delivered);
+    for (let minute = 1; minute < 60; minute += 1) {
+      for (const [user, outcome] of between) record(user, outcome, minute * MINUTES);
+      expect(record('mallory', refused, minute * MINUTES)).toEqual(refused);
+    }
+  });
+
+  test('is not suspended within ten minutes, or if it was accepted in between', () => {
+    const { record } = createHost();
+    for (let second = 1; second < 600; second += 1) {
+      record('alice', delivered, second * 1000);
+      expect(record('mallory', refused, second * 1000 + 1)).toEqual(refused);
+    }
+    record('mallory', delivered, 11 * MINUTES);
+    record('alice', delivered, 11 * MINUTES);
+    expect(record('mallory', refused, 12 * MINUTES)).toEqual(refused);
+  });
+});
+
+test('the reports of a host have a limited size', () => {
+  const reports = createUserReports();
+  const record = (userId: string, outcome: AttemptOutcome) =>
+    reports.record({ userId, target: `${userId}'s` }, outcome, 0);
+  for (let number = 0; number < 2000; number += 1) record(`failing-${number}`, refused);
+  expect(reports.listFailing()).toHaveLength(100);
+  for (let number = 0; number < 1000; number += 1) record(`accepted-${number}`, delivered);
+  expect(reports.listFailing()).toEqual([]);
+});
