@@ -13,8 +13,8 @@ export type UserReports = {
   record(claim: Pick<Claim, 'userId' | 'target'>, outcome: AttemptOutcome, now: number): AttemptOutcome;
   /** Returns the failure that enough users report; `undefined` if there is none. */
   findFailure(now: number): ProviderFailure | undefined;
-  /** Whether the user's last message failed, within the time that reports count. */
-  isFailing(userId: string, now: number): boolean;
+  /** Whether the user's last message failed, however long ago. */
+  isFailing(userId: string): boolean;
   /** Lists users whose last message failed, except those who failed first if there are many. */
   listFailing(): string[];
   /** Forgets who failed, because the provider works again. */
@@ -87,10 +87,7 @@ export function createUserReports(): UserReports {
         retryAfterSeconds: seconds,
       };
     },
-    isFailing(userId, now) {
-      const report = reports.get(userId);
-      return report?.failure !== undefined && now - report.at < REPORT_MS;
-    },
+    isFailing: (userId) => reports.get(userId)?.failure !== undefined,
     listFailing: () =>
       [...reports].flatMap(([user, { failure }]) => (failure === undefined ? [] : [user])).slice(-MAX_LISTED),
     forgetFailures() {

@@ -114,7 +114,7 @@ export function recordOutcome(
     return outcome;
   }
   // A user who failed before the pause proves nothing about the others.
-  const wasFailing = pausedUntil !== undefined && reports.isFailing(claim.userId, now);
+  const wasFailing = pausedUntil !== undefined && reports.isFailing(claim.userId);
   const result = reports.record(claim, outcome, now);
   if (pausedUntil !== undefined && health.pausedUntil === undefined) reports.forgetFailures();
   // Messages that were sent before a pause must not extend it.
