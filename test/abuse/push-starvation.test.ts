@@ -16,6 +16,9 @@ const ENDPOINTS = 20;
 const NOTIFICATIONS = 12;
 const MAX_RUNNING = 5;
 
+/** Each claims on a connection of its own. */
+const SENDERS = 8;
+
 /** The number of messages of Alice. */
 const MESSAGES = 30;
 
@@ -129,18 +132,24 @@ test('five messages of a user are sent at once, each for at most 8 seconds', asy
 test('claims of several senders at once take at most five messages of a user', async () => {
   const rows = `insert into delivery (user_id, notification_id, channel, target, provider, state, due_at, expires_at,
       created_at, updated_at)
-    select 'mallory', 'n-' || n, 'push', 't', 'host-' || n % 20, 'pending', now(), now() + interval '1 h', now(), now()
+    select 'mallory', 'n-' || n, 'push', 't', n % ${SENDERS}, 'pending', now(), now() + interval '1 h', now(), now()
       from generate_series(1, 100) n`;
-  const stopped = await openTestDatabase(8);
-  await stopped.database.sql(rows);
+  const senders = await openTestDatabase(SENDERS);
+  await senders.database.sql(rows);
   const push = { channel: 'push', free: 50, freePerProvider: 20, perUser: MAX_RUNNING } as const;
-  const claim = () => claimDue(stopped.opened, [push], [], []);
-  const results = await Promise.all(Array.from({ length: 8 }, claim));
+  const hosts = Array.from({ length: SENDERS }, (_none, index) => String(index));
+  /** Claims only messages to one host, so that no two senders choose the same. */
+  const claim = (host: string) => {
+    const others = hosts.filter((other) => other !== host);
+    const full = others.map((provider) => ({ channel: 'push', provider, free: 0, failing: [] }) as const);
+    return claimDue(senders.opened, [push], full, []);
+  };
+  const results = await Promise.all(hosts.map(claim));
 
   expect(results.flatMap(({ claims }) => claims)).toHaveLength(MAX_RUNNING);
   // The messages of a sender that stopped count until its leases expire.
-  expect((await claim()).claims).toEqual([]);
-  await stopped.database.sql(`update delivery set due_at = now() - interval '1 s' where state = 'sending'`);
-  expect((await claim()).claims).toHaveLength(MAX_RUNNING);
-  await stopped.close();
+  expect((await claim('0')).claims).toEqual([]);
+  await senders.database.sql(`update delivery set due_at = now() - interval '1 s' where state = 'sending'`);
+  expect((await claim('0')).claims).toHaveLength(MAX_RUNNING);
+  await senders.close();
 });
