@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { version } from '../src/version.ts';
+import { rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { startProxy, type TestProxy } from './support/proxy.ts';
+import { member } from './support/tokens.ts';
 
 let gateway: TestGateway;
 let proxied: TestGateway;
@@ -54,11 +57,39 @@ test('/readyz returns 503 and names a missing migration', async () => {
   );
   const { status, body } = await ask(gateway, '/readyz');
   expect(status).toBe(503);
-  const migrations = `${rows[0]?.name} not applied: npm run migrate`;
+  const migrations = `The database lacks ${rows[0]?.name}. Run: npm run migrate`;
   expect(body).toEqual({ status: 'not_ready', checks: { ...allOk, migrations } });
 
   await database.sql('insert into mikro_orm_migrations (name) values ($1)', [rows[0]?.name]);
   expect((await ask(gateway, '/readyz')).status).toBe(200);
+});
+
+test('/readyz returns 503 once the database requires a later version, and requests are still served', async () => {
+  const { database } = gateway;
+  const name = 'Migration20990101000000_requires_9_10_0_drop_title';
+  await database.sql('insert into mikro_orm_migrations (name) values ($1)', [name]);
+  const { status, body } = await ask(gateway, '/readyz');
+  expect(status).toBe(503);
+  const migrations = `The database requires version 9.10.0 of the gateway or a later one, because ${name} was applied. This is version ${version}.`;
+  expect(body).toEqual({ status: 'not_ready', checks: { ...allOk, migrations } });
+  expect(gateway.logLines().some((line) => line.includes(name))).toBe(true);
+  const { status: served } = await rest(gateway, 'GET', '/user/workspaces', { token: await member('alice') });
+  expect(served).toBe(200);
+
+  await database.sql('delete from mikro_orm_migrations where name = $1', [name]);
+  expect((await ask(gateway, '/readyz')).status).toBe(200);
+});
+
+test('/readyz returns 200 while later versions have only added to the schema, or require this version', async () => {
+  const { database } = gateway;
+  const names = [
+    'Migration20990101000000_add_title',
+    `Migration20990101000001_requires_${version.replaceAll('.', '_')}_drop_title`,
+    'Migration20990101000002_requires_0_1_10_drop_subtitle',
+  ];
+  await database.sql('insert into mikro_orm_migrations (name) select unnest($1::text[])', [names]);
+  expect((await ask(gateway, '/readyz')).body.checks).toEqual(allOk);
+  await database.sql('delete from mikro_orm_migrations where name = any($1)', [names]);
 });
 
 test.each(['refuse', 'stall'] as const)(

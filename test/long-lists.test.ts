@@ -173,7 +173,8 @@ test.each([
 });
 
 test('a page without long texts is full', async () => {
-  const query = '{ notifications(first: 100) { nodes { ... on UserNotification { id } } pageInfo { hasNextPage } } }';
+  const query =
+    '{ notifications(first: 100) { nodes { ... on UserNotification { id } } pageInfo { hasNextPage } } }';
   const { data, errors } = await graphql(gateway, query, {}, { token: await member('bob') });
   expect(errors).toEqual([]);
   expect(data.notifications.nodes).toHaveLength(80);

@@ -2,7 +2,9 @@ import { createSecretKey, randomBytes } from 'node:crypto';
 import { CompactEncrypt } from 'jose';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../src/database/database.ts';
-import { findPendingMigrations, migrate } from '../src/database/migrate.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { readRequiredVersion } from '../src/database/required-version.ts';
+import { findPendingMigrations } from '../src/database/schema-compatibility.ts';
 import { findUnsafeStatements } from '../src/database/unsafe-statements.ts';
 import { readCredential } from '../src/editor-auth/editor-auth.ts';
 import { storeRefreshedCredential } from '../src/editor-auth/refresh-credential.ts';
@@ -12,6 +14,7 @@ import { Secret } from '../src/values/secret.ts';
 import { toTime } from '../src/values/time.ts';
 import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
 import { readSource } from './support/imports.ts';
+import { readReleases } from './support/releases.ts';
 
 let schema: TestDatabase;
 let database: Database;
@@ -38,11 +41,11 @@ test('migrating reports the applied migrations, and concurrent runs apply each o
 /** The last migration that was written before the rules for migrations of tables in use. */
 const LAST_UNCHECKED = 'Migration20261122175038_add_deliveries';
 
-test('no migration blocks requests for long, except those from before the rules', async () => {
+test('no migration blocks requests for long or fails them, except those from before the rules', async () => {
   const migrations = await recordStatements();
   const isChecked = ([name]: [string, ...unknown[]]) => name > LAST_UNCHECKED;
   const found = migrations.flatMap(([name, statements]) => {
-    const unsafe = findUnsafeStatements(statements);
+    const unsafe = findUnsafeStatements(statements, name);
     return unsafe.map(({ statement, rule }): [string, string, string] => [
       name,
       statement,
@@ -54,10 +57,18 @@ test('no migration blocks requests for long, except those from before the rules'
     'Migration20261122103000_epochs_and_opaque_versions',
     'Migration20261122104000_index_filters',
     'Migration20261122104948_order_in_time',
+    'Migration20261122114000_drop_announcing_triggers',
     'Migration20261122115000_age_of_resolutions',
     'Migration20261122145638_claim_credential_refresh',
     'Migration20261122154500_index_projects_and_tasks',
   ]);
+});
+
+test('a migration requires a version that was released before, so that gateways of that version can serve meanwhile', async () => {
+  const names = await schema.sql('select name from mikro_orm_migrations');
+  const required = names.flatMap(({ name }) => readRequiredVersion(String(name)) ?? []);
+  const released = readReleases().map(({ version }) => version);
+  expect(required.filter((version) => !released.includes(version))).toEqual([]);
 });
 
 /** Applies all migrations to an empty database, and returns the statements that each executes. */

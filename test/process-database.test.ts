@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { readConfig } from '../src/config.ts';
 import { startDatabaseServer } from '../src/database/database-server.ts';
 import { describeFailure, OperatorError } from '../src/errors/operator-error.ts';
-import { createEmptyDatabase, type TestDatabase } from './support/database.ts';
+import { version } from '../src/version.ts';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from './support/database.ts';
 import { runProcess, startGatewayProcess } from './support/process.ts';
 import { getPort } from './support/proxy.ts';
 import { AUDIENCE, ISSUER, jwks } from './support/tokens.ts';
@@ -23,19 +24,20 @@ afterAll(async () => {
   await database.drop();
 });
 
+const productionSettings = {
+  NODE_ENV: 'production',
+  GRAPHIQL: 'false',
+  AUTH_JWKS: JSON.stringify(jwks),
+  AUTH_ISSUER: ISSUER,
+  AUTH_AUDIENCE: AUDIENCE,
+  ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+};
+
 const serve = (settings: Record<string, string>) =>
   runProcess('src/main.ts', { PORT: '0', GRAPHIQL: 'false', ...settings });
 
 test('production refuses to start on an unmigrated database, changes nothing, and starts after npm run migrate', async () => {
-  const settings = {
-    NODE_ENV: 'production',
-    GRAPHIQL: 'false',
-    DATABASE_URL: database.url,
-    AUTH_JWKS: JSON.stringify(jwks),
-    AUTH_ISSUER: ISSUER,
-    AUTH_AUDIENCE: AUDIENCE,
-    ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
-  };
+  const settings = { ...productionSettings, DATABASE_URL: database.url };
   const refused = await serve(settings);
   expect(refused).toMatchObject({ status: 1, stdout: '' });
   expect(refused.stderr).toMatch(
@@ -53,6 +55,23 @@ test('production refuses to start on an unmigrated database, changes nothing, an
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   for (const line of stdout.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('time');
 }, 60_000);
+
+test.each(['production', 'development'])(
+  'in %s, refuses to start on a database that requires a later version',
+  async (NODE_ENV) => {
+    const newer = await createTestDatabase();
+    await newer.sql(
+      `insert into mikro_orm_migrations (name) values ('Migration20990101000000_requires_10_0_0_drop_title')`,
+    );
+    const ended = await serve({ ...productionSettings, NODE_ENV, DATABASE_URL: newer.url });
+    expect(ended).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `The database requires version 10.0.0 of the gateway or a later one, because Migration20990101000000_requires_10_0_0_drop_title was applied. This is version ${version}.\n`,
+    });
+    await newer.drop();
+  },
+);
 
 test('exits with status 1 and the address if the database is unreachable', async () => {
   const closed = createServer().listen(0, '127.0.0.1');

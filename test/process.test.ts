@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { version } from '../src/version.ts';
 import { rest } from './support/client.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
 import {
@@ -132,6 +133,7 @@ describe('a restart', () => {
     const lines = removeLocationNotice(gateway.stdout()).split('\n');
     expect(lines.filter((line) => !line.startsWith('{'))).toEqual([
       `Listening on ${gateway.address}`,
+      `Version   ${version}`,
       `REST      ${gateway.address}/docs`,
       '',
     ]);

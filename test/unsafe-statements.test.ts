@@ -2,6 +2,8 @@ import { expect, test } from 'vitest';
 import { findUnsafeStatements, migrationRules } from '../src/database/unsafe-statements.ts';
 import { readPage, tableBelow } from './support/documentation.ts';
 
+const addSomething = 'Migration20270104093000_add_something';
+
 /** Migrations with an unsafe statement, by the statements that the violated rule names. */
 const rejected: Record<string, string[][]> = {
   '`create index`, `drop index`': [
@@ -27,7 +29,7 @@ const rejected: Record<string, string[][]> = {
       'alter table "delivery" add constraint "a" check ("x" > 0) not valid',
       'alter table "delivery" validate constraint "a"',
     ],
-    ['alter table "delivery" validate constraint "a", drop column "x"'],
+    ['alter table "delivery" validate constraint "a", add column "x" int null'],
   ],
   '`add unique`, `add primary key`, `add exclude`': [
     ['alter table "contact" add constraint "one" unique ("email")'],
@@ -66,6 +68,19 @@ const rejected: Record<string, string[][]> = {
     ['alter table "contact" rename column "email" to "address"'],
     ['alter table "contact" rename "email" to "address"'],
   ],
+  '`drop` of anything but an index': [
+    ['drop table "contact"'],
+    ['drop trigger "t" on "contact"'],
+    ['alter table "contact" drop column "age", drop constraint "contact_check"'],
+    ['alter table "contact" drop if exists "age"'],
+    ['alter table "contact" alter column "age" drop default'],
+    // `on conflict` fails without the index of a unique constraint.
+    ['alter table "contact" drop constraint "one"'],
+    [
+      'alter table "contact" drop constraint "one"',
+      'alter table "delivery" add constraint "one" check (x) not valid',
+    ],
+  ],
   '`update`, `delete`': [
     [`update "contact" set "email" = ''`],
     [`-- the limit\nupdate "contact" set "email" = null /* limit */ where "email" = 'limit'`],
@@ -87,7 +102,9 @@ test.for(
     migrations.map((statements) => [rule, statements] as const),
   ),
 )('%s: rejects %j', ([rule, statements]) => {
-  expect(findUnsafeStatements(statements).map((unsafe) => unsafe.rule.statements)).toEqual([rule]);
+  expect(findUnsafeStatements(statements, addSomething).map((unsafe) => unsafe.rule.statements)).toEqual([
+    rule,
+  ]);
 });
 
 test('every rule has rejected statements', () => {
@@ -96,13 +113,16 @@ test('every rule has rejected statements', () => {
 
 const accepted = [
   ['create table "contact" ("id" text not null, primary key ("id"))'],
-  ['drop table "contact"'],
   ['alter table "contact" add column "age" int null'],
   [`alter table "contact" add column "age" int not null default 0, add "name" text not null default 'a(b'`],
   [`alter table "contact" add "kind" varchar(10) not null default 'x'::varchar(10)`],
   ['alter table "contact" add column "at" timestamptz(3) not null default now()'],
   ['alter table "contact" add "at" timestamptz(3) not null default current_timestamp(3)'],
-  ['alter table "contact" drop column "age", drop constraint "contact_check"'],
+  ['alter table "contact" drop constraint "contact_check"'],
+  [
+    'alter table "contact" drop constraint "a"',
+    'alter table "contact" add constraint "a" check ("x" in (1, 2, 3)) not valid',
+  ],
   ['alter table "contact" alter column "type" drop not null'],
   ['alter table "contact" alter column "type" set default 1'],
   ['alter table "contact" add constraint "a" check ("x" in (1, 2)) not valid'],
@@ -132,7 +152,14 @@ const accepted = [
 ];
 
 test.for(accepted.map((statements) => [statements] as const))('accepts %j', ([statements]) => {
-  expect(findUnsafeStatements(statements)).toEqual([]);
+  expect(findUnsafeStatements(statements, addSomething)).toEqual([]);
+});
+
+test('a migration whose name requires a version may drop columns, but not block requests', () => {
+  const statements = ['alter table "contact" drop column "age"', 'truncate "delivery"'];
+  const find = (name: string) => findUnsafeStatements(statements, name).map(({ statement }) => statement);
+  expect(find('Migration20270104093000_requires_0_4_0_drop_age')).toEqual(statements.slice(1));
+  expect(find('Migration20270104093000_requires_nothing')).toEqual(statements);
 });
 
 test('the documentation lists the rules', () => {

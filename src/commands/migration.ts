@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { type Database, migrationsFolder, openDatabase } from '../database/database.ts';
 import { startDatabaseServer } from '../database/database-server.ts';
-import { requireMigrations } from '../database/migrate.ts';
+import { requireSchema } from '../database/schema-compatibility.ts';
 import { findUnsafeStatements } from '../database/unsafe-statements.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { printLine, runCommand, UsageError } from './run-command.ts';
@@ -28,12 +28,12 @@ runCommand('npm run -s migration -- NAME', async () => {
 });
 
 async function write(database: Database, name: string): Promise<void> {
-  await requireMigrations(database);
+  await requireSchema(database);
   const { fileName, diff } = await database.orm.migrator.create(undefined, false, false, name);
   if (diff.up.length === 0)
     throw new OperatorError('The database already matches the entities; there is nothing to migrate.');
   printLine(`Wrote ${relative('.', migrationsFolder)}/${fileName}. Review it, then run: npm run migrate`);
-  for (const { statement, rule } of findUnsafeStatements(diff.up)) {
+  for (const { statement, rule } of findUnsafeStatements(diff.up, fileName)) {
     printLine(`\nUnsafe while the table is in use: ${statement}\n${rule.reason}\nInstead: ${rule.instead}`);
   }
 }

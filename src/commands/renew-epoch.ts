@@ -1,7 +1,7 @@
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
 import { startDatabaseServer } from '../database/database-server.ts';
-import { requireMigrations } from '../database/migrate.ts';
+import { requireSchema } from '../database/schema-compatibility.ts';
 import { renewEpoch } from '../revisions/database-epoch.ts';
 import { printLine, runCommand } from './run-command.ts';
 
@@ -11,7 +11,7 @@ runCommand('npm run -s epoch:renew', async () => {
   const server = await startDatabaseServer(config, 'shared', printLine);
   const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
   try {
-    await requireMigrations(database);
+    await requireSchema(database);
     await renewEpoch(database.fork());
     printLine('All earlier entity tags and event cursors are now invalid.');
   } finally {

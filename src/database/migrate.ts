@@ -1,11 +1,10 @@
-import { readdir } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Constructor } from '@mikro-orm/core';
 import type { Migration } from '@mikro-orm/migrations';
 import { OperatorError } from '../errors/operator-error.ts';
 import { readSystemErrorCode } from '../errors/system-error-code.ts';
 import { advisoryLocks } from './advisory-locks.ts';
-import { type Database, migrationsFolder, openDatabase } from './database.ts';
+import { type Database, openDatabase } from './database.ts';
 
 /** Far longer than the timeout of a request, because building an index of a large table may take hours. */
 const TIMEOUT_MS = 86_400_000;
@@ -27,8 +26,6 @@ const POLL_MS = 250;
 /** How long another migrator may run before the wait is reported. */
 const REPORT_AFTER_MS = 2000;
 
-/** PostgreSQL's `undefined_table`. */
-const UNDEFINED_TABLE = '42P01';
 /** PostgreSQL's `lock_not_available`. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -134,32 +131,4 @@ async function describeWait({ orm }: Database, statement: string): Promise<strin
   );
   const holders = uses.map(({ name, pids }) => ` on ${name}, which PostgreSQL process ${pids} uses`);
   return `${holders.join(' and')}: ${statement}`;
-}
-
-/** Returns the names of the pending migrations. Unlike the migrator's own check, it does not create a table. */
-export async function findPendingMigrations(database: Database): Promise<string[]> {
-  const files = await readdir(migrationsFolder);
-  const known = files.flatMap((file) => /^(Migration\w+)\.ts$/.exec(file)?.[1] ?? []);
-  const applied = new Set(await findAppliedMigrations(database));
-  return known.filter((name) => !applied.has(name)).sort();
-}
-
-/** @throws {OperatorError} if migrations are pending */
-export async function requireMigrations(database: Database): Promise<void> {
-  const pending = await findPendingMigrations(database);
-  if (pending.length > 0) {
-    throw new OperatorError(`The database lacks ${pending.join(', ')}. Run: npm run migrate`);
-  }
-}
-
-async function findAppliedMigrations(database: Database): Promise<string[]> {
-  try {
-    const rows = await database.orm.em
-      .getConnection()
-      .execute<{ name: string }[]>('select name from mikro_orm_migrations');
-    return rows.map(({ name }) => name);
-  } catch (error) {
-    if (readSystemErrorCode(error) === UNDEFINED_TABLE) return [];
-    throw error;
-  }
 }

@@ -1,11 +1,19 @@
+import { readRequiredVersion } from './required-version.ts';
+
 /** A rule for migrations of tables in use: statements to avoid, the reason, and what to do instead. */
 export type MigrationRule = { statements: string; reason: string; instead: string };
 
 /** A statement, or one change of an `alter table`, in lower case, without comments and literals. */
 type Part = { table: string | undefined; text: string };
 
-/** `migration` has the parts of all statements of the migration. */
-type Check = MigrationRule & { isViolated(part: Part, migration: readonly Part[]): boolean };
+/**
+ * `migration` has the parts of all statements of the migration. A rule with `isForRemovals` does not apply to a migration
+ * whose name has the version that it requires.
+ */
+type Check = MigrationRule & {
+  isForRemovals?: true;
+  isViolated(part: Part, migration: readonly Part[]): boolean;
+};
 
 /** `alter table … add` with a column. */
 const ADD_COLUMN = String.raw`^alter table add (column )?(if not exists )?(?!(constraint|check|foreign|unique|primary|exclude)\b)\S+ `;
@@ -85,6 +93,22 @@ const checks: readonly Check[] = [
     isViolated: matches(/^alter table rename\b/),
   },
   {
+    statements: '`drop` of anything but an index',
+    reason: 'Statements of the previous version fail.',
+    instead: 'A later release that no longer uses it, then a migration whose name requires that release',
+    isForRemovals: true,
+    isViolated: ({ table, text }, migration) => {
+      const [, name] = /^alter table drop constraint (?:if exists )?"?(\w+)"?/.exec(text) ?? [];
+      if (name === undefined) {
+        return /^drop (?!index\b|owned\b)|^alter table (drop|alter (column )?\S+ drop default)\b/.test(text);
+      }
+      const add = new RegExp(`^alter table add constraint "?${name}"? `);
+      const isAdded = migration.some((other) => other.table === table && add.test(other.text));
+      // Changes that a check has allowed do not fail without it.
+      return !isAdded && !/_(check|not_null)$/.test(name);
+    },
+  },
+  {
     statements: '`update`, `delete`',
     reason: 'Changes of the same rows wait until the migration is committed.',
     instead: 'Batches with `limit`, in a migration whose `isTransactional` returns `false`',
@@ -107,15 +131,19 @@ export type UnsafeStatement = { statement: string; rule: MigrationRule };
 /**
  * Finds the statements of a migration during which requests wait for long or fail. All statements on a table that the
  * migration creates are allowed. Statements within functions and `do` blocks are not checked.
+ * @param name the name of the migration
  */
-export function findUnsafeStatements(statements: readonly string[]): UnsafeStatement[] {
+export function findUnsafeStatements(statements: readonly string[], name: string): UnsafeStatement[] {
+  const mayRemove = readRequiredVersion(name) !== undefined;
   const parsed = statements.map((statement) => ({ statement, parts: parse(statement) }));
   const migration = parsed.flatMap(({ parts }) => parts);
   const created = migration.filter(({ text }) => isCreation.test(text)).map(({ table }) => table);
   const isUnsafe = (rule: Check) => (part: Part) =>
     !created.includes(part.table) && rule.isViolated(part, migration);
   return parsed.flatMap(({ statement, parts }) =>
-    checks.filter((rule) => parts.some(isUnsafe(rule))).map((rule) => ({ statement, rule })),
+    checks
+      .filter((rule) => !(mayRemove && rule.isForRemovals) && parts.some(isUnsafe(rule)))
+      .map((rule) => ({ statement, rule })),
   );
 }
 

@@ -1,5 +1,4 @@
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
-import manifest from '../../package.json' with { type: 'json' };
 
 /** Sampling interval of the event loop delay, which limits its resolution. */
 const EVENT_LOOP_RESOLUTION_MS = 20;
@@ -8,12 +7,12 @@ const EVENT_LOOP_RESOLUTION_MS = 20;
  * Registers metrics of the process: CPU, memory, event loop, garbage collection, and the gateway's version. To be
  * called once per process, because its observers are never removed.
  */
-export function registerProcessMetrics(registry: Registry): void {
+export function registerProcessMetrics(registry: Registry, version: string): void {
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: EVENT_LOOP_RESOLUTION_MS });
   new Gauge({
     name: 'gateway_build_info',
     help: 'Always 1. The label is the version of the gateway.',
     labelNames: ['version'],
     registers: [registry],
-  }).set({ version: manifest.version }, 1);
+  }).set({ version }, 1);
 }

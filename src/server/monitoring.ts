@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import { isAwaitingFirstFetch, type KeySet } from '../auth/key-set.ts';
 import type { Config, MetricsAccess } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { findPendingMigrations } from '../database/migrate.ts';
+import { findSchemaProblem } from '../database/schema-compatibility.ts';
 import { errorHeaders } from '../errors/error-headers.ts';
 import { GatewayError, httpStatus, InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
 import { sendText } from '../http/messages.ts';
@@ -92,8 +92,8 @@ export async function startAdminServer(
 const OK = 'ok';
 
 /**
- * Replies 200 if the gateway can serve requests: the process is not stopping, the database is reachable with all
- * migrations applied, and the key set was fetched; otherwise 503. The state of live events is only informational,
+ * Replies 200 if the gateway can serve requests: the process is not stopping, the database is reachable and its
+ * schema fits this version, and the key set was fetched; otherwise 503. The state of live events is only informational,
  * because all other requests are served while they are interrupted.
  */
 async function serveReadiness(response: ServerResponse, from: Readiness, log: Log): Promise<void> {
@@ -107,12 +107,15 @@ async function serveReadiness(response: ServerResponse, from: Readiness, log: Lo
   sendStatus(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not_ready', checks });
 }
 
-/** Checks the database. The pool's timeout limits how long this takes. */
+/**
+ * Checks the database and its schema, which another version may have changed since the start. The pool's timeout limits
+ * how long this takes.
+ */
 async function checkDatabase(database: Database, log: Log) {
   try {
-    const pending = await findPendingMigrations(database);
-    const migrations = pending.length === 0 ? OK : `${pending.join(', ')} not applied: npm run migrate`;
-    return { database: OK, migrations };
+    const problem = await findSchemaProblem(database);
+    if (problem !== undefined) log.warn({ problem }, 'readiness check failed');
+    return { database: OK, migrations: problem ?? OK };
   } catch (error) {
     log.warn({ err: error }, 'readiness check failed');
     return { database: 'unreachable', migrations: 'unknown' };

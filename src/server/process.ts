@@ -4,6 +4,7 @@ import type { Database } from '../database/database.ts';
 import { type DatabaseUse, startDatabaseServer } from '../database/database-server.ts';
 import { describeFailure } from '../errors/operator-error.ts';
 import { createLog, type Log, type LogOutput, openLogOutput } from '../log.ts';
+import { version } from '../version.ts';
 
 /** A started service: a gateway or a worker. */
 export type RunningService = {
@@ -64,15 +65,19 @@ async function run({ database, load }: ServiceLoader): Promise<void> {
   }
 }
 
-/** Opens the database and applies pending migrations; in production, fails if there are any. */
+/**
+ * Opens the database and applies pending migrations; in production, fails if there are any. Fails if the database
+ * requires a later version of the gateway.
+ */
 async function openMigratedDatabase(config: Config, url: string): Promise<Database> {
   const { openDatabase } = await import('../database/database.ts');
-  const { findPendingMigrations, migrate, requireMigrations } = await import('../database/migrate.ts');
+  const { migrate } = await import('../database/migrate.ts');
+  const { findPendingMigrations, requireSchema } = await import('../database/schema-compatibility.ts');
   const { databasePoolSize: poolSize, databaseTimeoutMs: timeoutMs } = config;
   const database = await openDatabase({ url, poolSize, timeoutMs });
   try {
-    if (config.production) await requireMigrations(database);
-    else if ((await findPendingMigrations(database)).length > 0) await migrate(url);
+    if (!config.production && (await findPendingMigrations(database)).length > 0) await migrate(url);
+    await requireSchema(database);
     return database;
   } catch (error) {
     await database.close();
@@ -84,7 +89,7 @@ async function registerMetrics(config: Config, registry: Registry, output: LogOu
   if (config.metrics.kind === 'off') return;
   const { registerLogMetrics } = await import('../metrics/log-metrics.ts');
   const { registerProcessMetrics } = await import('../metrics/process-metrics.ts');
-  registerProcessMetrics(registry);
+  registerProcessMetrics(registry, version);
   registerLogMetrics(registry, output);
 }
 

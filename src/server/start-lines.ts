@@ -2,13 +2,14 @@ import { type Config, readConfig } from '../config.ts';
 import { addPageKey } from '../pages/graphiql-token.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import type { Secret } from '../values/secret.ts';
+import { version } from '../version.ts';
 
 /** The addresses of a gateway, and the key with which its GraphiQL page gets a token. */
 type Started = { address: string; adminAddress: string | undefined; pageKey: Secret | undefined };
 
 /** Lists the lines that a gateway prints when it has started. */
 export function listStartLines(config: Config, { address, adminAddress, pageKey }: Started): string[] {
-  const lines = [`Listening on ${address}`];
+  const lines = [`Listening on ${address}`, `Version   ${version}`];
   if (adminAddress !== undefined) lines.push(`Admin     ${adminAddress}`);
   lines.push(...listDeliveryLines(config));
   if (config.production) return lines;

@@ -4,6 +4,7 @@ import type { Database } from '../database/database.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import type { Log } from '../log.ts';
 import { createDelivery, startLive } from '../services.ts';
+import { version } from '../version.ts';
 import { type AdminServer, startAdminServer } from './monitoring.ts';
 import { listDeliveryLines } from './start-lines.ts';
 
@@ -31,6 +32,7 @@ export async function startWorker(config: Config, database: Database, log: Log) 
     metrics,
     startLines: [
       'Sending notifications',
+      `Version   ${version}`,
       ...(admin ? [`Admin     ${admin.address}`] : []),
       ...listDeliveryLines(config),
     ],

@@ -1,0 +1,62 @@
+import { readdirSync } from 'node:fs';
+import { OperatorError } from '../errors/operator-error.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { version } from '../version.ts';
+import { type Database, migrationsFolder } from './database.ts';
+import { readRequiredVersion } from './required-version.ts';
+
+/** PostgreSQL's `undefined_table`. */
+const UNDEFINED_TABLE = '42P01';
+
+/** The migrations of this gateway. Listed once, because an upgrade may replace the folder while the gateway runs. */
+const known = readdirSync(migrationsFolder)
+  .flatMap((file) => /^(Migration\w+)\.ts$/.exec(file)?.[1] ?? [])
+  .sort();
+
+/** Returns the names of the pending migrations. Unlike the migrator's own check, it does not create a table. */
+export async function findPendingMigrations(database: Database): Promise<string[]> {
+  return listPending(await findAppliedMigrations(database));
+}
+
+/**
+ * Describes why this gateway cannot run on the schema of a database: it lacks migrations, or a migration of a later
+ * version has removed what this version uses. Returns undefined if it can.
+ */
+export async function findSchemaProblem(database: Database): Promise<string | undefined> {
+  const applied = await findAppliedMigrations(database);
+  for (const name of applied) {
+    const required = readRequiredVersion(name);
+    if (required === undefined || compareVersions(version, required) >= 0) continue;
+    return `The database requires version ${required} of the gateway or a later one, because ${name} was applied. This is version ${version}.`;
+  }
+  const pending = listPending(applied);
+  return pending.length > 0 ? `The database lacks ${pending.join(', ')}. Run: npm run migrate` : undefined;
+}
+
+/** @throws {OperatorError} if this gateway cannot run on the schema of the database */
+export async function requireSchema(database: Database): Promise<void> {
+  const problem = await findSchemaProblem(database);
+  if (problem !== undefined) throw new OperatorError(problem);
+}
+
+function listPending(applied: readonly string[]): string[] {
+  return known.filter((name) => !applied.includes(name));
+}
+
+/** Returns the names of the applied migrations, those of the latest version first. */
+async function findAppliedMigrations(database: Database): Promise<string[]> {
+  try {
+    const rows = await database.orm.em
+      .getConnection()
+      .execute<{ name: string }[]>('select name from mikro_orm_migrations order by name desc');
+    return rows.map(({ name }) => name);
+  } catch (error) {
+    if (readSystemErrorCode(error) === UNDEFINED_TABLE) return [];
+    throw error;
+  }
+}
+
+/** Returns a negative number if the first version is earlier, a positive one if it is later, and 0 if they are equal. */
+function compareVersions(first: string, second: string): number {
+  return first.localeCompare(second, 'en', { numeric: true });
+}
