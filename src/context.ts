@@ -53,14 +53,19 @@ export type RequestRecord = {
   readonly operations: Set<string>;
   /** The errors in the reply. */
   readonly failures: RequestFailure[];
+  /** The notifications that the request published. */
+  readonly published: PublishedNotification[];
 };
+
+/** The user and the ID of a published notification. */
+export type PublishedNotification = { readonly user: string; readonly notification: string };
 
 /** An error in a reply: of one root field, or of the whole request if `field` is undefined. */
 export type RequestFailure = { readonly field?: string; readonly code: ErrorCode };
 
 /** The context of resolvers, created for each request. */
 export type Context = SharedContext &
-  Pick<RequestRecord, 'log' | 'operations' | 'failures'> & {
+  Pick<RequestRecord, 'log' | 'operations' | 'failures' | 'published'> & {
     readonly viewer: Viewer;
     readonly now: Time;
     readonly charges: Charges;

@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import sonicBoom from 'sonic-boom';
 import { type GatewayError, InternalError, UnauthenticatedError } from './errors/gateway-errors.ts';
+import { OperatorError } from './errors/operator-error.ts';
 
 /** The log: one JSON object per line. */
 export type Log = Logger;
@@ -38,14 +39,17 @@ export function logHiddenCause(log: Log, error: GatewayError): void {
   if (error instanceof UnauthenticatedError) log.info({ reason: error.reason }, 'authentication failed');
 }
 
-/** Copies only name, code, message and stack of an error and its causes: other properties may contain whole rows. */
+/**
+ * Copies only name, code, message and stack of an error and its causes: other properties may contain whole rows. The
+ * message for an operator needs no stack.
+ */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   return {
     type: error.name,
     ...('code' in error && { code: error.code }),
     message: readMessage(error),
-    stack: error.stack,
+    ...(!(error instanceof OperatorError) && { stack: error.stack }),
     ...(error.cause !== undefined && { cause: describeError(error.cause) }),
   };
 }

@@ -72,6 +72,7 @@ function createFullContext(): Context {
     log: createLog('silent', new Writable({ write: (_chunk, _encoding, done) => done() })),
     operations: new Set(),
     failures: [],
+    published: [],
     cipher: createCredentialCipher(keys),
     hub: createHub(1),
     announce: () => undefined,

@@ -87,7 +87,11 @@ export async function removeLeftovers({ dataDir, directory }: Cluster): Promise<
   await Promise.allSettled(removals);
 }
 
-async function readCluster(dataDir: string): Promise<Cluster | undefined> {
+/**
+ * Reads the cluster in an absolute data directory; returns undefined if there is none.
+ * @throws {OperatorError} if it cannot be read
+ */
+export async function readCluster(dataDir: string): Promise<Cluster | undefined> {
   const home = join(dataDir, 'postgresql');
   try {
     const directory = await realpath(join(home, 'cluster'));

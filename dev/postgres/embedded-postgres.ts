@@ -1,10 +1,11 @@
+import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { advisoryLocks } from '../../src/database/advisory-locks.ts';
 import type { DatabaseServer } from '../../src/database/database-server.ts';
 import { OperatorError } from '../../src/errors/operator-error.ts';
 import { readSystemErrorCode } from '../../src/errors/system-error-code.ts';
-import { type Cluster, DATABASE, openCluster, removeLeftovers, USER } from './cluster.ts';
+import { type Cluster, DATABASE, openCluster, readCluster, removeLeftovers, USER } from './cluster.ts';
 import { type Postmaster, readPostmaster, startPostmaster, stopPostmaster } from './postmaster.ts';
 
 /** The directory of the files, and a function that prints messages for the operator. */
@@ -45,6 +46,11 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       `(PostgreSQL process ${session.postmaster.pid}). ` +
       'Stop that gateway or command, or set DATA_DIR to another directory, or set DATABASE_URL.',
   );
+}
+
+/** Returns whether a data directory has an embedded database. */
+export async function hasEmbeddedPostgres(dataDir: string): Promise<boolean> {
+  return (await readCluster(resolve(dataDir))) !== undefined;
 }
 
 /**

@@ -14,8 +14,10 @@ import {
   jwksCache,
 } from 'jose';
 import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
+import { hasPublicKey, NO_PUBLIC_KEY } from '../config/formats.ts';
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
+import { OperatorError } from '../errors/operator-error.ts';
 import type { Log } from '../log.ts';
 import { readResponseText } from '../values/response-text.ts';
 
@@ -75,9 +77,13 @@ function createRemoteKeySet(url: URL): KeySet {
       // jose's cooldown follows a success only, so without this every unknown key would trigger a failing fetch.
       if (Date.now() - failure.at < COOLDOWN_MS) throw new InternalError(failure.cause);
       try {
-        const response = await fetchKeySet(...request);
+        const keys = await fetchKeySet(...request);
+        // Later, such a set means that all keys were removed.
+        if (fetched.jwks === undefined && !hasPublicKey(keys)) {
+          throw new OperatorError(`The key set at AUTH_JWKS_URL ${NO_PUBLIC_KEY}.`);
+        }
         failure = noFailure;
-        return response;
+        return Response.json(keys);
       } catch (cause) {
         failure = { at: Date.now(), cause };
         throw new InternalError(cause);
@@ -112,7 +118,7 @@ function createRemoteKeySet(url: URL): KeySet {
 }
 
 /** @throws {Error} if the reply is late, too large, not 200 or not a key set */
-const fetchKeySet: FetchImplementation = async (url, options) => {
+async function fetchKeySet(...[url, options]: Parameters<FetchImplementation>): Promise<JSONWebKeySet> {
   const response = await fetch(url, options);
   if (response.status !== 200) {
     await response.body?.cancel();
@@ -121,9 +127,8 @@ const fetchKeySet: FetchImplementation = async (url, options) => {
   const text = await readResponseText(response, MAX_BYTES);
   if (text === undefined) throw new Error(`The key set is larger than ${MAX_BYTES} bytes.`);
   // Throws if it is not a key set. jose would find that out too, but after the attempt has counted as a success.
-  createLocalJWKSet(JSON.parse(text));
-  return new Response(text);
-};
+  return createLocalJWKSet(JSON.parse(text)).jwks();
+}
 
 /** Longer than the cooldown by a margin, because a timer can fire slightly early by the clock. */
 const RETRY_MS = COOLDOWN_MS + 100;

@@ -1,12 +1,11 @@
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
-import { type Database, migrationsFolder, openDatabase } from '../database/database.ts';
-import { startDatabaseServer } from '../database/database-server.ts';
-import { requireSchema } from '../database/schema-compatibility.ts';
+import { type Database, migrationsFolder } from '../database/database.ts';
 import { findUnsafeStatements } from '../database/unsafe-statements.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { printLine, runCommand, UsageError } from './run-command.ts';
+import { useMigratedDatabase } from './use-database.ts';
 
 /** Writes a migration from the difference between the database and the entities. Does not change the database. */
 runCommand('npm run -s migration -- NAME', async () => {
@@ -16,19 +15,10 @@ runCommand('npm run -s migration -- NAME', async () => {
       'NAME must describe the change in lower-case letters, digits and underscores: add_favorites',
     );
   }
-  const config = readConfig();
-  const server = await startDatabaseServer(config, 'shared', printLine);
-  const database = await openDatabase({ url: server.url, poolSize: 1, timeoutMs: config.databaseTimeoutMs });
-  try {
-    await write(database, name);
-  } finally {
-    await database.close();
-    await server.stop();
-  }
+  await useMigratedDatabase(readConfig(), (database) => write(database, name));
 });
 
 async function write(database: Database, name: string): Promise<void> {
-  await requireSchema(database);
   const { fileName, diff } = await database.orm.migrator.create(undefined, false, false, name);
   if (diff.up.length === 0)
     throw new OperatorError('The database already matches the entities; there is nothing to migrate.');

@@ -1,18 +1,15 @@
 import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { Secret } from '../values/secret.ts';
+import { connectionUrl } from './connection-url.ts';
 import { reject } from './formats.ts';
 
 /** A mailbox: display name, empty if there is none, and address. */
 export type Mailbox = { name: string; address: string };
 
 /** The URL of a mail server, which may contain a password. */
-export const smtpUrl = z
-  .string()
-  .refine((text) => {
-    const url = URL.parse(text);
-    return /^smtps?:$/.test(url?.protocol ?? '') && url?.hostname !== '';
-  }, 'must be a URL that starts with smtp:// or smtps://')
+export const smtpUrl = connectionUrl('smtp:', 'smtps:')
+  .refine((text) => URL.parse(text)?.hostname !== '', 'must name a host')
   .transform((text) => new Secret(text));
 
 const ADDRESS = z.email();

@@ -1,14 +1,15 @@
 import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
 import type { Secret } from '../values/secret.ts';
+import { connectionUrl } from './connection-url.ts';
 import { allowedHosts, appUrl, mailbox, smtpUrl, vapidKey, vapidSubject } from './delivery-formats.ts';
 import {
-  address,
   bearerToken,
   encryptionKeys,
   isLoopback,
   jwks,
   origins,
+  webUrl,
   wholeNumber,
   yesOrNo,
 } from './formats.ts';
@@ -35,15 +36,15 @@ export const Environment = z.object({
   ADMIN_HOST: z.string().default(LOOPBACK),
   /** The port of the admin server, which no other process shares. */
   ADMIN_PORT: wholeNumber(0, 65_535).optional(),
-  PUBLIC_URL: address('http:', 'https:')
+  PUBLIC_URL: webUrl
     .refine((url) => !/[?#]/.test(url), 'must have neither a query nor a fragment')
     .transform(trimSlashes)
     .optional(),
-  DATABASE_URL: address('postgres:', 'postgresql:').optional(),
+  DATABASE_URL: connectionUrl('postgres:', 'postgresql:').optional(),
   DATA_DIR: z.string().default('.data'),
   DATABASE_POOL_SIZE: wholeNumber(1, 1000).default(10),
   DATABASE_TIMEOUT_MS: wholeNumber(100, 600_000).default(5000),
-  AUTH_JWKS_URL: address('http:', 'https:').optional(),
+  AUTH_JWKS_URL: webUrl.optional(),
   AUTH_JWKS: jwks.optional(),
   AUTH_ISSUER: z.string().optional(),
   AUTH_AUDIENCE: z.string().optional(),
@@ -52,7 +53,7 @@ export const Environment = z.object({
   RATE_LIMIT_READS_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.reads),
   RATE_LIMIT_WRITES_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.writes),
   RATE_LIMIT_PLATFORM_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.platform),
-  REDIS_URL: address('redis:', 'rediss:').optional(),
+  REDIS_URL: connectionUrl('redis:', 'rediss:').optional(),
   /** Allowed origins, exactly as browsers send them. */
   CORS_ORIGINS: origins.default([]),
   /** Maximum number of live subscribers of this process. */
@@ -68,7 +69,7 @@ export const Environment = z.object({
   VAPID_SUBJECT: vapidSubject.optional(),
   PUSH_ALLOWED_HOSTS: allowedHosts.default([]),
   CHAT_TOKEN: bearerToken(1).optional(),
-  CHAT_API_URL: address('http:', 'https:').transform(trimSlashes).default('https://slack.com/api'),
+  CHAT_API_URL: webUrl.transform(trimSlashes).default('https://slack.com/api'),
   /** The URL of a notification in the web app, with `{id}` in place of its ID. */
   APP_URL: appUrl.optional(),
   /** Whether this process sends. Deliveries to configured channels are queued in any case. */

@@ -26,11 +26,17 @@ export function yesOrNo(defaultValue: 'true' | 'false') {
     .transform((word) => word === 'true');
 }
 
-/** A URL with one of these protocols, such as `https:`. */
-export function address(...protocols: string[]) {
-  const rule = `must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`;
-  return z.string().refine((text) => protocols.includes(URL.parse(text)?.protocol ?? ''), rule);
-}
+/** An `http` or `https` URL. Requests and links would contain a user name and password in it, and so would the log. */
+export const webUrl = z
+  .string()
+  .refine(
+    (text) => /^https?:$/.test(URL.parse(text)?.protocol ?? ''),
+    'must be a URL that starts with http:// or https://',
+  )
+  .refine((text) => {
+    const { username = '', password = '' } = URL.parse(text) ?? {};
+    return username === '' && password === '';
+  }, 'must not contain a user name or password, because it is logged');
 
 /** Origins (RFC 6454), separated by commas. */
 export const origins = z
@@ -61,11 +67,20 @@ export const jwks = z.string().transform((text, context): JSONWebKeySet => {
     const keySet = KeySet.parse(JSON.parse(content));
     if (keySet.keys.some((key) => 'd' in key))
       return reject(context, 'contains a private key; set public keys only');
-    return keySet;
+    return hasPublicKey(keySet) ? keySet : reject(context, NO_PUBLIC_KEY);
   } catch {
     return reject(context, 'is not a JSON key set: expected {"keys": [...]} with at least one key');
   }
 });
+
+/** The reason why a key set cannot verify tokens. */
+export const NO_PUBLIC_KEY =
+  'contains no public key (kty RSA, EC or OKP), and tokens signed with a shared secret (kty oct) are not accepted; let the issuer sign with a private key';
+
+/** Whether a key set has a key of a kind that can verify tokens. */
+export function hasPublicKey({ keys }: JSONWebKeySet): boolean {
+  return keys.some(({ kty }) => kty === 'RSA' || kty === 'EC' || kty === 'OKP');
+}
 
 const KeySet = z.looseObject({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });
 

@@ -1,7 +1,10 @@
+import { resolve } from 'node:path';
 import pg from 'pg';
 import type { Config } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { describeDatabase, toConnectionError } from './connection-failure.ts';
+import { poolOptions } from './pool.ts';
 
 /** PostgreSQL 14, in the format of `server_version_num`. */
 const MIN_VERSION = 140_000;
@@ -16,15 +19,21 @@ export type DatabaseServer = {
   stop(): Promise<void>;
 };
 
-/** Whether a process must own the embedded server, or may use the server of a running gateway. */
-export type DatabaseUse = 'own' | 'shared';
+/**
+ * Whether a process must own the embedded server, or may use the server of a running gateway. With `existing`, it uses
+ * an embedded database only if there is one.
+ */
+export type DatabaseUse = 'own' | 'shared' | 'existing';
+
+/** The settings that determine the database. */
+export type DatabaseSettings = Pick<Config, 'databaseUrl' | 'databaseTimeoutMs' | 'dataDir'>;
 
 /**
  * Checks the server of `DATABASE_URL`, or starts the embedded server.
  * @throws {OperatorError} if it is unreachable or unsupported, or cannot be started
  */
 export async function startDatabaseServer(
-  { databaseUrl, databaseTimeoutMs, dataDir }: Pick<Config, 'databaseUrl' | 'databaseTimeoutMs' | 'dataDir'>,
+  { databaseUrl, databaseTimeoutMs, dataDir }: DatabaseSettings,
   use: DatabaseUse,
   printLine: (line: string) => void,
 ): Promise<DatabaseServer> {
@@ -36,6 +45,12 @@ export async function startDatabaseServer(
     if (readSystemErrorCode(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new OperatorError('The embedded PostgreSQL is not installed. Set DATABASE_URL.', { cause: error });
   });
+  if (use === 'existing' && !(await embedded.hasEmbeddedPostgres(dataDir))) {
+    throw new OperatorError(
+      `DATABASE_URL is not set, and ${resolve(dataDir)} has no embedded database. ` +
+        'Run the command with the settings of the gateway.',
+    );
+  }
   const start = use === 'own' ? embedded.startEmbeddedPostgres : embedded.attachEmbeddedPostgres;
   return start({ dataDir, printLine });
 }
@@ -46,26 +61,19 @@ export async function startDatabaseServer(
  */
 async function checkExternalPostgres(url: string, timeoutMs: number): Promise<void> {
   const version = await readServerVersion(url, timeoutMs).catch((error: unknown) => {
-    throw new OperatorError(
-      `Connecting to the database at ${parseHost(url)} failed: ${describeReason(error)}. ` +
-        'Check that PostgreSQL is running there and accepts connections, or correct DATABASE_URL.',
-      { cause: error },
-    );
+    throw toConnectionError(url, error);
   });
   if (version < MIN_VERSION) {
     throw new OperatorError(
-      `The database at ${parseHost(url)} is PostgreSQL ${Math.floor(version / 10_000)}; version 14 or later is required. ` +
+      `PostgreSQL ${Math.floor(version / 10_000)} runs ${describeDatabase(url)}; version 14 or later is required. ` +
         'Upgrade it, or set DATABASE_URL to another server.',
     );
   }
 }
 
+/** Connects with the options of the pools, some of which a pooler may reject. */
 async function readServerVersion(url: string, timeoutMs: number): Promise<number> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: timeoutMs,
-    query_timeout: timeoutMs,
-  });
+  const client = new pg.Client({ ...poolOptions({ url, poolSize: 1, timeoutMs }), query_timeout: timeoutMs });
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -77,16 +85,4 @@ async function readServerVersion(url: string, timeoutMs: number): Promise<number
     // Not awaited: an unresponsive server does not respond to this either.
     client.end().catch(() => undefined);
   }
-}
-
-function parseHost(url: string): string {
-  const { host, searchParams } = new URL(url);
-  return host || searchParams.get('host') || 'localhost';
-}
-
-function describeReason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  // Node.js reports failed connections to a host with several addresses as an `AggregateError` without a message.
-  const [first = error] = error instanceof AggregateError ? error.errors : [];
-  return first instanceof Error ? first.message : String(first);
 }

@@ -13,6 +13,7 @@ import {
   type PoolOptions,
   readPoolOptions,
 } from './pool.ts';
+import { createPreparedStatementCheck } from './prepared-statements.ts';
 import { RevisionGuard } from './revision-guard.ts';
 
 /** The folder of the migrations. Each file is named after its class. */
@@ -64,6 +65,8 @@ export async function openDatabase(options: PoolOptions) {
     changes,
     /** The URL that the database was opened with. */
     url: options.url,
+    /** Returns whether prepared statements work, which some poolers do not support. */
+    supportsPreparedStatements: createPreparedStatementCheck(options),
     /** The connections of each pool by state. */
     pools: monitor.states,
     /** Breaks the connections that run queries, so that closing does not wait for them. */

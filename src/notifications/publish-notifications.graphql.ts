@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { platform } from '../auth/access.ts';
+import type { Context } from '../context.ts';
 import { builder } from '../graphql/builder.ts';
 import { boundedText, linkUrl, maxItems, notAheadRule } from '../graphql/rules.ts';
 import { MAX_LENGTH } from '../values/text.ts';
@@ -7,7 +8,7 @@ import type { NotificationDraft } from './notification-draft.ts';
 import { NotificationChannelEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 import { NotificationPayloadInput, toContent } from './payload-input.graphql.ts';
-import { type Publication, publishNotifications } from './publish-notifications.ts';
+import { type Publication, type PublishRequest, publishNotifications } from './publish-notifications.ts';
 
 const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
   description: 'The task that a notification is about.',
@@ -127,7 +128,7 @@ builder.mutationFields((t) => ({
     },
     resolve: async (_root, { input }, context) => {
       const request = { userId: input.userId, draft: toDraft(input, ['input']), path: ['input'] };
-      const [publication] = await publishNotifications(context, [request], context.now);
+      const [publication] = await publish(context, [request]);
       return publication;
     },
   }),
@@ -149,10 +150,19 @@ builder.mutationFields((t) => ({
         const path = ['input', 'notifications', index];
         return { userId: given.userId, draft: toDraft(given, path), path };
       });
-      return { results: await publishNotifications(context, requests, context.now) };
+      return { results: await publish(context, requests) };
     },
   }),
 }));
+
+/** Publishes notifications, and adds their IDs, which may be generated, to the log line of the request. */
+async function publish(context: Context, requests: readonly PublishRequest[]): Promise<Publication[]> {
+  const publications = await publishNotifications(context, requests, context.now);
+  for (const { notification } of publications) {
+    context.published.push({ user: notification.userId, notification: notification.id });
+  }
+  return publications;
+}
 
 type PublishInput = typeof PublishNotificationInput.$inferInput;
 

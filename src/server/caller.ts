@@ -57,6 +57,7 @@ function createContext(viewer: Viewer, response: Response, shared: SharedContext
     failures: record.failures,
     largeRead: undefined,
     largeReply: undefined,
+    published: record.published,
     charges: { admitted: 0, isBlocked: false, onChange: (state) => setQuotaHeaders(response, state) },
     onLeave: (leave) => void (response.destroyed ? leave() : response.once('close', leave)),
   };

@@ -91,6 +91,10 @@ export async function startAdminServer(
 /** The state of a part without a problem. */
 const OK = 'ok';
 
+/** The state of a database behind a pooler that loses prepared statements. */
+const NO_PREPARED_STATEMENTS =
+  'prepared statements fail: connect directly, or through PgBouncer in session mode, or 1.21 with max_prepared_statements';
+
 /**
  * Replies 200 if the gateway can serve requests: the process is not stopping, the database is reachable and its
  * schema fits this version, and the key set was fetched; otherwise 503. The state of live events is only informational,
@@ -115,7 +119,10 @@ async function checkDatabase(database: Database, log: Log) {
   try {
     const problem = await findSchemaProblem(database);
     if (problem !== undefined) log.warn({ problem }, 'readiness check failed');
-    return { database: OK, migrations: problem ?? OK };
+    return {
+      database: (await database.supportsPreparedStatements()) ? OK : NO_PREPARED_STATEMENTS,
+      migrations: problem ?? OK,
+    };
   } catch (error) {
     log.warn({ err: error }, 'readiness check failed');
     return { database: 'unreachable', migrations: 'unknown' };

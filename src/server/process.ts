@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import { type Config, readConfig } from '../config.ts';
+import { describeConnectionFailure } from '../database/connection-failure.ts';
 import type { Database } from '../database/database.ts';
 import { type DatabaseUse, startDatabaseServer } from '../database/database-server.ts';
 import { describeFailure } from '../errors/operator-error.ts';
@@ -81,7 +82,8 @@ async function openMigratedDatabase(config: Config, url: string): Promise<Databa
     return database;
   } catch (error) {
     await database.close();
-    throw error;
+    // The database may have become unreachable since it was checked.
+    throw describeConnectionFailure(url, error) ?? error;
   }
 }
 

@@ -28,10 +28,13 @@ function toLoggedPath(path: string, route: string | undefined): string {
   return PLAIN.test(path) && !route.includes('{token}') ? path : route;
 }
 
+/** The maximum number of published notifications that a line names, so that a batch does not make it long. */
+const MAX_PUBLISHED = 10;
+
 /**
  * Creates the first step of every request. It opens the record of the request, with an ID and a log, and logs one line
- * when the request is complete. A valid `X-Request-Id` of the caller becomes the ID. Calls `onComplete` for each request. `nameRoute`
- * returns the template of a path.
+ * when the request is complete. A valid `X-Request-Id` of the caller becomes the ID. Calls `onComplete` for each request.
+ * `nameRoute` returns the template of a path.
  */
 export function recordRequests(
   log: Log,
@@ -48,13 +51,14 @@ export function recordRequests(
       log: log.child({ requestId: id }),
       operations: new Set(),
       failures: [],
+      published: [],
     };
     // The path is without the query, which may contain secrets.
     const { method, path } = request;
     response.once('close', () => {
       const milliseconds = performance.now() - started;
       const status = response.headersSent ? response.statusCode : undefined;
-      const { operations, failures } = record;
+      const { operations, failures, published } = record;
       const route = nameRoute(path);
       onComplete({ method, route, status, seconds: milliseconds / 1000, operations, failures });
       record.log[PROBES.has(path) ? 'debug' : 'info'](
@@ -63,6 +67,10 @@ export function recordRequests(
           path: toLoggedPath(path, route),
           operation: [...operations].join(',') || undefined,
           user: record.user,
+          ...(published.length > 0 && {
+            published: published.slice(0, MAX_PUBLISHED),
+            publishedCount: published.length,
+          }),
           status,
           durationMs: Math.round(milliseconds),
           ...(!response.writableFinished && { aborted: true }),

@@ -1,0 +1,63 @@
+import pg from 'pg';
+import { OperatorError } from '../errors/operator-error.ts';
+import { readSystemErrorCode } from '../errors/system-error-code.ts';
+
+/** Describes the database of a URL by its name, host and port, as pg resolves them. */
+export function describeDatabase(url: string): string {
+  const address = new URL(url);
+  const parameters = [...address.searchParams].filter(([name]) => name === 'host' || name === 'port');
+  // Other parameters name files, which pg would read.
+  address.search = new URLSearchParams(parameters).toString();
+  const { database, host, port } = new pg.Client({ connectionString: address.href });
+  return `the database "${database}" at ${host}:${port}`;
+}
+
+/**
+ * Describes why a database cannot be used, in one line without the password of the URL. Returns undefined for an error
+ * that is not of the connection.
+ */
+export function describeConnectionFailure(url: string, error: unknown): OperatorError | undefined {
+  const known = failures.get(readSystemErrorCode(error) ?? '');
+  return known && createError(url, error, ...known);
+}
+
+/** Describes a failure to connect, like {@link describeConnectionFailure}. */
+export function toConnectionError(url: string, error: unknown): OperatorError {
+  const message = readMessage(error);
+  const known = describeConnectionFailure(url, error);
+  if (known !== undefined) return known;
+  if (message.includes('unsupported startup parameter')) return createError(url, error, message, POOLER);
+  if (message.startsWith('SASL')) return createError(url, error, 'PostgreSQL requires a password', PASSWORD);
+  return createError(url, error, message, SERVER);
+}
+
+const SERVER =
+  'Check that PostgreSQL is running there and accepts connections, or correct the host and port in DATABASE_URL.';
+const PASSWORD =
+  'Correct the user and password in DATABASE_URL; special characters must be percent-encoded ("@" as %40).';
+const POOLER = 'Configure PgBouncer as described in docs/scaling.md, or connect to PostgreSQL directly.';
+const SLOTS =
+  'Raise max_connections of PostgreSQL, lower DATABASE_POOL_SIZE, or stop programs that use connections.';
+
+/** What failed, by the code of Node.js or PostgreSQL, and what the operator can do about it. */
+const failures = new Map<string, readonly [reason: string, advice: string]>([
+  ['ECONNREFUSED', ['connection refused', SERVER]],
+  ['ENOTFOUND', ['unknown host name', 'Correct the host in DATABASE_URL, or check the name server.']],
+  ['EAI_AGAIN', ['the name server did not respond', 'Check the name server, or the host in DATABASE_URL.']],
+  ['ENOENT', ['no such file', 'Correct the path of the socket or certificate in DATABASE_URL.']],
+  ['3D000', ['no such database', 'Create it, or correct the name in DATABASE_URL.']],
+  ['28P01', ['password authentication failed', PASSWORD]],
+  ['53300', ['too many connections', SLOTS]],
+]);
+
+function createError(url: string, cause: unknown, reason: string, advice: string): OperatorError {
+  return new OperatorError(`Connecting to ${describeDatabase(url)} failed: ${reason}. ${advice}`, { cause });
+}
+
+/** Returns the message of an error, in one line. */
+function readMessage(error: unknown): string {
+  // Node.js reports failed connections to a host with several addresses as an `AggregateError` without a message.
+  const [first] = error instanceof AggregateError ? error.errors : [error];
+  const message = first instanceof Error ? first.message : String(first);
+  return message.replace(/\s+/g, ' ').replace(/\.$/, '');
+}
