@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { appendFile, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -9,9 +10,9 @@ import { migrate } from '../src/database/migrate.ts';
 import { lazy } from '../src/values/lazy.ts';
 import { graphql, rest } from './support/client.ts';
 import { copyCluster } from './support/cluster.ts';
-import { existingDatabase } from './support/database.ts';
+import { createTestDatabase, existingDatabase } from './support/database.ts';
 import { makeFolder, removeFolder } from './support/folder.ts';
-import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { settingsFor, startTestGateway, type TestGateway } from './support/gateway.ts';
 import { removeLocationNotice, runProcess } from './support/process.ts';
 import { readSettings } from './support/settings-file.ts';
 import { jwks } from './support/tokens.ts';
@@ -20,10 +21,13 @@ let folder: string;
 let settings: { DATA_DIR: string };
 let postgres: DatabaseServer;
 let gateway: TestGateway;
+/** The first line of a command that changes the database. */
+let using: string;
 
 beforeAll(async () => {
   folder = await makeFolder();
   settings = { DATA_DIR: join(folder, 'data') };
+  using = `Using the embedded database in ${settings.DATA_DIR}.\n`;
   await copyCluster(settings.DATA_DIR);
   postgres = await startEmbeddedPostgres({ dataDir: settings.DATA_DIR, printLine: () => undefined });
   await migrate(postgres.url);
@@ -122,7 +126,7 @@ describe('npm run token', () => {
 describe('npm run migrate', () => {
   test("attaches to the running gateway's database, reports that it is up to date, and leaves it running", async () => {
     const ended = await runProcess('src/commands/migrate.ts', settings);
-    expect(ended).toEqual({ status: 0, stdout: 'The database is up to date.\n', stderr: '' });
+    expect(ended).toEqual({ status: 0, stdout: `${using}The database is up to date.\n`, stderr: '' });
     expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
   });
 
@@ -130,24 +134,80 @@ describe('npm run migrate', () => {
     await stop();
     const { status, stdout, stderr } = await runProcess('src/commands/migrate.ts', settings);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(removeLocationNotice(stdout)).toBe('The database is up to date.\n');
+    expect(removeLocationNotice(stdout)).toBe(`${using}The database is up to date.\n`);
     expect(existsSync(join(settings.DATA_DIR, 'postgresql/cluster/postmaster.pid'))).toBe(false);
   });
 });
 
-describe('npm run settings', () => {
-  test("prints settings that are valid in production, with the development key's key set", async () => {
-    const { status, stdout, stderr } = await runProcess('src/commands/settings.ts', settings);
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    const printed = readSettings(stdout);
-    const database = { DATABASE_URL: 'postgres://db/gateway', NODE_ENV: 'production' };
-    const { keySet, issuer, audience, encryptionKeys } = readConfig({ ...printed, ...database });
-    expect(encryptionKeys?.size).toBe(1);
-    expect(printed.POSTGRES_PASSWORD).toMatch(/^[0-9a-f]{48}$/);
+/** The commands that change the database of a running gateway. */
+const COMMANDS = [
+  'src/commands/migrate.ts',
+  'src/commands/rotate-keys.ts',
+  'src/commands/renew-epoch.ts',
+] as const;
 
-    const [, command = ''] = /^#\s+(AUTH_ISSUER=.*)$/m.exec(stdout) ?? [];
-    const printedSettings = Object.fromEntries(command.split(' ', 2).map((pair) => pair.split('=', 2)));
-    const { stdout: printedToken } = await token(['--sub', 'alice', '--org', 'acme'], printedSettings);
+describe.each(COMMANDS)('%s', (command) => {
+  test('names the database of DATABASE_URL, without the password', async () => {
+    const database = await createTestDatabase();
+    const { host, pathname, password } = new URL(database.url);
+    const ended = await runProcess(command, { ...settings, DATABASE_URL: database.url });
+    expect(ended).toMatchObject({ status: 0, stderr: '' });
+    expect(ended.stdout).toMatch(`Using the database "${pathname.slice(1)}" at ${host}.\n`);
+    expect(password).not.toBe('');
+    expect(ended.stdout).not.toContain(password);
+    await database.drop();
+  });
+
+  test('requires DATABASE_URL in production, and creates nothing', async () => {
+    const DATA_DIR = join(folder, 'nothing');
+    const { DATABASE_URL: _, ...production } = settingsFor({ url: '' });
+    const ended = await runProcess(command, { ...production, NODE_ENV: 'production', DATA_DIR });
+    expect(ended).toEqual({
+      status: 1,
+      stdout: '',
+      stderr:
+        'The configuration has 1 error:\n  DATABASE_URL: is required with NODE_ENV=production (URL of PostgreSQL 14 or later)\n',
+    });
+    expect(existsSync(DATA_DIR)).toBe(false);
+  });
+});
+
+test.each(['src/commands/rotate-keys.ts', 'src/commands/renew-epoch.ts'] as const)(
+  '%s never creates an embedded database',
+  async (command) => {
+    const DATA_DIR = join(folder, 'nothing');
+    expect(await runProcess(command, { DATA_DIR })).toEqual({
+      status: 1,
+      stdout: `Using the embedded database in ${DATA_DIR}.\n`,
+      stderr: `DATABASE_URL is not set, and ${DATA_DIR} has no embedded database. Run the command with the settings of the gateway.\n`,
+    });
+    expect(existsSync(DATA_DIR)).toBe(false);
+  },
+);
+
+describe('npm run settings', () => {
+  const write = (path: string) => runProcess('src/commands/settings.ts', settings, [path]);
+
+  test("writes settings that are valid in production, with the development key's key set", async () => {
+    const path = join(folder, 'settings.env');
+    expect(await write(path)).toEqual({
+      status: 0,
+      stdout: `Wrote ${path}, which only you can read.\n`,
+      stderr: '',
+    });
+    const text = await readFile(path, 'utf8');
+    const written = readSettings(text);
+    const { keySet, issuer, audience, encryptionKeys } = readConfig({
+      ...written,
+      DATABASE_URL: 'postgres://db/gateway',
+    });
+    expect(written.NODE_ENV).toBe('production');
+    expect(encryptionKeys?.size).toBe(1);
+    expect(written.POSTGRES_PASSWORD).toMatch(/^[0-9a-f]{48}$/);
+
+    const [, command = ''] = /^#\s+(AUTH_ISSUER=.*)$/m.exec(text) ?? [];
+    const tokenSettings = Object.fromEntries(command.split(' ', 2).map((pair) => pair.split('=', 2)));
+    const { stdout: printedToken } = await token(['--sub', 'alice', '--org', 'acme'], tokenSettings);
     const keys = keySet.kind === 'local' ? keySet.jwks : expect.unreachable();
     const verified = await jwtVerify(printedToken.trim(), createLocalJWKSet(keys), {
       issuer: issuer ?? '',
@@ -156,11 +216,43 @@ describe('npm run settings', () => {
     expect(verified.payload).toMatchObject({ sub: 'alice', org_id: 'acme' });
   });
 
-  test('prints new secrets every time', async () => {
-    const print = async () => readSettings((await runProcess('src/commands/settings.ts', settings)).stdout);
-    const [first, second] = await Promise.all([print(), print()]);
+  test('writes new secrets every time', async () => {
+    const paths = [join(folder, 'first.env'), join(folder, 'second.env')];
+    const [first = {}, second = {}] = await Promise.all(
+      paths.map(async (path) => {
+        await write(path);
+        return readSettings(await readFile(path, 'utf8'));
+      }),
+    );
     expect(first.ENCRYPTION_KEYS).not.toBe(second.ENCRYPTION_KEYS);
     expect(first.POSTGRES_PASSWORD).not.toBe(second.POSTGRES_PASSWORD);
     expect(first.AUTH_JWKS).toBe(second.AUTH_JWKS);
+  });
+
+  test('only the owner can read the file, also after npm run vapid:key has been appended', async () => {
+    const path = join(folder, 'private.env');
+    await write(path);
+    const mode = async () => ((await stat(path)).mode & 0o777).toString(8);
+    expect(await mode()).toBe('600');
+    const { stdout } = await runProcess('src/commands/vapid-key.ts', {});
+    // As the shell does for `>>`.
+    await appendFile(path, stdout);
+    expect(readSettings(await readFile(path, 'utf8'))).toHaveProperty('VAPID_PRIVATE_KEY');
+    expect(await mode()).toBe('600');
+  });
+
+  test('never overwrites a file', async () => {
+    const path = join(folder, 'kept.env');
+    await writeFile(path, 'KEPT=1\n');
+    expect(await write(path)).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `${path} exists and was not changed. Its secrets belong to the data that was stored with them: keep it, or move it away.\n`,
+    });
+    expect(await readFile(path, 'utf8')).toBe('KEPT=1\n');
+    const missing = join(folder, 'missing/settings.env');
+    expect((await write(missing)).stderr).toBe(
+      `${missing} cannot be written: its folder does not exist. Create the folder.\n`,
+    );
   });
 });

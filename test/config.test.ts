@@ -378,6 +378,62 @@ test('rejects a key set together with a key set URL', () => {
   ]);
 });
 
+const ENCODE =
+  'must have its user, password and path percent-encoded: "@" as %40, "/" as %2F, "#" as %23, "?" as %3F, "%" as %25';
+const SEVERAL_HOSTS =
+  'must name one host; for failover, set the address of a proxy, or an address that moves with the primary';
+const USER_INFO = 'must not contain a user name or password, because it is logged';
+const NO_PUBLIC_KEY =
+  'contains no public key (kty RSA, EC or OKP), and tokens signed with a shared secret (kty oct) are not accepted; let the issuer sign with a private key';
+
+describe('an operator is told the rule and the fix, but not the value', () => {
+  test.each([
+    ['DATABASE_URL', 'postgres://u:pass@word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:pass/word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:pass#word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:pass?word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:pass%word@db.test/gateway', ENCODE],
+    // A port, if the rest of the password is not considered.
+    ['DATABASE_URL', 'postgres://u:12/word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:12#word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:12?word@db.test/gateway', ENCODE],
+    ['DATABASE_URL', 'postgres://u:word@db-1.test:5432,db-2.test:5432/gateway', SEVERAL_HOSTS],
+    ['DATABASE_URL', 'postgres://u:word@db-1.test,db-2.test/gateway', SEVERAL_HOSTS],
+    ['DATABASE_URL', 'postgres:///gateway?host=db-1.test,db-2.test', SEVERAL_HOSTS],
+    [
+      'DATABASE_URL',
+      'postgres://u:word@db.test:port/gateway',
+      'must have a valid host, and a port from 1 to 65535',
+    ],
+    ['REDIS_URL', 'redis://:pass/word@redis.test:6379', ENCODE],
+    ['REDIS_URL', 'redis://:pass%word@redis.test:6379', ENCODE],
+    ['SMTP_URL', 'smtps://u:pass/word@mail.test', ENCODE],
+    ['SMTP_URL', 'smtps://u:pass#word@mail.test', ENCODE],
+    ['AUTH_JWKS_URL', 'https://u:word@issuer.test/keys', USER_INFO],
+    ['AUTH_JWKS_URL', 'https://word@issuer.test/keys', USER_INFO],
+    ['CHAT_API_URL', 'https://u:word@chat.test/api', USER_INFO],
+    ['PUBLIC_URL', 'https://u:word@gateway.test', USER_INFO],
+    ['AUTH_JWKS', '{"keys":[{"kty":"oct","k":"word"}]}', NO_PUBLIC_KEY],
+  ])('%s=%s', (name, value, message) => {
+    const required = name === 'SMTP_URL' ? { SMTP_FROM: 'a@example.com' } : {};
+    expect(collectIssues({ ...required, [name]: value })).toEqual([`${name}: ${message}`]);
+    expect(message).not.toContain('word@');
+  });
+
+  test.each([
+    ['DATABASE_URL', 'postgres://u:p%40%2F%23%3F%25@db.test/gateway?sslmode=require'],
+    ['DATABASE_URL', 'postgres://u:a:b,c!d$e&f@db.test/gateway'],
+    ['DATABASE_URL', 'postgres:///gateway?host=/var/run/postgresql&user=gateway@server'],
+    ['DATABASE_URL', 'postgres://%2Fvar%2Frun%2Fpostgresql/gateway'],
+    ['DATABASE_URL', 'postgresql://u@[::1]:5433/gateway'],
+    ['REDIS_URL', 'rediss://u:p@w@redis.test:6379/1'],
+    ['SMTP_URL', 'smtps://no-reply@example.com:word@mail.test'],
+  ])('%s=%s is accepted', (name, value) => {
+    const required = name === 'SMTP_URL' ? { SMTP_FROM: 'a@example.com' } : {};
+    expect(collectIssues({ ...required, [name]: value })).toEqual([]);
+  });
+});
+
 test('reports the length of an encryption key that is too short', () => {
   expect(collectIssues({ ENCRYPTION_KEYS: `k1:${keyText},k2:c2hvcnQ=` })).toEqual([
     'ENCRYPTION_KEYS: key 2 must be <id>:<base64 of 32 bytes>; got 5 bytes. Generate one with: openssl rand -base64 32',

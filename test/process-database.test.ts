@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { readConfig } from '../src/config.ts';
-import { startDatabaseServer } from '../src/database/database-server.ts';
-import { describeFailure, OperatorError } from '../src/errors/operator-error.ts';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describeConnectionFailure, describeDatabase } from '../src/database/connection-failure.ts';
 import { version } from '../src/version.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from './support/database.ts';
 import { runProcess, startGatewayProcess } from './support/process.ts';
 import { getPort } from './support/proxy.ts';
+import { freePort } from './support/redis.ts';
 import { AUDIENCE, ISSUER, jwks } from './support/tokens.ts';
 
 let database: TestDatabase;
@@ -21,6 +20,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   silentServer.close();
+  await database.sql('drop role if exists crowded');
   await database.drop();
 });
 
@@ -47,7 +47,9 @@ test('production refuses to start on an unmigrated database, changes nothing, an
 
   const migrated = await runProcess('src/commands/migrate.ts', settings);
   expect(migrated).toMatchObject({ status: 0, stderr: '' });
-  expect(migrated.stdout).toMatch(/^Applied Migration\w+_initial\n/);
+  expect(migrated.stdout).toMatch(
+    /^Using the database "test_\w+" at 127\.0\.0\.1:\d+\.\nApplied Migration\w+_initial\n/,
+  );
 
   const gateway = await startGatewayProcess(settings);
   expect((await fetch(`${gateway.address}/readyz`)).status).toBe(200);
@@ -73,45 +75,90 @@ test.each(['production', 'development'])(
   },
 );
 
-test('exits with status 1 and the address if the database is unreachable', async () => {
-  const closed = createServer().listen(0, '127.0.0.1');
-  await once(closed, 'listening');
-  const port = getPort(closed);
-  closed.close();
-  await once(closed, 'close');
+const SERVER =
+  'Check that PostgreSQL is running there and accepts connections, or correct the host and port in DATABASE_URL.';
+const PASSWORD =
+  'Correct the user and password in DATABASE_URL; special characters must be percent-encoded ("@" as %40).';
 
-  const ended = await serve({ DATABASE_URL: `postgres://user:secret-word@127.0.0.1:${port}/gateway` });
-  expect(ended).toMatchObject({ status: 1, stdout: '' });
-  expect(ended.stderr).toMatch(
-    new RegExp(
-      `^Connecting to the database at 127\\.0\\.0\\.1:${port} failed: connect ECONNREFUSED .*DATABASE_URL.*\\n$`,
-    ),
+describe('exits with one line, without the password, that names the database', () => {
+  /** Changes a part of the URL of the tests' server. */
+  function change(part: 'username' | 'password' | 'pathname' | 'host' | 'search', value: string): string {
+    const url = new URL(inject('postgresUrl'));
+    url[part] = value;
+    return url.href;
+  }
+
+  test.each<[failure: string, createUrl: () => Promise<string>, reason: string]>([
+    [
+      'connection refused',
+      async () => `postgres://user:secret-word@127.0.0.1:${await freePort()}/gateway`,
+      `connection refused. ${SERVER}`,
+    ],
+    [
+      'an unknown host',
+      async () => change('host', 'no-such-host.invalid:5432'),
+      'unknown host name. Correct the host in DATABASE_URL, or check the name server.',
+    ],
+    [
+      'no reply',
+      async () => `postgres://user:secret-word@127.0.0.1:${getPort(silentServer)}/gateway`,
+      `timeout expired. ${SERVER}`,
+    ],
+    [
+      'a wrong password',
+      async () => change('password', 'secret-word'),
+      `password authentication failed for user "gateway". ${PASSWORD}`,
+    ],
+    ['no password', async () => change('password', ''), `PostgreSQL requires a password. ${PASSWORD}`],
+    [
+      'an unknown database',
+      async () => change('pathname', '/no_such_database'),
+      'database "no_such_database" does not exist. Create it, or correct the name in DATABASE_URL.',
+    ],
+    [
+      'a missing certificate',
+      async () => change('search', 'sslrootcert=/no/such/file'),
+      `ENOENT: no such file or directory, open '/no/such/file'. Correct the path of the socket or certificate in DATABASE_URL.`,
+    ],
+    [
+      'too many connections',
+      async () => {
+        await database.sql("create role crowded login connection limit 0 password 'secret-word'");
+        return change('username', 'crowded').replace(/:[^:@]+@/, ':secret-word@');
+      },
+      'too many connections for role "crowded". Raise max_connections of PostgreSQL, lower DATABASE_POOL_SIZE, or stop programs that use connections.',
+    ],
+  ])('%s', async (_failure, createUrl, reason) => {
+    const url = await createUrl();
+    const { host, pathname } = new URL(url);
+    const starting = serve({ DATABASE_URL: url, DATABASE_TIMEOUT_MS: '2000' });
+    expect(await starting).toEqual({
+      status: 1,
+      stdout: '',
+      stderr: `Connecting to the database "${pathname.slice(1)}" at ${host} failed: ${reason}\n`,
+    });
+  });
+});
+
+test('a connection that a vanished database closes while migrations are read is reported like one at the start', () => {
+  const lost = Object.assign(new Error('select name from mikro_orm_migrations'), { code: 'ECONNREFUSED' });
+  const failure = describeConnectionFailure(
+    'postgres://user:secret-word@[::1]:5433/gateway?sslmode=disable',
+    lost,
   );
-  expect(ended.stderr).not.toContain('secret-word');
+  expect(failure?.message).toBe(
+    `Connecting to the database "gateway" at [::1]:5433 failed: connection refused. ${SERVER}`,
+  );
+  expect(describeConnectionFailure('postgres://db.test/gateway', new Error('a bug'))).toBeUndefined();
 });
 
-test('exits within the timeout if the database accepts the connection but never replies', async () => {
-  const url = `postgres://user@127.0.0.1:${getPort(silentServer)}/gateway`;
-  const ended = await serve({ DATABASE_URL: url, DATABASE_TIMEOUT_MS: '200' });
-  expect(ended).toMatchObject({ status: 1, stdout: '' });
-  expect(ended.stderr).toMatch(/^Connecting to the database at 127\.0\.0\.1:\d+ failed: .*timeout.*\n$/);
+test.each([
+  [
+    'postgres:///gateway?host=/var/run/postgresql&port=5433',
+    'the database "gateway" at /var/run/postgresql:5433',
+  ],
+  ['postgres://user:secret-word@db.test/gateway', 'the database "gateway" at db.test:5432'],
+  ['postgres://user:secret-word@db.test', 'the database "user" at db.test:5432'],
+])('%s is described by name, host and port', (url, description) => {
+  expect(describeDatabase(url)).toBe(description);
 });
-
-test("exits with PostgreSQL's error if the password or the database name is wrong", async () => {
-  const wrong = new URL(inject('postgresUrl'));
-  wrong.password = 'not-the-password';
-  const missing = new URL(inject('postgresUrl'));
-  missing.pathname = '/no_such_database';
-  const [password = '', name = ''] = await Promise.all([wrong, missing].map(refusal));
-  expect(password).toMatch(/failed: password authentication failed for user "\w+"\. /);
-  expect(password).not.toContain('not-the-password');
-  expect(name).toMatch(/failed: database "no_such_database" does not exist\. /);
-});
-
-/** Returns the error of a start with an unusable database. */
-async function refusal({ href }: URL): Promise<string> {
-  const starting = startDatabaseServer(readConfig({ DATABASE_URL: href }), 'own', () => undefined);
-  const error: unknown = await starting.catch((error: unknown) => error);
-  expect(error).toBeInstanceOf(OperatorError);
-  return describeFailure(error);
-}

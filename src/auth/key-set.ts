@@ -14,7 +14,7 @@ import {
   jwksCache,
 } from 'jose';
 import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
-import { hasPublicKey, NO_PUBLIC_KEY } from '../config/formats.ts';
+import { lacksPublicKey, NO_PUBLIC_KEY } from '../config/formats.ts';
 import type { KeySetSource } from '../config.ts';
 import { InternalError } from '../errors/gateway-errors.ts';
 import { OperatorError } from '../errors/operator-error.ts';
@@ -79,7 +79,7 @@ function createRemoteKeySet(url: URL): KeySet {
       try {
         const keys = await fetchKeySet(...request);
         // Later, such a set means that all keys were removed.
-        if (fetched.jwks === undefined && !hasPublicKey(keys)) {
+        if (fetched.jwks === undefined && lacksPublicKey(keys)) {
           throw new OperatorError(`The key set at AUTH_JWKS_URL ${NO_PUBLIC_KEY}.`);
         }
         failure = noFailure;

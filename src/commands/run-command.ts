@@ -6,11 +6,13 @@ export class UsageError extends Error {}
 
 /** Runs a command. Errors that the operator can fix are printed without a stack. Every error sets exit status 1. */
 export function runCommand(usage: string, command: () => Promise<void>): void {
-  command().catch((error: unknown) => {
-    process.exitCode = 1;
-    const isUsage = error instanceof UsageError || isArgumentError(error);
-    process.stderr.write(isUsage ? `${error.message}\nUsage: ${usage}\n` : `${describeFailure(error)}\n`);
-  });
+  Promise.resolve()
+    .then(command)
+    .catch((error: unknown) => {
+      process.exitCode = 1;
+      const isUsage = error instanceof UsageError || isArgumentError(error);
+      process.stderr.write(isUsage ? `${error.message}\nUsage: ${usage}\n` : `${describeFailure(error)}\n`);
+    });
 }
 
 /** Prints a line. */

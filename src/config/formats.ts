@@ -67,7 +67,7 @@ export const jwks = z.string().transform((text, context): JSONWebKeySet => {
     const keySet = KeySet.parse(JSON.parse(content));
     if (keySet.keys.some((key) => 'd' in key))
       return reject(context, 'contains a private key; set public keys only');
-    return hasPublicKey(keySet) ? keySet : reject(context, NO_PUBLIC_KEY);
+    return lacksPublicKey(keySet) ? reject(context, NO_PUBLIC_KEY) : keySet;
   } catch {
     return reject(context, 'is not a JSON key set: expected {"keys": [...]} with at least one key');
   }
@@ -77,9 +77,9 @@ export const jwks = z.string().transform((text, context): JSONWebKeySet => {
 export const NO_PUBLIC_KEY =
   'contains no public key (kty RSA, EC or OKP), and tokens signed with a shared secret (kty oct) are not accepted; let the issuer sign with a private key';
 
-/** Whether a key set has a key of a kind that can verify tokens. */
-export function hasPublicKey({ keys }: JSONWebKeySet): boolean {
-  return keys.some(({ kty }) => kty === 'RSA' || kty === 'EC' || kty === 'OKP');
+/** Whether a key set has keys, but none of a kind that can verify tokens. */
+export function lacksPublicKey({ keys }: JSONWebKeySet): boolean {
+  return keys.length > 0 && !keys.some(({ kty }) => kty === 'RSA' || kty === 'EC' || kty === 'OKP');
 }
 
 const KeySet = z.looseObject({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });

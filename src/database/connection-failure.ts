@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import pg from 'pg';
 import { OperatorError } from '../errors/operator-error.ts';
 import { readSystemErrorCode } from '../errors/system-error-code.ts';
@@ -9,7 +10,7 @@ export function describeDatabase(url: string): string {
   // Other parameters name files, which pg would read.
   address.search = new URLSearchParams(parameters).toString();
   const { database, host, port } = new pg.Client({ connectionString: address.href });
-  return `the database "${database}" at ${host}:${port}`;
+  return `the database "${database}" at ${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
 /**
@@ -26,9 +27,10 @@ export function toConnectionError(url: string, error: unknown): OperatorError {
   const message = readMessage(error);
   const known = describeConnectionFailure(url, error);
   if (known !== undefined) return known;
-  if (message.includes('unsupported startup parameter')) return createError(url, error, message, POOLER);
-  if (message.startsWith('SASL')) return createError(url, error, 'PostgreSQL requires a password', PASSWORD);
-  return createError(url, error, message, SERVER);
+  if (message.includes('unsupported startup parameter')) return createError(url, error, POOLER);
+  if (readSystemErrorCode(error) === 'ENOENT') return createError(url, error, FILES);
+  if (message.startsWith('SASL')) return createError(url, error, PASSWORD, 'PostgreSQL requires a password');
+  return createError(url, error, SERVER);
 }
 
 const SERVER =
@@ -36,21 +38,33 @@ const SERVER =
 const PASSWORD =
   'Correct the user and password in DATABASE_URL; special characters must be percent-encoded ("@" as %40).';
 const POOLER = 'Configure PgBouncer as described in docs/scaling.md, or connect to PostgreSQL directly.';
+const FILES = 'Correct the path of the socket or certificate in DATABASE_URL.';
 const SLOTS =
   'Raise max_connections of PostgreSQL, lower DATABASE_POOL_SIZE, or stop programs that use connections.';
 
-/** What failed, by the code of Node.js or PostgreSQL, and what the operator can do about it. */
-const failures = new Map<string, readonly [reason: string, advice: string]>([
-  ['ECONNREFUSED', ['connection refused', SERVER]],
-  ['ENOTFOUND', ['unknown host name', 'Correct the host in DATABASE_URL, or check the name server.']],
-  ['EAI_AGAIN', ['the name server did not respond', 'Check the name server, or the host in DATABASE_URL.']],
-  ['ENOENT', ['no such file', 'Correct the path of the socket or certificate in DATABASE_URL.']],
-  ['3D000', ['no such database', 'Create it, or correct the name in DATABASE_URL.']],
-  ['28P01', ['password authentication failed', PASSWORD]],
-  ['53300', ['too many connections', SLOTS]],
+/**
+ * What the operator can do about a failure, by the code of Node.js or PostgreSQL. Node.js's messages of these failures
+ * repeat the address; PostgreSQL's are used as they are.
+ */
+const failures = new Map<string, readonly [advice: string, reason?: string]>([
+  ['ECONNREFUSED', [SERVER, 'connection refused']],
+  ['ENOTFOUND', ['Correct the host in DATABASE_URL, or check the name server.', 'unknown host name']],
+  ['EAI_AGAIN', ['Check the name server, or the host in DATABASE_URL.', 'the name server did not respond']],
+  ['ECONNRESET', [SERVER, 'connection lost']],
+  ['3D000', ['Create it, or correct the name in DATABASE_URL.']],
+  ['28P01', [PASSWORD]],
+  ['53300', [SLOTS]],
+  // PostgreSQL is stopping or starting.
+  ['57P01', [SERVER]],
+  ['57P03', [SERVER]],
 ]);
 
-function createError(url: string, cause: unknown, reason: string, advice: string): OperatorError {
+function createError(
+  url: string,
+  cause: unknown,
+  advice: string,
+  reason = readMessage(cause),
+): OperatorError {
   return new OperatorError(`Connecting to ${describeDatabase(url)} failed: ${reason}. ${advice}`, { cause });
 }
 
