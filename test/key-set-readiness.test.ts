@@ -40,3 +40,19 @@ test('a gateway that fetched the key set stays ready while the issuer fails', as
   issuer.fail();
   expect(await readiness()).toEqual({ status: 200, keySet: 'ok' });
 });
+
+test('a key set with shared secrets only is reported in one line, without them', async () => {
+  issuer = await startIssuer();
+  issuer.respondWith('{"keys":[{"kty":"oct","k":"c2VjcmV0LXdvcmQ"}]}');
+  gateway = await startTestGateway({ AUTH_JWKS: '', AUTH_JWKS_URL: issuer.url });
+  const failed = 'fetching the key set from AUTH_JWKS_URL failed; the gateway is not ready until it succeeds';
+  await eventually(() => expect(messages()).toContain(failed));
+  const line = gateway.logLines().find((text) => text.includes(failed)) ?? '';
+  expect(JSON.parse(line).err).toEqual({
+    type: 'Error',
+    message:
+      'The key set at AUTH_JWKS_URL contains no public key (kty RSA, EC or OKP), and tokens signed with a shared secret (kty oct) are not accepted; let the issuer sign with a private key.',
+  });
+  expect(line).not.toContain('c2VjcmV0LXdvcmQ');
+  expect(await readiness()).toEqual({ status: 503, keySet: 'was never fetched' });
+});

@@ -8,6 +8,7 @@ import { graphql, rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { rawRequest } from './support/raw.ts';
+import { payloads } from './support/records.ts';
 import { freePort } from './support/redis.ts';
 import { member, platform, signToken } from './support/tokens.ts';
 
@@ -90,6 +91,76 @@ describe('the log line of a request', () => {
       await fetch(`${gateway.address}/graphql?${query}`, { headers: { Authorization: `Bearer ${token}` } })
     ).text();
     expect(gateway.logLines().filter((line) => /mark[-_]?7f3a/.test(line))).toEqual([]);
+  });
+
+  describe('of a publication', () => {
+    const PUBLISH =
+      'mutation ($input: PublishNotificationsInput!) { publishNotifications(input: $input) { results { created } } }';
+    const draft = (userId: string, id?: string) => ({
+      userId,
+      id,
+      task: { id: `task-of-${id}`, projectId: 'project-1' },
+      title: 'A title',
+      payload: payloads.plan_requested,
+    });
+    const published = (reply: { headers: Headers }) =>
+      findRequestLines(reply).map((line) => [line.user, line.published, line.publishedCount]);
+
+    test('contains the user and the generated ID', async () => {
+      const document =
+        'mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) { notification { ... on UserNotification { id } } } }';
+      const reply = await graphql(gateway, document, { input: draft('bob') }, { token: await platform() });
+      const { id } = reply.data.publishNotification.notification;
+      expect(published(reply)).toEqual([['platform-service', [{ user: 'bob', notification: id }], 1]]);
+    });
+
+    test('contains the first 10 of a batch, and their number', async () => {
+      const all = Array.from({ length: 12 }, (_, index) => ({
+        user: `bob-${index}`,
+        notification: `n-${index}`,
+      }));
+      const notifications = all.map(({ user, notification }) => draft(user, notification));
+      const reply = await graphql(
+        gateway,
+        PUBLISH,
+        { input: { notifications } },
+        { token: await platform() },
+      );
+      expect(published(reply)).toEqual([['platform-service', all.slice(0, 10), 12]]);
+    });
+
+    test('contains none that was rejected', async () => {
+      const notifications = [draft('bob', 'kept'), draft('bob', 'x'.repeat(256))];
+      const reply = await graphql(
+        gateway,
+        PUBLISH,
+        { input: { notifications } },
+        { token: await platform() },
+      );
+      expect(reply.errors).toHaveLength(1);
+      expect(published(reply)).toEqual([['platform-service', undefined, undefined]]);
+    });
+
+    test('is one line of bounded length, whatever the IDs contain', async () => {
+      const notification = '"},{"user":"eve\u2028'.padEnd(254, '\u{1f600}');
+      const users = Array.from({ length: 100 }, (_, index) => `${index}`.padEnd(255, '"'));
+      const notifications = users.map((user) => draft(user, notification));
+      const before = gateway.logLines().length;
+      const reply = await graphql(
+        gateway,
+        PUBLISH,
+        { input: { notifications } },
+        { token: await platform() },
+      );
+      expect(published(reply)).toEqual([
+        ['platform-service', users.slice(0, 10).map((user) => ({ user, notification })), 100],
+      ]);
+      const written = gateway.logLines().slice(before);
+      for (const line of written) {
+        expect(line).not.toContain('\n');
+        expect(Buffer.byteLength(line)).toBeLessThan(20_000);
+      }
+    });
   });
 
   test.each([
