@@ -41,7 +41,7 @@ test('production refuses to start on an unmigrated database, changes nothing, an
   const refused = await serve(settings);
   expect(refused).toMatchObject({ status: 1, stdout: '' });
   expect(refused.stderr).toMatch(
-    /^The database lacks Migration\w+(, Migration\w+)*\. Run: npm run migrate\n$/,
+    /^The database lacks Migration\w+(, Migration\w+)*\. Run with the same settings: npm run migrate\n$/,
   );
   expect(await database.sql(`select from pg_tables where schemaname = 'public'`)).toEqual([]);
 

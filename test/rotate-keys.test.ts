@@ -17,6 +17,8 @@ import { member } from './support/tokens.ts';
 const newKey = () => randomBytes(32).toString('base64');
 const [old, fresh, lost] = [newKey(), newKey(), newKey()];
 const PROGRAM = 'src/commands/rotate-keys.ts';
+/** The first line of the command. */
+const USING = expect.stringMatching(/^Using the database "test_\w+" at 127\.0\.0\.1:\d+\.$/);
 /** The new key first, as during a rotation. */
 const BOTH = `new:${fresh},old:${old}`;
 
@@ -129,6 +131,7 @@ describe('with all keys', () => {
 
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
     expect(stdout.trim().split('\n')).toEqual([
+      USING,
       'Credentials encrypted with keys other than "new": 255',
       'Re-encrypted 100, 155 left.',
       'Re-encrypted 100, 55 left.',
@@ -235,6 +238,7 @@ describe('with missing keys and damaged records', () => {
   test('exits with status 1, and reports its progress, the damaged records, and how to fix each', () => {
     expect(ended.status).toBe(1);
     expect(ended.stdout.trim().split('\n')).toEqual([
+      USING,
       'Credentials encrypted with keys other than "new": 152',
       'Re-encrypted 99, 53 left.',
       `Skipped, because decryption failed: users ["${damagedCredential}"].`,

@@ -30,7 +30,9 @@ export async function findSchemaProblem(database: Database): Promise<string | un
     return `The database requires version ${required} of the gateway or a later one, because ${name} was applied. This is version ${version}.`;
   }
   const pending = listPending(applied);
-  return pending.length > 0 ? `The database lacks ${pending.join(', ')}. Run: npm run migrate` : undefined;
+  return pending.length > 0
+    ? `The database lacks ${pending.join(', ')}. Run with the same settings: npm run migrate`
+    : undefined;
 }
 
 /** @throws {OperatorError} if this gateway cannot run on the schema of the database */

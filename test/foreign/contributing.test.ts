@@ -58,17 +58,17 @@ test("npm run migration generates the worked example's migration once, applying 
   expect(await generate()).toMatchObject({
     status: 0,
     stdout: expect.stringMatching(
-      /^Wrote src\/database\/migrations\/Migration\d{14}_add_favorite_projects\.ts\./,
+      /^Using the database "\w+" at [\d.:]+\.\nWrote src\/database\/migrations\/Migration\d{14}_add_favorite_projects\.ts\./,
     ),
   });
   expect(await generate()).toMatchObject({
     status: 1,
     stderr: expect.stringMatching(
-      /The database lacks Migration\d+_add_favorite_projects\. Run: npm run migrate/,
+      /The database lacks Migration\d+_add_favorite_projects\. Run with the same settings: npm run migrate/,
     ),
   });
 
-  expect((await migrate()).stdout).toMatch(/^Applied Migration\d{14}_add_favorite_projects\n$/);
+  expect((await migrate()).stdout).toMatch(/\.\nApplied Migration\d{14}_add_favorite_projects\n$/);
   expect(await database.sql('select * from favorite_project')).toEqual([]);
   expect(await generate()).toMatchObject({
     status: 1,
