@@ -57,7 +57,7 @@ test('/readyz returns 503 and names a missing migration', async () => {
   );
   const { status, body } = await ask(gateway, '/readyz');
   expect(status).toBe(503);
-  const migrations = `The database lacks ${rows[0]?.name}. Run: npm run migrate`;
+  const migrations = `The database lacks ${rows[0]?.name}. Run with the same settings: npm run migrate`;
   expect(body).toEqual({ status: 'not_ready', checks: { ...allOk, migrations } });
 
   await database.sql('insert into mikro_orm_migrations (name) values ($1)', [rows[0]?.name]);

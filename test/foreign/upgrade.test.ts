@@ -212,6 +212,7 @@ async function startReleased(
   return {
     address: await gateway.waitForOutput(/Listening on (http:\/\/[^\s"]+)/),
     adminAddress: '',
+    startLines: [],
     database,
     logLines: () => gateway.stdout().split('\n'),
     close: async () => expect(await gateway.stop()).toMatchObject({ status: 0, stderr: '' }),
