@@ -97,7 +97,7 @@ test('a notification is dismissed exactly if one of the dismissals during its pu
       );
       expect(rows).toEqual([{ dismissed: results.includes(true) }]);
     }),
-    { numRuns: 150, endOnFailure: true },
+    { numRuns: 60, endOnFailure: true, interruptAfterTimeLimit: 15_000 },
   );
 });
 
