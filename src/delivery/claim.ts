@@ -143,7 +143,8 @@ const isDue = sql`${isUnfinished} and ${dueAt} <= now()`;
  *
  * Usually, few deliveries are due and all of them are candidates. In a backlog, candidates are searched in turns: the
  * next users of the next providers, by one step in the index for each, so that neither the backlog of a user nor that of
- * a paused provider is read.
+ * a paused provider is read. Some conditions are written so that PostgreSQL cannot use
+ * the index by time for them, in which it would read that backlog.
  */
 function selectDue({
   param,
@@ -151,7 +152,7 @@ function selectDue({
   Pick<Delivery, (typeof keyProperties)[number] | 'provider' | 'state'> & { cursor: string | null }
 > {
   const running = (user: RawBuilder<unknown>, channel: string) => sql`(select count(*) from ${delivery}
-    where ${userId} = ${user} and channel = ${sql.ref(channel)} and state = 'sending' and ${dueAt} > now())`;
+    where ${userId} = ${user} and channel = ${sql.ref(channel)} and state = 'sending' and ${dueAt} - now() > interval '0')`;
   return sql`(
     with recursive
     capacity as (
@@ -206,8 +207,9 @@ function selectDue({
       union all
       select due.*, random() from users cross join lateral (
         select ${key}, provider, state, ${dueAt} from ${delivery}
-         where channel = users.channel and provider = users.provider and ${userId} = users.${userId} and ${isDue}
-         order by ${dueAt} limit "perUser") as due
+         where channel = users.channel and provider = users.provider
+           and ${userId} >= users.${userId} and ${userId} <= users.${userId} and ${isDue}
+         order by ${userId}, ${dueAt} limit "perUser") as due
        where "isReady"),
     turns as (
       select candidates.*, capacity.free as "freeOfChannel", "perUser",

@@ -10,7 +10,7 @@ import { formatMessage, formatSettledMessage } from './chat-text.ts';
 export type ChatTarget = { memberId: string };
 
 const CONCURRENCY = 5;
-const CONCURRENCY_PER_USER = 2;
+const CONCURRENCY_PER_USER = 4;
 const ATTEMPT_MS = 20_000;
 
 /** Disables mentions by name and link previews. */

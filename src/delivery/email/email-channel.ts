@@ -26,7 +26,7 @@ const defaultTimeouts = {
 
 /** The number of connections. A connection sends one message at a time. */
 const CONNECTIONS = 5;
-const CONNECTIONS_PER_USER = 2;
+const CONNECTIONS_PER_USER = 4;
 const ATTEMPT_MS = 20_000;
 
 /** Creates the channel that sends emails to an SMTP server (RFC 5321), which relays them. */
