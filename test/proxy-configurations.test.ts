@@ -11,10 +11,10 @@ const readDelay = (name: string) => Number(new RegExp(`^Environment=${name}=(\\d
 const shutdownDelay = readDelay('SHUTDOWN_DELAY_MS');
 const readyDelay = readDelay('READY_DELAY_MS');
 
-/** Reads the value after a name, in milliseconds if it is in seconds. */
+/** Reads the value after a name; times are in milliseconds. */
 async function readValue(file: string, name: string): Promise<number> {
   const [, value = Number.NaN, unit] =
-    new RegExp(`^[^#\\n]*\\b${name}[ =](\\d+)(s?)\\b`, 'm').exec(await readRepositoryFile(file)) ?? [];
+    new RegExp(`^[^#\\n]*\\b${name}[ =](\\d+)(s|ms)?\\b`, 'm').exec(await readRepositoryFile(file)) ?? [];
   return Number(value) * (unit === 's' ? 1000 : 1);
 }
 
@@ -27,11 +27,16 @@ describe('SHUTDOWN_DELAY_MS and READY_DELAY_MS of the unit', () => {
   });
 
   test('are longer than HAProxy needs to notice that a gateway is stopping or ready', async () => {
-    const interval = await readValue('ops/haproxy.cfg', 'inter');
-    // A check takes at most as long as the interval.
-    const checkCycle = 2 * interval;
-    expect(shutdownDelay).toBeGreaterThan(checkCycle * (await readValue('ops/haproxy.cfg', 'fall')));
-    expect(readyDelay).toBeGreaterThan(checkCycle * (await readValue('ops/haproxy.cfg', 'rise')));
+    const read = (name: string) => readValue('ops/haproxy.cfg', name);
+    const [interval, next, timeout] = [
+      await read('inter'),
+      await read('fastinter'),
+      await read('timeout check'),
+    ];
+    // A check that began before the signal may still pass.
+    expect(shutdownDelay).toBeGreaterThan(timeout + interval + ((await read('fall')) - 1) * next);
+    const rise = await read('rise');
+    expect(readyDelay).toBeGreaterThan(interval + (rise - 1) * next + rise * timeout);
   });
 
   test('are longer than Caddy needs to notice it, as are those in compose.yaml', async () => {

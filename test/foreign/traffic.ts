@@ -6,7 +6,7 @@ import type { SseStream } from '../support/sse.ts';
 import { member, platform } from '../support/tokens.ts';
 import type { RunningProxy } from './proxies.ts';
 
-const SENDERS = 6;
+const SENDERS = 4;
 /** The interval of a sender's requests, so that the load lasts for all restarts without occupying the machine. */
 const INTERVAL_MS = 40;
 
