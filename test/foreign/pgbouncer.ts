@@ -4,6 +4,7 @@ import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findUnprivilegedAccount, isRoot } from '../../dev/postgres/account.ts';
 import { freePort } from '../support/redis.ts';
+import { readRepositoryFile } from '../support/settings-file.ts';
 
 /** A running PgBouncer in front of a database. */
 export type PgBouncer = { url: string; stop(): Promise<void> };
@@ -16,9 +17,9 @@ export const hasPgBouncer = status === 0;
 /** Whether it can track prepared statements in transaction mode, as versions since 1.21 can. */
 export const tracksPreparedStatements = Number(/^PgBouncer 1\.(\d+)/m.exec(stdout ?? '')?.[1]) >= 21;
 
-/** The startup parameters of the gateway, as documented. */
-export const STARTUP_PARAMETERS =
-  'options,statement_timeout,lock_timeout,idle_in_transaction_session_timeout';
+/** The startup parameters that the documentation says to ignore. */
+const [, startupParameters = ''] =
+  /^ignore_startup_parameters = (.+)$/m.exec(await readRepositoryFile('docs/scaling.md')) ?? [];
 
 /** Starts PgBouncer in front of the server of a URL, with these settings. Its files are in a folder. */
 export async function startPgBouncer(
@@ -36,7 +37,7 @@ export async function startPgBouncer(
     unix_socket_dir: '',
     auth_type: 'trust',
     auth_file: users,
-    ignore_startup_parameters: STARTUP_PARAMETERS,
+    ignore_startup_parameters: startupParameters,
     ...settings,
   };
   const lines = Object.entries(options).map(([name, value]) => `${name} = ${value}`);
