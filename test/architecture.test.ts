@@ -142,7 +142,7 @@ const steps = [
 
 /** Ordered from the lowest layer up. A file imports only from its own layer and lower ones. */
 const layers = [
-  ['src/errors/'],
+  ['src/version.ts', 'src/errors/'],
   ['src/config.ts', 'src/config/', 'src/values/'],
   ['src/log.ts', 'src/encryption/', 'src/auth/', 'src/database/'],
   ['src/revisions/', 'src/quota/', 'src/http/'],
