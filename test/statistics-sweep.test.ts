@@ -109,7 +109,7 @@ test('after any concurrent changes and steps, a sweep makes the counts equal to 
       await updateStatistics(gateway.database);
       expect(await readCounts()).toEqual(await countDirectly());
     }),
-    { numRuns: 10, endOnFailure: true },
+    { numRuns: 5, endOnFailure: true },
   );
 });
 
