@@ -57,12 +57,19 @@ const examples: Readonly<Record<string, [record: Values, change: Values]>> = {
       previewText: null,
       prUrl: null,
       payload: { toolId: 'x', input: { plan: "it's", summary: null, a: [1, { z: true, b: '?' }] } },
+      payloadSize: null,
       occurredAt: early,
       ...times,
       resolvedAt: null,
       dismissedAt: time,
     },
-    { payload: { toolId: 'y', input: { z: 1, a: 2 } }, resolvedAt: late, dismissedAt: null, taskName: 'N' },
+    {
+      payload: { toolId: 'y', input: { z: 1, a: 2 } },
+      payloadSize: 123,
+      resolvedAt: late,
+      dismissedAt: null,
+      taskName: 'N',
+    },
   ],
   TaskResolution: [
     {
@@ -171,6 +178,23 @@ const examples: Readonly<Record<string, [record: Values, change: Values]>> = {
       receipt: 'r',
     },
   ],
+  Statistics: [
+    { isOnly: true, counts: {}, asOf: null, sweepStartedAt: time, sweptTo: '', dueAt: late },
+    { counts: { 'workspaces/running': 1 }, asOf: early, sweepStartedAt: null, sweptTo: 'a' },
+  ],
+  UserStatistics: [
+    {
+      userId: 'a',
+      epoch: UUID,
+      notifications: BIG,
+      workspaces: 1,
+      editorAuth: 0,
+      counts: { 'workspaces/running': 1 },
+      isSettled: false,
+      countedAt: time,
+    },
+    { counts: {}, isSettled: true, notifications: BIG + 1 },
+  ],
   DatabaseEpoch: [{ isOnly: true, epoch: UUID }, { epoch: UUID.replace('5f', '6f') }],
 };
 
@@ -193,7 +217,7 @@ test.each(entities.map(({ meta }) => meta.className))(
       const { class: Entity, props, primaryKeys } = unguarded.orm.getMetadata().getByClassName(className);
       const [record, change] = examples[className] ?? expect.unreachable();
       expect(Object.keys(record).sort()).toEqual(props.map(({ name }) => name).sort());
-      await database.sql(`delete from database_epoch`);
+      await database.sql(`delete from ${className === 'Statistics' ? 'statistics' : 'database_epoch'}`);
       const key = Object.fromEntries(primaryKeys.map((name) => [name, record[name]]));
       const load = async (em = fork()) => {
         const entity = await em.findOneOrFail(Entity, key);

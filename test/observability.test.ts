@@ -15,6 +15,7 @@ import { scrape } from './support/metrics.ts';
 import { type GatewayProcess, startGatewayProcess } from './support/process.ts';
 import { asPlatform, publish } from './support/records.ts';
 import { freePort } from './support/redis.ts';
+import { updateStatistics } from './support/statistics.ts';
 import { jwks, member } from './support/tokens.ts';
 
 /** Labels that Prometheus adds to every scraped metric. */
@@ -57,6 +58,7 @@ beforeAll(async () => {
     CHAT_API_URL: chat.url,
     REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
   });
+  await updateStatistics(database);
   const token = await member('alice');
   await rest(gateway, 'GET', '/user/workspaces', { token });
   await graphql(gateway, '{ notification(id: "unknown") { __typename } }', {}, { token });

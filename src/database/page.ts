@@ -8,7 +8,7 @@ import type { ReadParams } from './read.ts';
  * A part of a list. `limit` defaults to the whole list. With `backwards`, the last records are returned instead of the
  * first, in reverse order. With `tagged`, every record includes the entity tag of the list. With `scanLimit`, a filtered
  * page ends after scanning so many records of the list, even if it is not full. With `inlineBytes`, a record whose long
- * texts exceed this size is returned without them.
+ * texts exceed this size is returned without them. `isLong` marks a part of a list that may have many records.
  */
 export type Page = {
   after?: Position | undefined;
@@ -17,6 +17,7 @@ export type Page = {
   offset?: number | undefined;
   scanLimit?: number | undefined;
   inlineBytes?: number | undefined;
+  isLong?: boolean | undefined;
   backwards?: boolean | undefined;
   tagged?: boolean | undefined;
 };
@@ -47,13 +48,14 @@ export type PageInput = Bounds & {
   offset: number | undefined;
   scanLimit: number | undefined;
   inlineBytes: number | undefined;
+  isLong: true | undefined;
   backwards: true | undefined;
   tagged: true | undefined;
 };
 
 /** Converts a page to inputs. */
 export function toPageInput(page: Page): PageInput {
-  const { after, before, limit, offset, scanLimit, inlineBytes, backwards, tagged } = page;
+  const { after, before, limit, offset, scanLimit, inlineBytes, isLong, backwards, tagged } = page;
   return {
     afterTime: after?.createdAt,
     afterId: after?.id,
@@ -63,6 +65,7 @@ export function toPageInput(page: Page): PageInput {
     offset,
     scanLimit,
     inlineBytes,
+    isLong: isLong || undefined,
     backwards: backwards || undefined,
     tagged: tagged || undefined,
   };

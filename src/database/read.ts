@@ -58,7 +58,7 @@ export function defineLargeRead<Input extends object, Row extends QueryResultRow
 }
 
 /** A list with more records than this is long: reading and sending it delays other requests noticeably. */
-export const LONG_LIST = 1000;
+const LONG_LIST = 1000;
 
 /**
  * Defines a read of a list or a page of it. A page of up to {@link LONG_LIST} records without an offset runs on the
@@ -73,7 +73,8 @@ export function definePageRead<Input extends PageLimits, Row extends PageRow>(
   const read = prepare(build);
   const names = Object.keys(texts);
   return async (database: Database, input: Input, selected?: ReadonlySet<string>): Promise<Row[]> => {
-    const isShort = !mayBeLong(input) && input.offset === undefined && !mayScanMany(input);
+    const isShort =
+      input.isLong === undefined && !mayBeLong(input) && input.offset === undefined && !mayScanMany(input);
     const rows = await read(database, isShort ? 'short' : 'long', input, selected);
     for (const row of rows) {
       if (row.omittedBytes != null) for (const name of names) Reflect.deleteProperty(row, name);
@@ -89,7 +90,11 @@ export function mayBeLong({ limit = Number.POSITIVE_INFINITY }: PageLimits): boo
   return limit > LONG_LIST;
 }
 
-type PageLimits = object & { limit?: number | undefined; offset?: number | undefined };
+type PageLimits = object & {
+  isLong?: boolean | undefined;
+  limit?: number | undefined;
+  offset?: number | undefined;
+};
 
 /** Defines a count. Runs on the connections for long reads, because it reads every row that it counts. */
 export function defineCount<Input extends object>(build: Build<Input, { count: number }>) {

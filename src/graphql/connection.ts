@@ -1,7 +1,7 @@
 import type { OutputRef } from '@pothos/core';
 import type { RootValue } from '../context.ts';
 import type { Listed, Page } from '../database/page.ts';
-import type { Selected } from '../database/read.ts';
+import { mayBeLong, type Selected } from '../database/read.ts';
 import type { RestList } from '../quota/read-scheduler.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
@@ -183,7 +183,12 @@ async function readRestPart<Node extends ListedRecord>(
   const { limit = Number.POSITIVE_INFINITY } = page;
   const { records, etag } = await readListPage(
     list,
-    { ...page, limit: Math.min(limit, PART_RECORDS), inlineBytes: INLINE_BYTES },
+    {
+      ...page,
+      limit: Math.min(limit, PART_RECORDS),
+      inlineBytes: INLINE_BYTES,
+      isLong: restList.isContinued || mayBeLong(page),
+    },
     matchesKnownTag,
   );
   const { complete, scanned } = await completeTexts(list, records, PART_BYTES, async () => true);
