@@ -217,7 +217,10 @@ test.each(entities.map(({ meta }) => meta.className))(
       const { class: Entity, props, primaryKeys } = unguarded.orm.getMetadata().getByClassName(className);
       const [record, change] = examples[className] ?? expect.unreachable();
       expect(Object.keys(record).sort()).toEqual(props.map(({ name }) => name).sort());
-      await database.sql(`delete from ${className === 'Statistics' ? 'statistics' : 'database_epoch'}`);
+      if (className === 'DatabaseEpoch' || className === 'Statistics') {
+        // These tables have one row.
+        await database.sql(`delete from ${className === 'Statistics' ? 'statistics' : 'database_epoch'}`);
+      }
       const key = Object.fromEntries(primaryKeys.map((name) => [name, record[name]]));
       const load = async (em = fork()) => {
         const entity = await em.findOneOrFail(Entity, key);

@@ -52,9 +52,12 @@ export function createGraphQLServer(schema: GraphQLSchema) {
 export function serveGraphQL(yoga: GraphQLServer) {
   return async (req: Request, res: Response): Promise<void> => {
     const reply = await yoga.handleNodeRequestAndResponse(req, res, { req, res });
+    const context = contextOf(res);
+    const { largeReply } = context;
+    // The latest response of each connection stays in memory.
+    context.largeReply = undefined;
     if (res.headersSent || res.closed) return;
     res.setHeaders(reply.headers);
-    const { largeReply } = contextOf(res);
     if (largeReply === undefined) res.writeHead(reply.status).end(await reply.text());
     else {
       res.removeHeader('Content-Length');

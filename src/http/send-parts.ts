@@ -33,7 +33,13 @@ const PART_LENGTH = 65_536;
 /** How deep objects and arrays are divided. */
 const DIVIDED_LEVELS = 6;
 
-/** Formats JSON in parts, which are larger only if a value at a deep level is. */
+/** How deep objects are created for the reply, so that nothing else refers to them. */
+const OWNED_LEVELS = 3;
+
+/**
+ * Formats JSON in parts, which are larger only if a value at a deep level is. Removes what it has formatted from the
+ * outer objects, so that its memory can be freed.
+ */
 export function* formatJson(value: object): Generator<string> {
   let part = '';
   for (const text of formatValue(value, DIVIDED_LEVELS)) {
@@ -56,6 +62,7 @@ function* formatValue(value: unknown, levels: number): Generator<string> {
     if (item === undefined && !isArray) continue;
     yield isArray ? separator : `${separator}${JSON.stringify(key)}:`;
     yield* formatValue(item, levels - 1);
+    if (levels > DIVIDED_LEVELS - OWNED_LEVELS) Reflect.set(value, key, undefined);
     separator = ',';
   }
   if (separator !== ',') yield separator;

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { KeyedSemaphore } from './read-scheduler.ts';
 
 /** The maximum size of the long texts that the lists of an operation read, all together. */
@@ -8,6 +10,9 @@ const MAX_TOTAL_BYTES = 2 * MAX_READ_BYTES;
 
 /** Callers who do not read their replies can occupy all of it, so others wait only for a time. */
 const MAX_WAIT_MS = 1000;
+
+/** Garbage takes up to three times as much memory as the texts. */
+const MAX_UNCOLLECTED_BYTES = 2 * MAX_READ_BYTES;
 
 /** The large replies that a request waits for. */
 export type LargeRead = {
@@ -26,28 +31,47 @@ export class LargeReads {
   readonly #callers = new KeyedSemaphore(1);
   readonly #waiting: Waiting[] = [];
   #freeBytes = MAX_TOTAL_BYTES;
+  #uncollectedBytes = 0;
 
   /** Waits until the caller's other large replies are sent. */
   admit(callerId: string, onLeave: OnLeave): Promise<LargeRead> {
     const { promise, resolve } = Promise.withResolvers<LargeRead>();
     const left = new Promise<void>(onLeave);
     void this.#callers.run(callerId, async () => {
+      let requested = 0;
       let taken = 0;
       let hasLeft = false;
       void left.then(() => {
         hasLeft = true;
       });
+      // One record of each list is read in any case, which may be more than the maximum.
       const take = async (bytes: number) => {
-        if (hasLeft || !(await this.#take(bytes))) return false;
-        if (hasLeft) this.#give(bytes);
-        else taken += bytes;
+        const charged = Math.min(bytes, MAX_READ_BYTES - requested);
+        requested += charged;
+        if (hasLeft || !(await this.#take(charged))) {
+          requested -= charged;
+          return false;
+        }
+        if (hasLeft) this.#give(charged);
+        else taken += charged;
         return !hasLeft;
       };
       resolve({ take });
       await left;
       this.#give(taken);
+      this.#collect(taken);
     });
     return promise;
+  }
+
+  /** Collects garbage after some large replies. Otherwise, V8 lets the heap grow by about 500 MiB first. */
+  #collect(bytes: number): void {
+    this.#uncollectedBytes += bytes;
+    if (this.#uncollectedBytes < MAX_UNCOLLECTED_BYTES) return;
+    this.#uncollectedBytes = 0;
+    setFlagsFromString('--expose-gc');
+    const collect: unknown = runInNewContext('gc');
+    if (typeof collect === 'function') collect({ type: 'major', execution: 'async' });
   }
 
   async #take(bytes: number): Promise<boolean> {
