@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +13,6 @@ import { nextEvent, subscribeToNotifications } from '../support/inbox.ts';
 import { type Process, runProcess, startProcess } from '../support/process.ts';
 import { getPort } from '../support/proxy.ts';
 import { publish } from '../support/records.ts';
-import { freePort } from '../support/redis.ts';
 import { readRepositoryFile } from '../support/settings-file.ts';
 import { member } from '../support/tokens.ts';
 import { hasProxies, proxyPrograms, type RunningProxy, startProxy } from './proxies.ts';
@@ -42,7 +42,9 @@ describe.skipIf(!hasProxies)('rolling restarts behind proxies (need root, nginx,
     folder = await makeFolder();
     database = await createTestDatabase();
     const settings = { ...settingsFor(database), ...delays };
-    const ports = [await freePort(), await freePort()];
+    // Below the ports of outgoing connections, which could take a port while its gateway restarts.
+    const port = randomInt(20_000, 30_000);
+    const ports = [port, port + 1];
     gateways = ports.map((port) => createGateway({ ...settings, PORT: `${port}` }));
     await Promise.all(gateways.map(({ start }) => start()));
     const proxies = await Promise.all(proxyPrograms.map((program) => startProxy(program, folder, ports)));
