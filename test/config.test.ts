@@ -386,7 +386,7 @@ const USER_INFO = 'must not contain a user name or password, because it is logge
 const NO_PUBLIC_KEY =
   'contains no public key (kty RSA, EC or OKP), and tokens signed with a shared secret (kty oct) are not accepted; let the issuer sign with a private key';
 
-describe('an operator is told the rule and the fix, but not the value', () => {
+describe('reports the rule and the fix to the operator, but not the value', () => {
   test.each([
     ['DATABASE_URL', 'postgres://u:pass@word@db.test/gateway', ENCODE],
     ['DATABASE_URL', 'postgres://u:pass/word@db.test/gateway', ENCODE],
