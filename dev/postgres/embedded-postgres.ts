@@ -156,7 +156,11 @@ async function connect(cluster: Cluster, lockMs: number): Promise<Session | 'bus
     // The lock file may be stale, and another server may use the port.
     const { rows } = await client.query<{ data_directory: string }>('show data_directory');
     if (rows[0]?.data_directory === cluster.directory) {
-      return { client, postmaster, owns: await takeLock(client, lockMs) };
+      const owns = await takeLock(client, lockMs);
+      // The lock is also released when the server's owner stops it.
+      if (!owns || !(await readPostmaster(cluster))?.isStopping) return { client, postmaster, owns };
+      await client.end();
+      return 'busy';
     }
   } catch (error) {
     // 57P01 to 57P03: the server is starting, stopping or recovering from a crash.

@@ -15,8 +15,8 @@ import {
   startProgram,
 } from './programs.ts';
 
-/** PostgreSQL's main process. */
-export type Postmaster = { pid: number; port: number };
+/** PostgreSQL's main process. `isStopping`: it has begun to shut down, though its backends may still respond. */
+export type Postmaster = { pid: number; port: number; isStopping: boolean };
 
 const FAST_SHUTDOWN_MS = 20_000;
 const IMMEDIATE_SHUTDOWN_MS = 5_000;
@@ -25,10 +25,10 @@ const POLL_MS = 20;
 /** Reads PostgreSQL's lock file, which may be stale: only a connection proves that the server is running. */
 export async function readPostmaster({ directory }: Cluster): Promise<Postmaster | undefined> {
   const text = await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '');
-  const [pid, lockedDirectory, , port] = text.split('\n');
+  const [pid, lockedDirectory, , port, , , , status] = text.split('\n');
   // A copied data directory contains the lock file of the original.
   if (lockedDirectory !== directory || !Number(pid) || !Number(port)) return undefined;
-  return { pid: Number(pid), port: Number(port) };
+  return { pid: Number(pid), port: Number(port), isStopping: status?.trim() === 'stopping' };
 }
 
 /**
