@@ -22,7 +22,7 @@ const NUMBERED = `
 const NOTIFICATIONS = `
   insert into notification (
     user_id, id, revision, kind, status, resolved_by, task_id, task_name, project_id, project_name, project_repo_url,
-    workspace_id, title, preview_text, pr_url, payload, occurred_at, created_at, updated_at, resolved_at, dismissed_at
+    workspace_id, title, preview_text, pr_url, payload, payload_size, occurred_at, created_at, updated_at, resolved_at, dismissed_at
   )
   ${NUMBERED}, described as (
     select *,
@@ -39,35 +39,38 @@ const NOTIFICATIONS = `
     md5(word)::uuid::text, 'Step ' || position || ' needs an answer before the task can continue',
     'The cart is stored in the session; step ' || position || ' moves it to a table of its own.',
     'https://git.example.com/acme/web-shop/pulls/' || position,
-    case kind
-      when 'plan_requested' then json_build_object(
-        'toolId', 'toolu_' || word,
-        'input', json_build_object(
-          'summary', 'Move the cart from the session to the database, part ' || position,
-          'plan', E'1. Add a table for carts and a key to its user\\n2. Write through the session to the table\\n'
-            || E'3. Read from the table, and from the session where it has no row yet\\n4. Drop the session copy\\n'
-            || '5. Inform the warehouse team, which reads the session copy: ' || word,
-          'allowedTools', json_build_array('edit', 'test')))
-      when 'question_requested' then json_build_object(
-        'toolId', 'toolu_' || word,
-        'input', json_build_object('questions', json_build_array(json_build_object(
-          'question', 'How should half a cent of order ' || word || ' be rounded?',
-          'options', json_build_array(
-            json_build_object('label', 'Half to even', 'description', 'The current rule of the ledger',
-              'preview', '0.125 becomes 0.12'),
-            json_build_object('label', 'Half up', 'description', 'The rule of the invoices',
-              'preview', '0.125 becomes 0.13')),
-          'header', 'Rounding', 'id', 'rounding', 'multiSelect', false))))
-      else json_build_object(
-        'taskStatus', case kind when 'task_failed' then 'errored' else 'awaiting_input' end,
-        'message', 'The tests of the checkout ran out of memory twice, after ' || position
-          || ' of them had passed. The log is stored as ' || word || '.',
-        'messageLabel', 'Test run', 'messageTimestamp', '2026-01-05T08:00:00.000Z')
-    end,
+    payload, octet_length(payload::text) + 200,
     created_at - interval '2 seconds', created_at, created_at + interval '3 seconds',
     case status when 'resolved' then created_at + interval '3 seconds' end,
     case status when 'dismissed' then created_at + interval '3 seconds' end
-  from described order by n`;
+  from described cross join lateral (
+    select
+      case kind
+        when 'plan_requested' then json_build_object(
+          'toolId', 'toolu_' || word,
+          'input', json_build_object(
+            'summary', 'Move the cart from the session to the database, part ' || position,
+            'plan', E'1. Add a table for carts and a key to its user\\n2. Write through the session to the table\\n'
+              || E'3. Read from the table, and from the session where it has no row yet\\n4. Drop the session copy\\n'
+              || '5. Inform the warehouse team, which reads the session copy: ' || word,
+            'allowedTools', json_build_array('edit', 'test')))
+        when 'question_requested' then json_build_object(
+          'toolId', 'toolu_' || word,
+          'input', json_build_object('questions', json_build_array(json_build_object(
+            'question', 'How should half a cent of order ' || word || ' be rounded?',
+            'options', json_build_array(
+              json_build_object('label', 'Half to even', 'description', 'The current rule of the ledger',
+                'preview', '0.125 becomes 0.12'),
+              json_build_object('label', 'Half up', 'description', 'The rule of the invoices',
+                'preview', '0.125 becomes 0.13')),
+            'header', 'Rounding', 'id', 'rounding', 'multiSelect', false))))
+        else json_build_object(
+          'taskStatus', case kind when 'task_failed' then 'errored' else 'awaiting_input' end,
+          'message', 'The tests of the checkout ran out of memory twice, after ' || position
+            || ' of them had passed. The log is stored as ' || word || '.',
+          'messageLabel', 'Test run', 'messageTimestamp', '2026-01-05T08:00:00.000Z')
+      end as payload
+  ) as content order by n`;
 
 const WORKSPACES = `
   insert into workspace (

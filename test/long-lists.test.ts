@@ -179,3 +179,26 @@ test('a page without long texts is full', async () => {
   expect(errors).toEqual([]);
   expect(data.notifications.nodes).toHaveLength(80);
 });
+
+test.each([
+  { fields: 'dismissNotification(input: { id: $id }) { notification { ...fields } }', type: 'mutation' },
+  { fields: 'notification(id: $id) { ...fields }', type: 'query' },
+])('only a large notification of an earlier version is sent in parts: $fields', async ({ fields, type }) => {
+  const [token] = await Promise.all([member('alice'), forgetSizes('alice', ['n-2', 'n-4'])]);
+  const document = `${type} ($id: ID!) { ${fields} }
+    fragment fields on PlanRequestedNotification { payload { plan } }`;
+  const [small, large] = await Promise.all(
+    ['n-2', 'n-4'].map((id) => graphql(gateway, document, { id }, { token })),
+  );
+  expect(small?.headers.get('Content-Length')).toBe(String(small?.text.length));
+  expect(large?.headers.get('Transfer-Encoding')).toBe('chunked');
+  expect(large?.text.length).toBeGreaterThan(900_000);
+});
+
+/** Removes the sizes that earlier versions did not store. */
+async function forgetSizes(user: string, ids: readonly string[]): Promise<void> {
+  await gateway.database.sql(
+    'update notification set payload_size = null where user_id = $1 and id = any($2)',
+    [user, ids],
+  );
+}

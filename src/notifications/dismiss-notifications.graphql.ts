@@ -11,9 +11,8 @@ import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 import {
-  isLarge,
+  findLargeSize,
   listNotifications,
-  MAX_NOTIFICATION_BYTES,
   readNotificationTexts,
   type SelectedNotification,
 } from './notifications.ts';
@@ -52,7 +51,8 @@ builder.mutationField(dismissNotificationField, (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const notification = await dismissNotification(context, context.viewer.userId, input.id, context.now);
-      if (isLarge(notification)) await admitLargeReply(context, MAX_NOTIFICATION_BYTES);
+      const largeSize = findLargeSize(notification);
+      if (largeSize !== undefined) await admitLargeReply(context, largeSize);
       return { notification };
     },
   }),

@@ -21,6 +21,7 @@ import {
 } from '../database/read.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
 import { selectTag } from '../revisions/revisions.ts';
+import { measureJson } from '../values/json.ts';
 import type { Notification } from './notification.entity.ts';
 import {
   type FilterInput,
@@ -30,6 +31,7 @@ import {
   selectMatching,
   toFilterInput,
 } from './notification-filter.ts';
+import type { NotificationPayload } from './payload.ts';
 
 const always = ['id', 'kind'] as const;
 
@@ -37,8 +39,8 @@ const always = ['id', 'kind'] as const;
 const alwaysListed = [...always, 'createdAt'] as const;
 
 const textSizes = {
-  // Gateways before version 0.3.0 stored no size. Their payloads are rarely compressed to less than a quarter.
-  payload: sql<number>`coalesce(${sql.ref('payloadSize')}, 4 * pg_column_size(payload))`,
+  // Gateways before version 0.3.0 stored no size. Few payloads take more than four times their text in memory.
+  payload: sql<number>`coalesce(${sql.ref('payloadSize')}, 4 * octet_length(payload::text))`,
   previewText: textBytes('previewText'),
   prUrl: textBytes('prUrl'),
   projectRepoUrl: textBytes('projectRepoUrl'),
@@ -118,28 +120,21 @@ export async function findNotification(
   return notification;
 }
 
-/** The size of the largest notification that an earlier version could store. */
-export const MAX_NOTIFICATION_BYTES = 1024 * 1024;
-
 /** A reply with larger notifications waits until it may be large, because it can contain many of them, and many times. */
 const LARGE_BYTES = 64 * 1024;
 
-const findSize = defineRowRead((db, { param }: ReadParams<Key>) =>
+const findWithoutLargePayload = defineRowRead((db, params: ReadParams<Key>) =>
   db
     .selectFrom('Notification')
-    .select(textSizes.payload.as('bytes'))
-    .where('userId', '=', param('userId'))
-    .where('id', '=', param('id'))
-    .where(textSizes.payload, '>', LARGE_BYTES),
-);
-
-const findUnlessLarge = defineRowRead((db, { param }: ReadParams<Key>) =>
-  db
-    .selectFrom('Notification')
-    .selectAll()
-    .where('userId', '=', param('userId'))
-    .where('id', '=', param('id'))
-    .where(textSizes.payload, '<=', LARGE_BYTES),
+    .select(params.selected('Notification', ['payload']))
+    .select([
+      sql<NotificationPayload | null>`case when ${textSizes.payload} <= ${LARGE_BYTES} then payload end`.as(
+        'payload',
+      ),
+      textSizes.payload.as('payloadBytes'),
+    ])
+    .where('userId', '=', params.param('userId'))
+    .where('id', '=', params.param('id')),
 );
 
 /**
@@ -152,14 +147,16 @@ export async function findForReply(
   id: string,
   admit: (bytes: number) => Promise<unknown>,
 ): Promise<Notification> {
-  const small = await findUnlessLarge(database, { userId, id });
-  if (small !== undefined) return small;
-  const large = await findSize(database, { userId, id });
-  if (large !== undefined) await admit(large.bytes);
+  const found = await findWithoutLargePayload(database, { userId, id });
+  if (found === undefined) throw new NotFoundError();
+  const { payload, payloadBytes, ...notification } = found;
+  if (payload !== null) return { ...notification, payload };
+  await admit(payloadBytes);
   return findNotification(database, userId, id);
 }
 
-/** Whether a reply with this notification should wait too. */
-export function isLarge({ payloadSize }: Notification): boolean {
-  return payloadSize === null || payloadSize > LARGE_BYTES;
+/** Returns the size of a notification if a reply with it should wait too; otherwise `undefined`. */
+export function findLargeSize({ payload, payloadSize }: Notification): number | undefined {
+  const bytes = payloadSize ?? measureJson(payload, JSON.stringify(payload));
+  return bytes > LARGE_BYTES ? bytes : undefined;
 }
