@@ -14,7 +14,7 @@ const query = `query Inbox {
   notificationCounts {
     total
   }
-  notifications(first: 3, status: [ACTIVE]) {
+  notifications(first: 3, filter: { statuses: [ACTIVE] }) {
     nodes {
       __typename
       ... on UserNotification {

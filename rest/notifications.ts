@@ -159,12 +159,14 @@ export const notifications: readonly Route[] = [
     description:
       "Returns the caller's notifications, newest first by `created_at`, then by `id` in descending order.",
     bind: {
-      status: query(
-        'status',
-        notificationStatus,
-        'Filter by status. Can be repeated. Defaults to all statuses.',
-      ),
-      kind: query('kind', notificationKind, 'Filter by kind. Can be repeated. Defaults to all kinds.'),
+      filter: {
+        statuses: query(
+          'status',
+          notificationStatus,
+          'Filter by status. Can be repeated. Defaults to all statuses.',
+        ),
+        kinds: query('kind', notificationKind, 'Filter by kind. Can be repeated. Defaults to all kinds.'),
+      },
     },
     paged: true,
     reply: {

@@ -46,13 +46,12 @@ function prepareOperation(route: Route, schema: GraphQLSchema): { access: Access
   const isMutation = schema.getMutationType()?.getFields()[route.field] !== undefined;
   const root = isMutation ? schema.getMutationType() : schema.getQueryType();
   const field = root?.getFields()[route.field];
-  const { bind, reply, paged } = route;
+  const { bind, reply } = route;
   const used = field?.args.filter(({ name }) => name in bind) ?? [];
   const variables = used.map(({ name, type }) => `$${name}: ${type}`).join(', ');
   const given = used.map(({ name }) => `${name}: $${name}`).join(', ');
   const content = toSelection(reply.shape);
-  const selection =
-    reply.from === undefined ? content : `{ ${paged ? 'etag ' : ''}${reply.from} ${content} }`;
+  const selection = reply.from === undefined ? content : `{ ${reply.from} ${content} }`;
   const text = `${isMutation ? 'mutation' : 'query'} ${route.field}${variables && `(${variables})`} { ${route.field}${given && `(${given})`} ${selection} }`;
   const document = parse(text);
   const [error] = validate(schema, document);
@@ -95,11 +94,12 @@ function handle(route: Route, execute: Execute): RequestHandler {
     const list: RestList = {
       page: toOffsetPage(parts.query),
       isContinued: false,
+      etag: '',
       next: undefined,
       readMs: 0,
     };
     const value = await run({ list, ...(matchesKnownTag && { matchesKnownTag }) });
-    const etag = String(valueAt(value, ['etag']));
+    const { etag } = list;
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
     response.appendHeader('Vary', 'Authorization');
     if (matchesKnownTag?.(etag)) return sendJson(response, 304, undefined);

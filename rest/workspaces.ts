@@ -73,12 +73,14 @@ export const workspaces: readonly Route[] = [
       "Returns the caller's workspaces in all projects, newest first by `created_at`, then by `id` in descending order. The specification " +
       'leaves the path of this operation open.',
     bind: {
-      projectId: query('project_id', idSchema, 'Filter by project. Defaults to all projects.'),
-      status: query(
-        'status',
-        workspaceStatus,
-        'Filter by status. Can be repeated. Defaults to all statuses.',
-      ),
+      filter: {
+        projectIds: query('project_id', idSchema, 'Filter by project. Defaults to all projects.'),
+        statuses: query(
+          'status',
+          workspaceStatus,
+          'Filter by status. Can be repeated. Defaults to all statuses.',
+        ),
+      },
     },
     paged: true,
     reply: { name: 'workspaces', from: 'nodes', shape: z.array(workspace), description: 'The workspaces.' },

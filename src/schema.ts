@@ -2,6 +2,7 @@ import type { GraphQLSchema } from 'graphql';
 import { builder } from './graphql/builder.ts';
 import { guardRootFields, limitRootFields, rateLimitDirectives } from './graphql/root-fields.ts';
 import type { Quota } from './quota/quota.ts';
+import './graphql/error-enums.ts';
 import './delivery/delivery.graphql.ts';
 import './delivery/contacts.graphql.ts';
 import './delivery/push-subscriptions.graphql.ts';

@@ -134,7 +134,7 @@ test('a compiled operation returns the same as the interpreted one, for queries 
 test.each([
   [
     'a list with constant arguments',
-    '{ notifications(first: 2, status: [ACTIVE]) { nodes { __typename } } }',
+    '{ notifications(first: 2, filter: { statuses: [ACTIVE] }) { nodes { __typename } } }',
   ],
   [
     "variables of exactly the argument's type",
@@ -155,7 +155,7 @@ test.each([
   ['introspection of a type', '{ __type(name: "Query") { name } }'],
   [
     'a variable inside a list literal',
-    'query ($k: NotificationKind!) { notifications(kind: [$k]) { totalCount } }',
+    'query ($k: NotificationKind!) { notifications(filter: { kinds: [$k] }) { totalCount } }',
   ],
   [
     'a nullable variable with a default value',

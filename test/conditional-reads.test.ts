@@ -176,19 +176,6 @@ describe.each([INBOX, WORKSPACES])('%s', (path) => {
     },
   );
 
-  test.each(['with records', 'without records'])(
-    'returns the same ETag over GraphQL for a list %s',
-    async (what) => {
-      const user = `graphql-${what.replace(' ', '-')}`;
-      if (what === 'with records') await Promise.all([publishFirst(user), put(user)]);
-      const field = path === INBOX ? 'notifications' : 'workspaces';
-
-      const data = await asMember(gateway, user, `{ ${field}(first: 1) { etag nodes { __typename } } }`);
-
-      expect(data[field].etag).toBe(await readTag(user, path));
-    },
-  );
-
   test('returns errors regardless of If-None-Match', async () => {
     expect((await get('issues', `${path}?limit=0`, '*')).status).toBe(400);
     expect((await rest(gateway, 'GET', path, { headers: { 'If-None-Match': '*' } })).status).toBe(401);

@@ -84,7 +84,7 @@ test('after and before together limit the list at both ends, with first or last'
 });
 
 test('an empty page has no cursors', async () => {
-  expect(await readPage('(status: DISMISSED)')).toEqual({
+  expect(await readPage('(filter: { statuses: DISMISSED })')).toEqual({
     ids: [],
     cursors: [],
     info: { next: false, previous: false },
@@ -133,8 +133,8 @@ test('totalCount counts the whole filtered list, independent of the page', async
     (await asMember(gateway, 'alice', `{ notifications${args} { totalCount } }`)).notifications.totalCount;
   expect(await total('')).toBe(COUNT);
   expect(await total(`(first: 1, after: "${cursors[3]}")`)).toBe(COUNT);
-  expect(await total('(kind: PLAN_REQUESTED, last: 1)')).toBe(3);
-  expect(await total('(status: [DISMISSED, RESOLVED])')).toBe(0);
+  expect(await total('(filter: { kinds: PLAN_REQUESTED }, last: 1)')).toBe(3);
+  expect(await total('(filter: { statuses: [DISMISSED, RESOLVED] })')).toBe(0);
 });
 
 test('totalCount runs a count only if selected', async () => {

@@ -69,7 +69,7 @@ describe('settling a notification', () => {
       'dismissing those of a project',
       async (userId) =>
         dismissBy(gateway, userId, {
-          filter: { projectId: 'project-a', upTo: await currentCursor(gateway, userId) },
+          filter: { projectIds: ['project-a'], upTo: await currentCursor(gateway, userId) },
         }),
     ],
     ['resolving its task', (userId) => resolve(gateway, userId, 'a')],

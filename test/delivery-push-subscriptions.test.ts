@@ -153,6 +153,7 @@ describe('the limit of 20', () => {
       message: 'The user has 20 push subscriptions. Remove one with `removePushSubscription`.',
       extensions: {
         code: 'CONFLICT',
+        reason: 'LIMIT_REACHED',
         errors: [{ location: 'input', message: 'exceeds the limit of 20 subscriptions per user' }],
       },
     });
@@ -326,7 +327,7 @@ describe('configuration', () => {
       const { errors } = await tryToRegister('earlier', subscriptionAt(nameEndpoint('later')), other);
       expect(errors[0]).toMatchObject({
         message: 'Push is not configured on this gateway.',
-        extensions: { code: 'CONFLICT' },
+        extensions: { code: 'CONFLICT', reason: 'NOT_CONFIGURED' },
       });
       expect((await asMember(other, 'earlier', LIST)).pushSubscriptions).toEqual([stored]);
       const removed = await asMember(other, 'earlier', REMOVE, { id: stored.id });

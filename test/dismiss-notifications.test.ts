@@ -86,9 +86,9 @@ test('by filter: dismisses only the given kinds and project', async () => {
 
   expect(await dismissBy(gateway, user, { filter: { upTo, kinds: [] } })).toEqual([]);
   expect(
-    await dismissBy(gateway, user, { filter: { upTo, kinds: ['TASK_FAILED'], projectId: 'p' } }),
+    await dismissBy(gateway, user, { filter: { upTo, kinds: ['TASK_FAILED'], projectIds: ['p'] } }),
   ).toEqual(['failed-p']);
-  expect(await dismissBy(gateway, user, { filter: { upTo, projectId: 'q' } })).toEqual(['failed-q']);
+  expect(await dismissBy(gateway, user, { filter: { upTo, projectIds: ['q'] } })).toEqual(['failed-q']);
   expect(await dismissBy(gateway, user, { filter: { upTo, kinds: ['PLAN_REQUESTED'] } })).toEqual(['plan-p']);
 });
 

@@ -110,13 +110,13 @@ const abuse: [what: string, query: string, message: RegExp][] = [
   ],
   [
     'nests list literals',
-    `{ workspaces(status: ${'['.repeat(1000)}${']'.repeat(1000)}) { totalCount } }`,
-    /nested brackets: 1002, maximum 100/,
+    `{ workspaces(filter: { statuses: ${'['.repeat(1000)}${']'.repeat(1000)} }) { totalCount } }`,
+    /nested brackets: 1003, maximum 100/,
   ],
   [
     'nests list literals without closing them',
-    `{ workspaces(status: ${'['.repeat(60_000)}`,
-    /nested brackets: 60002, maximum 100/,
+    `{ workspaces(filter: { statuses: ${'['.repeat(60_000)}`,
+    /nested brackets: 60003, maximum 100/,
   ],
   [
     'nests inline fragments without closing them',

@@ -24,8 +24,9 @@ const documentsBySize: Record<string, (count: number) => string> = {
   characters: (count) => '{ workspaces { totalCount } } #'.padEnd(count),
   // A query with a selection, arguments and a list has four levels before the nested lists.
   'nested brackets': (count) =>
-    `query ($a: JSON) { workspaces(status: ${'['.repeat(count - 2)}${']'.repeat(count - 2)}) { totalCount } }`,
-  tokens: (count) => `{ workspaces(status: [${'RUNNING '.repeat(count - 12)}]) { totalCount } }`,
+    `query ($a: JSON) { workspaces(filter: { statuses: ${'['.repeat(count - 3)}${']'.repeat(count - 3)} }) { totalCount } }`,
+  tokens: (count) =>
+    `{ workspaces(filter: { statuses: [${'RUNNING '.repeat(count - 16)}] }) { totalCount } }`,
   operations: (count) => repeat(count, (i) => `query Q${i} { __typename }`),
   'levels of fields': (count) =>
     `{ __schema { types { ${'ofType { '.repeat(count - 3)} name ${'} '.repeat(count - 3)} } } }`,

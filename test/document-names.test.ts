@@ -21,7 +21,7 @@ test.each(['constructor', 'toString', 'hasOwnProperty', '__proto__', 'valueOf'])
       `{ unknown { ${name} { ${name} } } }`,
       `{ notification(id: "a") { ${name} } }`,
       `{ workspaces(${name}: 1) { totalCount } }`,
-      `{ workspaces(status: ${name}) { totalCount } }`,
+      `{ workspaces(filter: { statuses: ${name} }) { totalCount } }`,
       `{ workspaces @${name} { totalCount } }`,
       `{ ...${name} }`,
       `{ ... on ${name} { ${name} } }`,

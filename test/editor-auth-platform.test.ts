@@ -62,6 +62,7 @@ async function expectConflict(userId: string, version: string) {
   expect(errors).toHaveLength(1);
   expect(errors[0].extensions).toMatchObject({
     code: 'CONFLICT',
+    reason: 'STALE_VERSION',
     errors: [{ location: 'input.version', value: version }],
   });
 }

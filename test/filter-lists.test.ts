@@ -15,13 +15,13 @@ afterAll(() => gateway.close());
 const send = (query: string, variables = {}) => sendAndMeasure(gateway, 'alice', query, variables);
 
 const filters: [field: string, type: string, argument: string, word: string][] = [
-  ['workspaces', 'WorkspaceStatus', 'status', 'RUNNING'],
-  ['notifications', 'NotificationStatus', 'status', 'ACTIVE'],
-  ['notifications', 'NotificationKind', 'kind', 'TASK_FAILED'],
+  ['workspaces', 'WorkspaceStatus', 'statuses', 'RUNNING'],
+  ['notifications', 'NotificationStatus', 'statuses', 'ACTIVE'],
+  ['notifications', 'NotificationKind', 'kinds', 'TASK_FAILED'],
 ];
 
 test.each(filters)('%s accepts at most 100 filter values of type %s', async (field, type, argument, word) => {
-  const query = `query ($words: [${type}!]) { ${field}(${argument}: $words) { totalCount } }`;
+  const query = `query ($words: [${type}!]) { ${field}(filter: { ${argument}: $words }) { totalCount } }`;
 
   const max = await send(query, { words: Array(100).fill(word) });
   expect(max.reply.errors).toEqual([]);
@@ -31,7 +31,7 @@ test.each(filters)('%s accepts at most 100 filter values of type %s', async (fie
     expect(reply.errors).toHaveLength(1);
     expect(reply.errors[0].extensions).toMatchObject({
       code: 'VALIDATION_FAILED',
-      errors: [{ location: argument, message: 'must have at most 100 items' }],
+      errors: [{ location: `filter.${argument}`, message: 'must have at most 100 items' }],
     });
     expect(statements).toBe(0);
     expect(ms).toBeLessThan(2000);
@@ -56,12 +56,13 @@ test('resolving accepts at most 100 kinds', async () => {
 });
 
 test('rejects half a million invalid filter values without validating each', async () => {
-  const query = 'query ($words: [WorkspaceStatus!]) { workspaces(status: $words) { totalCount } }';
+  const query =
+    'query ($words: [WorkspaceStatus!]) { workspaces(filter: { statuses: $words }) { totalCount } }';
 
   const { reply, statements, ms } = await send(query, { words: Array(500_000).fill(1) });
 
   expect(reply.errors[0].extensions.errors).toEqual([
-    { location: 'status', message: 'must have at most 100 items', value: '[array of 500000 items]' },
+    { location: 'filter.statuses', message: 'must have at most 100 items', value: '[array of 500000 items]' },
   ]);
   expect(statements).toBe(0);
   expect(ms).toBeLessThan(2000);

@@ -44,13 +44,9 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const QUERY = `query (
-  $first: Int, $after: String, $last: Int, $before: String, $kind: [NotificationKind!], $status: [NotificationStatus!],
-  $projectId: ID, $taskId: ID, $createdFrom: DateTime, $createdBefore: DateTime
+  $first: Int, $after: String, $last: Int, $before: String, $filter: NotificationFilter
 ) {
-  notifications(
-    first: $first, after: $after, last: $last, before: $before, kind: $kind, status: $status, projectId: $projectId,
-    taskId: $taskId, createdFrom: $createdFrom, createdBefore: $createdBefore
-  ) {
+  notifications(first: $first, after: $after, last: $last, before: $before, filter: $filter) {
     totalCount
     nodes { ... on UserNotification { id } }
     pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
@@ -58,10 +54,10 @@ const QUERY = `query (
 }`;
 
 type Filter = {
-  kind?: string[];
-  status?: string[];
-  projectId?: string;
-  taskId?: string;
+  kinds?: string[];
+  statuses?: string[];
+  projectIds?: string[];
+  taskIds?: string[];
   createdFrom?: string;
   createdBefore?: string;
 };
@@ -71,7 +67,7 @@ async function followPages(filter: Filter, size: number, isBackwards: boolean) {
   const pages: string[][] = [];
   for (let cursor: string | null = null; ; ) {
     const page = isBackwards ? { last: size, before: cursor } : { first: size, after: cursor };
-    const { notifications } = await asMember(gateway, USER, QUERY, { ...filter, ...page });
+    const { notifications } = await asMember(gateway, USER, QUERY, { filter, ...page });
     const { nodes, totalCount, pageInfo } = notifications;
     pages.push(nodes.map(({ id }: { id: string }) => id));
     if (!(isBackwards ? pageInfo.hasPreviousPage : pageInfo.hasNextPage)) return { pages, totalCount };
@@ -80,14 +76,17 @@ async function followPages(filter: Filter, size: number, isBackwards: boolean) {
   }
 }
 
-function matches({ kind, status, projectId, taskId, createdFrom, createdBefore }: Filter, record: Listed) {
+function matches(
+  { kinds, statuses, projectIds, taskIds, createdFrom, createdBefore }: Filter,
+  record: Listed,
+) {
   const isIn = (values: string[] | undefined, value: string | undefined) =>
-    !values?.length || values.some((name) => name.toLowerCase() === value);
+    values === undefined || values.some((name) => name.toLowerCase() === value);
   return (
-    isIn(kind, record.kind) &&
-    isIn(status, record.status) &&
-    (projectId ?? record.projectId) === record.projectId &&
-    (taskId ?? record.taskId) === record.taskId &&
+    isIn(kinds, record.kind) &&
+    isIn(statuses, record.status) &&
+    isIn(projectIds, record.projectId) &&
+    isIn(taskIds, record.taskId) &&
     (createdFrom ?? '') <= record.createdAt &&
     record.createdAt < (createdBefore ?? '3')
   );
@@ -96,10 +95,10 @@ function matches({ kind, status, projectId, taskId, createdFrom, createdBefore }
 const times = fc.nat(MANY - 1).map((index) => records[index]?.createdAt ?? expect.unreachable());
 const filters: fc.Arbitrary<Filter> = fc.record(
   {
-    kind: fc.subarray(['PLAN_REQUESTED', 'QUESTION_REQUESTED', 'TASK_FAILED', 'TASK_RESPONSE_READY']),
-    status: fc.subarray(['ACTIVE', 'RESOLVED', 'DISMISSED']),
-    projectId: fc.constantFrom('rare', 'usual', 'unknown'),
-    taskId: fc.constantFrom('task-7-new', 'task-8-new', `task-0-${SCAN_LIMIT}`),
+    kinds: fc.subarray(['PLAN_REQUESTED', 'QUESTION_REQUESTED', 'TASK_FAILED', 'TASK_RESPONSE_READY']),
+    statuses: fc.subarray(['ACTIVE', 'RESOLVED', 'DISMISSED']),
+    projectIds: fc.subarray(['rare', 'usual', 'unknown']),
+    taskIds: fc.subarray(['task-7-new', 'task-8-new', `task-0-${SCAN_LIMIT}`]),
     createdFrom: times,
     createdBefore: times,
   },
@@ -125,20 +124,20 @@ test.each([false, true])('a page ends after checking 2,000 records (backwards: %
   const sizes = async (filter: Filter, size: number) =>
     (await followPages(filter, size, isBackwards)).pages.map(({ length }) => length);
 
-  expect(await sizes({ kind: ['TASK_FAILED'] }, 20)).toEqual([20, 0, 0, 20]);
-  expect(await sizes({ kind: ['TASK_FAILED'] }, 50)).toEqual([20, 0, 20]);
-  expect(await sizes({ projectId: 'unknown' }, 50)).toEqual([0, 0, 0]);
+  expect(await sizes({ kinds: ['TASK_FAILED'] }, 20)).toEqual([20, 0, 0, 20]);
+  expect(await sizes({ kinds: ['TASK_FAILED'] }, 50)).toEqual([20, 0, 20]);
+  expect(await sizes({ projectIds: ['unknown'] }, 50)).toEqual([0, 0, 0]);
 });
 
 test('pages by a task or only by the status ACTIVE are full', async () => {
-  expect((await followPages({ taskId: `task-0-${MANY - 500}` }, 50, false)).pages).toHaveLength(1);
-  const { pages } = await followPages({ status: ['ACTIVE'] }, 100, false);
+  expect((await followPages({ taskIds: [`task-0-${MANY - 500}`] }, 50, false)).pages).toHaveLength(1);
+  const { pages } = await followPages({ statuses: ['ACTIVE'] }, 100, false);
   expect(pages.slice(0, -1).every(({ length }) => length === 100)).toBe(true);
 });
 
 test('an empty page can be followed in both directions', async () => {
   const read = async (page: object) =>
-    (await asMember(gateway, USER, QUERY, { kind: ['TASK_FAILED'], ...page })).notifications;
+    (await asMember(gateway, USER, QUERY, { filter: { kinds: ['TASK_FAILED'] }, ...page })).notifications;
   const first = await read({ first: 20 });
   const empty = await read({ first: 20, after: first.pageInfo.endCursor });
   expect(empty).toMatchObject({ nodes: [], pageInfo: { hasNextPage: true, hasPreviousPage: true } });

@@ -25,7 +25,7 @@ const invalidDocuments: [what: string, query: string][] = [
   ['uses an unknown argument', '{ workspaces(page: 1) { totalCount } }'],
   ['omits a required argument', '{ notification { __typename } }'],
   ['contains a literal of the wrong type', '{ workspaces(first: "ten") { totalCount } }'],
-  ['contains an unknown enum value', '{ workspaces(status: [BROKEN]) { totalCount } }'],
+  ['contains an unknown enum value', '{ workspaces(filter: { statuses: [BROKEN] }) { totalCount } }'],
   ['uses an undeclared variable', '{ workspaces(first: $first) { totalCount } }'],
   ['declares a variable of the wrong type', 'query ($a: String) { workspaces(first: $a) { totalCount } }'],
   ['has a fragment cycle', '{ ...A } fragment A on Query { ...A }'],
@@ -105,11 +105,11 @@ const invalidVariables: [what: string, query: string, variables: Record<string, 
   ],
   [
     'is not an integer, together with another one of the wrong type',
-    'query ($n: Int, $p: ID) { workspaces(first: $n, projectId: $p) { totalCount } }',
+    'query ($n: Int, $p: ID!) { workspaces(first: $n, filter: { projectIds: [$p] }) { totalCount } }',
     { n: 1.5, p: true },
     [
       ['first', 'must be a 32-bit whole number', 1.5],
-      ['projectId', 'must be a string', true],
+      ['filter.projectIds[0]', 'must be a string', true],
     ],
   ],
   [
@@ -143,7 +143,7 @@ test.each(invalidVariables)(
 
 test('locates an invalid variable where its own operation uses it', async () => {
   const query = `
-    query A($value: [NotificationStatus!]) { notifications(status: $value) { totalCount } }
+    query A($value: [NotificationStatus!]) { notifications(filter: { statuses: $value }) { totalCount } }
     query B($value: Int) { ...F }
     fragment F on Query { workspaces(first: $value) { totalCount } }`;
 

@@ -8,7 +8,7 @@ import { buildDocument, isSubscription } from './support/root-fields.ts';
 import { signToken } from './support/tokens.ts';
 
 /** The scalars that accept stored text. Every other scalar has its own rule. */
-const textual = ['ID', 'String', 'Secret', 'JSON'];
+const textual = ['ID', 'String', 'Secret', 'JSON', 'EmailAddress', 'URL'];
 const others = ['Boolean', 'DateTime', 'Float', 'Int'];
 
 const scalars = inputPlaces.filter(({ type }) => isScalarType(schema.getType(type)));

@@ -24,42 +24,51 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-async function list(args: string) {
+async function list(filter: string, page = '') {
   const selection = 'totalCount nodes { ... on UserNotification { id } } pageInfo { hasNextPage endCursor }';
-  const { notifications } = await asMember(gateway, USER, `{ notifications(${args}) { ${selection} } }`);
+  const { notifications } = await asMember(
+    gateway,
+    USER,
+    `{ notifications(filter: { ${filter} } ${page}) { ${selection} } }`,
+  );
   const { nodes, ...others } = notifications;
   return { ...others, ids: nodes.map(({ id }: { id: string }) => id).join('') };
 }
 
 test.each([
-  ['projectId: "web-shop"', 'cba'],
-  ['projectId: "data-pipeline", kind: TASK_FAILED', 'd'],
-  ['projectId: "unknown"', ''],
-  ['taskId: "task-1"', 'ba'],
-  ['taskId: "task-1", projectId: "web-shop", kind: [PLAN_REQUESTED]', 'a'],
-  ['taskId: "task-1", projectId: "data-pipeline"', ''],
-  ['taskId: "task-3", status: RESOLVED', ''],
+  ['projectIds: "web-shop"', 'cba'],
+  ['projectIds: "data-pipeline", kinds: TASK_FAILED', 'd'],
+  ['projectIds: "unknown"', ''],
+  ['taskIds: "task-1"', 'ba'],
+  ['taskIds: "task-1", projectIds: "web-shop", kinds: [PLAN_REQUESTED]', 'a'],
+  ['taskIds: "task-1", projectIds: "data-pipeline"', ''],
+  ['taskIds: "task-3", statuses: RESOLVED', ''],
   [`createdFrom: "${createdAt('b')}", createdBefore: "${createdAt('d')}"`, 'cb'],
   [`createdFrom: "${createdAt('d')}"`, 'ed'],
   [`createdBefore: "${createdAt('b')}"`, 'a'],
   [`createdBefore: "${createdAt('b')}", createdFrom: "${createdAt('d')}"`, ''],
-  [`projectId: "web-shop", createdFrom: "${createdAt('b')}"`, 'cb'],
-  [`taskId: "task-1", createdBefore: "${createdAt('b')}"`, 'a'],
-  ['projectId: null, taskId: null, createdFrom: null, createdBefore: null', 'edcba'],
+  [`projectIds: "web-shop", createdFrom: "${createdAt('b')}"`, 'cb'],
+  [`taskIds: "task-1", createdBefore: "${createdAt('b')}"`, 'a'],
+  ['projectIds: null, taskIds: null, createdFrom: null, createdBefore: null', 'edcba'],
+  ['projectIds: []', ''],
+  ['taskIds: []', ''],
+  ['statuses: [], kinds: TASK_FAILED', ''],
+  ['kinds: []', ''],
+  ['projectIds: ["web-shop", "data-pipeline"], taskIds: ["task-3", "task-2"]', 'edc'],
 ])('notifications(%s) returns and counts matching notifications, newest first', async (args, ids) => {
   expect(await list(args)).toMatchObject({ ids, totalCount: ids.length });
 });
 
-test.each(['projectId: "web-shop"', `createdFrom: "${createdAt('a')}", createdBefore: "${createdAt('d')}"`])(
+test.each(['projectIds: "web-shop"', `createdFrom: "${createdAt('a')}", createdBefore: "${createdAt('d')}"`])(
   'pages of notifications(%s) contain only matching notifications, in both directions',
   async (args) => {
-    const first = await list(`${args}, first: 2`);
+    const first = await list(args, 'first: 2');
     expect(first).toMatchObject({ ids: 'cb', pageInfo: { hasNextPage: true } });
     const { endCursor } = first.pageInfo;
-    expect(await list(`${args}, first: 2, after: "${endCursor}"`)).toMatchObject({
+    expect(await list(args, `first: 2, after: "${endCursor}"`)).toMatchObject({
       ids: 'a',
       pageInfo: { hasNextPage: false },
     });
-    expect(await list(`${args}, last: 2, before: "${endCursor}"`)).toMatchObject({ ids: 'c' });
+    expect(await list(args, `last: 2, before: "${endCursor}"`)).toMatchObject({ ids: 'c' });
   },
 );

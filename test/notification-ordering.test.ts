@@ -21,7 +21,7 @@ async function publish(userId: string, input: Input, kind: Kind = 'task_failed')
   const { publishNotification } = await asPlatform(
     gateway,
     `mutation ($input: PublishNotificationInput!) { publishNotification(input: $input) {
-      created notification { ... on UserNotification { id status resolvedBy occurredAt createdAt resolvedAt } }
+      created notification { ... on UserNotification { id status resolution occurredAt createdAt resolvedAt } }
     } }`,
     { input: { userId, task, title: 'T', payload: payloads[kind], ...input } },
   );
@@ -60,7 +60,7 @@ describe('a notification older than the latest of its task and kind', () => {
 
     const late = await publish(user, { id: 'late', occurredAt: at(1) });
 
-    expect(late).toMatchObject({ status: 'RESOLVED', resolvedBy: 'SUPERSEDED', occurredAt: at(1) });
+    expect(late).toMatchObject({ status: 'RESOLVED', resolution: 'SUPERSEDED', occurredAt: at(1) });
     expect(late.resolvedAt).toBe(late.createdAt);
     expect(await readStates(user)).toEqual({ late: 'resolved superseded', newest: state });
   });
@@ -133,7 +133,7 @@ describe('resolving with `before`', () => {
     );
     expect(await publish('later', { id: 'covered', occurredAt: at(5) })).toMatchObject({
       status: 'RESOLVED',
-      resolvedBy: 'TASK_DELETED',
+      resolution: 'TASK_DELETED',
     });
     await publish('later', { id: 'after', occurredAt: at(6) });
     await publish('later', { id: 'kind', occurredAt: at(5) }, 'plan_requested');

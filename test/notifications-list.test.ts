@@ -93,15 +93,19 @@ test('filters by status and kind, each with one or more values, and combines bot
   await publishEveryKindAndStatus('filters');
   const rows: [search: string, args: string, matches: (id: string) => boolean][] = [
     ['', '', () => true],
-    ['?status=active', '(status: ACTIVE)', (id) => /\bactive/.test(id)],
-    ['?status=active&status=dismissed', '(status: [ACTIVE, DISMISSED])', (id) => !/resolved/.test(id)],
-    ['?kind=task_failed', '(kind: [TASK_FAILED])', (id) => /task_failed/.test(id)],
+    ['?status=active', '(filter: { statuses: ACTIVE })', (id) => /\bactive/.test(id)],
+    [
+      '?status=active&status=dismissed',
+      '(filter: { statuses: [ACTIVE, DISMISSED] })',
+      (id) => !/resolved/.test(id),
+    ],
+    ['?kind=task_failed', '(filter: { kinds: [TASK_FAILED] })', (id) => /task_failed/.test(id)],
     [
       '?kind=plan_requested&status=resolved&kind=question_requested',
-      '(kind: [PLAN_REQUESTED, QUESTION_REQUESTED], status: [RESOLVED])',
+      '(filter: { kinds: [PLAN_REQUESTED, QUESTION_REQUESTED], statuses: [RESOLVED] })',
       (id) => /_requested resolved/.test(id),
     ],
-    ['?status=active&status=active', '(status: [ACTIVE, ACTIVE])', (id) => /\bactive/.test(id)],
+    ['?status=active&status=active', '(filter: { statuses: [ACTIVE, ACTIVE] })', (id) => /\bactive/.test(id)],
   ];
   const all = toIds(await readInbox('filters'));
   expect(all).toHaveLength(12);
@@ -112,10 +116,10 @@ test('filters by status and kind, each with one or more values, and combines bot
   }
 });
 
-test('ignores null and empty filters and unknown query parameters', async () => {
+test('ignores null filters and unknown query parameters, and selects nothing by an empty list', async () => {
   await publish(gateway, 'unfiltered', 'task_failed', { id: 'it' });
-  expect((await page('unfiltered', '(status: null, kind: null)')).ids).toEqual(['it']);
-  expect((await page('unfiltered', '(status: [], kind: [])')).ids).toEqual(['it']);
+  expect((await page('unfiltered', '(filter: { statuses: null, kinds: null })')).ids).toEqual(['it']);
+  expect((await page('unfiltered', '(filter: { statuses: [] })')).ids).toEqual([]);
   expect(toIds(await readInbox('unfiltered', '?page=7&first=-1&after=x&userId=mine'))).toEqual(['it']);
 });
 
@@ -148,13 +152,12 @@ test('paging by cursor neither skips nor repeats notifications while new ones ar
 test('a cursor remains valid after its own notification left the list', async () => {
   for (const id of ['1', '2', '3', '4']) await publish(gateway, 'leaving', 'task_failed', { id });
   const [, second, third, fourth] = (await page('leaving', '')).ids;
-  const first = await page('leaving', '(first: 2, status: ACTIVE)');
+  const first = await page('leaving', '(first: 2, filter: { statuses: ACTIVE })');
   await rest(gateway, 'POST', `/user/notifications/${second}/dismiss`, { token: await member('leaving') });
 
-  expect((await page('leaving', `(first: 2, status: ACTIVE, after: "${first.end}")`)).ids).toEqual([
-    third,
-    fourth,
-  ]);
+  expect(
+    (await page('leaving', `(first: 2, filter: { statuses: ACTIVE }, after: "${first.end}")`)).ids,
+  ).toEqual([third, fourth]);
 });
 
 test("`userId` requires platform:read for another user's inbox, but not for one's own", async () => {

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const fields = `... on UserNotification {
-  id kind status occurredAt createdAt updatedAt resolvedAt resolvedBy dismissedAt task { id }
+  id kind status occurredAt createdAt updatedAt resolvedAt resolution dismissedAt task { id }
 }`;
 const PUBLISH = `mutation ($input: PublishNotificationInput!) {
   publishNotification(input: $input) { created channels notification { ${fields} } }
@@ -41,7 +41,7 @@ describe('publishing', () => {
       occurredAt: notification.createdAt,
       updatedAt: notification.createdAt,
       resolvedAt: null,
-      resolvedBy: null,
+      resolution: null,
       dismissedAt: null,
     });
     expect(notification.createdAt >= before).toBe(true);
@@ -100,7 +100,7 @@ describe('publishing', () => {
 
     expect(await publish(superseded)).toMatchObject({
       created: false,
-      notification: { status: 'RESOLVED', resolvedBy: 'SUPERSEDED' },
+      notification: { status: 'RESOLVED', resolution: 'SUPERSEDED' },
     });
     expect(await find('past', 'second')).toMatchObject({ status: 'ACTIVE' });
   });
@@ -134,6 +134,7 @@ describe('publishing', () => {
     expect(reply.errors).toHaveLength(1);
     expect(reply.errors[0].extensions).toMatchObject({
       code: 'CONFLICT',
+      reason: 'ID_REUSED',
       errors: [{ location: 'input.id', value: 'taken' }],
     });
     expect(await find(user, 'taken')).toEqual(notification);
@@ -145,7 +146,7 @@ describe('publishing', () => {
     expect(later.status).toBe('ACTIVE');
     expect(await find('supersede', 'earlier')).toMatchObject({
       status: 'RESOLVED',
-      resolvedBy: 'SUPERSEDED',
+      resolution: 'SUPERSEDED',
       resolvedAt: later.createdAt,
       updatedAt: later.createdAt,
     });
@@ -185,7 +186,7 @@ describe('publishing', () => {
 
     await rest(gateway, 'POST', '/user/notifications/it/dismiss', { token: await member('apart') });
     await publish(draft('apart'));
-    expect(await find('apart', 'it')).toMatchObject({ status: 'DISMISSED', resolvedBy: null });
+    expect(await find('apart', 'it')).toMatchObject({ status: 'DISMISSED', resolution: null });
   });
 
   test('a conflicting publication supersedes nothing', async () => {

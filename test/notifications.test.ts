@@ -39,7 +39,7 @@ const dismissBy = {
 const apis = ['REST', 'GraphQL'] as const;
 
 async function find(userId: string, id: string) {
-  const query = `query ($id: ID!) { notification(id: $id) { ${state} ... on UserNotification { resolvedBy } } }`;
+  const query = `query ($id: ID!) { notification(id: $id) { ${state} ... on UserNotification { resolution } } }`;
   return (await asMember(gateway, userId, query, { id })).notification;
 }
 
@@ -71,7 +71,7 @@ describe.each(apis)('dismissing over %s', (api) => {
     expect(dismissed).toMatchObject({ id, status: 'dismissed', resolved_at: null });
     expect(dismissed.dismissed_at).toBe(dismissed.updated_at);
     const { dismissed_at } = dismissed;
-    expect(await find(user, id)).toMatchObject({ status: 'DISMISSED', dismissed_at, resolvedBy: null });
+    expect(await find(user, id)).toMatchObject({ status: 'DISMISSED', dismissed_at, resolution: null });
   });
 
   test('dismisses a resolved notification, and keeps when and why it was resolved', async () => {
@@ -81,7 +81,7 @@ describe.each(apis)('dismissing over %s', (api) => {
     expect(resolved_at).toEqual(expect.any(String));
 
     expect(await dismiss(user, id)).toMatchObject({ status: 'dismissed', resolved_at });
-    expect(await find(user, id)).toMatchObject({ status: 'DISMISSED', resolved_at, resolvedBy: 'ANSWERED' });
+    expect(await find(user, id)).toMatchObject({ status: 'DISMISSED', resolved_at, resolution: 'ANSWERED' });
   });
 
   test('a repeated dismissal succeeds and changes nothing, including updated_at and the revision', async () => {

@@ -31,13 +31,13 @@ test('publications and resolutions have the documented results', async () => {
   const states = async () => {
     const { notifications } = await asPlatform(
       gateway,
-      'query ($userId: ID!) { notifications(userId: $userId) { nodes { ... on UserNotification { id status resolvedBy } } } }',
+      'query ($userId: ID!) { notifications(userId: $userId) { nodes { ... on UserNotification { id status resolution } } } }',
       { userId },
     );
     return new Map<string, string>(
-      notifications.nodes.map(({ id, status, resolvedBy }: Record<string, string>) => [
+      notifications.nodes.map(({ id, status, resolution }: Record<string, string>) => [
         id,
-        resolvedBy ?? status,
+        resolution ?? status,
       ]),
     );
   };

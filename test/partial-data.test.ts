@@ -96,7 +96,7 @@ const get = async (parameters: Record<string, string>) =>
   });
 
 test('accepts queries with variables by GET', async () => {
-  const query = 'query ($id: ID!) { workspaces(projectId: $id) { totalCount } }';
+  const query = 'query ($id: ID!) { workspaces(filter: { projectIds: [$id] }) { totalCount } }';
 
   const response = await get({ query, variables: '{"id":"what?"}' });
 

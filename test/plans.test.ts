@@ -74,21 +74,20 @@ async function measureCost(table: string, work: () => Promise<unknown>, on = cli
 const read = (user: string, query: string) => () => asMember(gateway, user, query);
 
 const filters: [list: 'notifications' | 'workspaces', args: string][] = [
-  ...['status: ACTIVE', 'status: [ACTIVE, RESOLVED]', ''].flatMap((status) =>
-    ['kind: TASK_FAILED', 'kind: [TASK_FAILED, TASK_RESPONSE_READY]', ''].map(
+  ...['statuses: ACTIVE', 'statuses: [ACTIVE, RESOLVED]', ''].flatMap((status) =>
+    ['kinds: TASK_FAILED', 'kinds: [TASK_FAILED, TASK_RESPONSE_READY]', ''].map(
       (kind): ['notifications', string] => ['notifications', `${status} ${kind}`.trim()],
     ),
   ),
-  ['notifications', 'projectId: "p-1"'],
-  ['notifications', 'projectId: "p-1" status: ACTIVE kind: [TASK_FAILED, TASK_RESPONSE_READY]'],
-  ['notifications', 'taskId: "task-3"'],
-  ['notifications', 'taskId: "task-3" kind: TASK_FAILED status: [RESOLVED, DISMISSED]'],
-  ['notifications', 'taskId: "task-3" projectId: "p-3"'],
-  ...['projectId: "p-1"', ''].flatMap((project) =>
-    ['status: RUNNING', 'status: [RUNNING, ERROR, STARTING]', ''].map((status): ['workspaces', string] => [
-      'workspaces',
-      `${project} ${status}`.trim(),
-    ]),
+  ['notifications', 'projectIds: "p-1"'],
+  ['notifications', 'projectIds: "p-1" statuses: ACTIVE kinds: [TASK_FAILED, TASK_RESPONSE_READY]'],
+  ['notifications', 'taskIds: "task-3"'],
+  ['notifications', 'taskIds: "task-3" kinds: TASK_FAILED statuses: [RESOLVED, DISMISSED]'],
+  ['notifications', 'taskIds: "task-3" projectIds: "p-3"'],
+  ...['projectIds: "p-1"', ''].flatMap((project) =>
+    ['statuses: RUNNING', 'statuses: [RUNNING, ERROR, STARTING]', ''].map(
+      (status): ['workspaces', string] => ['workspaces', `${project} ${status}`.trim()],
+    ),
   ),
 ];
 const tables = { notifications: 'notification', workspaces: 'workspace' };
@@ -97,22 +96,23 @@ const tables = { notifications: 'notification', workspaces: 'workspace' };
 const PAGE = 6;
 
 /** Returns the conditions of a filter by which an index finds records. The others are checked for each of them. */
-const findRange = (args: string) => args.match(/taskId: "[^"]*"|status: ACTIVE\b/)?.[0] ?? '';
+const findRange = (args: string) => args.match(/taskIds: "[^"]*"|statuses: ACTIVE\b/)?.[0] ?? '';
 
 /** Counts the records that a condition of {@link findRange} matches. */
 async function countRange(list: keyof typeof tables, user: string, range: string): Promise<number> {
-  return (await asMember(gateway, user, `{ ${list}(first: 1 ${range}) { totalCount } }`))[list].totalCount;
+  return (await asMember(gateway, user, `{ ${list}(first: 1 filter: { ${range} }) { totalCount } }`))[list]
+    .totalCount;
 }
 
 test.each(filters)('a page of %s(%s) scans a limited number of records', async (list, args) => {
   const range = findRange(args);
-  const maximum = args === range && !range.startsWith('taskId') ? PAGE : SCAN_LIMIT;
+  const maximum = args === range && !range.startsWith('taskIds') ? PAGE : SCAN_LIMIT;
   for (const user of ['user-3', 'heavy-user']) {
     const { [list]: all } = await asMember(gateway, user, `{ ${list}(first: 100) { edges { cursor } } }`);
     const { cursor } = all.edges[50];
     const pages = ['first: 5', `first: 5, after: "${cursor}"`, 'last: 5', `last: 5, before: "${cursor}"`];
     for (const page of [...pages, `first: 5, after: "${cursor}", before: "${all.edges[0].cursor}"`]) {
-      const query = `{ ${list}(${page} ${args}) { nodes { __typename } } }`;
+      const query = `{ ${list}(${page} filter: { ${args} }) { nodes { __typename } } }`;
       expect(await measureCost(tables[list], read(user, query)), `${user} ${page}`).toBeLessThanOrEqual(
         maximum,
       );
@@ -120,10 +120,10 @@ test.each(filters)('a page of %s(%s) scans a limited number of records', async (
   }
 });
 
-test.each(['taskId: "task-3"', 'taskId: "task-3" projectId: "p-3"'])(
+test.each(['taskIds: "task-3"', 'taskIds: "task-3" projectIds: "p-3"'])(
   'the first page of notifications(%s) scans only the notifications of the task',
   async (args) => {
-    const query = `{ notifications(first: 5 ${args}) { nodes { __typename } } }`;
+    const query = `{ notifications(first: 5 filter: { ${args} }) { nodes { __typename } } }`;
     for (const user of ['user-3', 'heavy-user']) {
       const inTask = await countRange('notifications', user, findRange(args));
       expect(await measureCost('notification', read(user, query)), user).toBeLessThanOrEqual(inTask);
@@ -134,7 +134,7 @@ test.each(['taskId: "task-3"', 'taskId: "task-3" projectId: "p-3"'])(
 const narrowing = filters.filter(([, args]) => args !== '');
 
 test.each(narrowing)('counting %s(%s) scans only the records that an index finds', async (list, args) => {
-  const query = `{ ${list}(first: 1 ${args}) { totalCount } }`;
+  const query = `{ ${list}(first: 1 filter: { ${args} }) { totalCount } }`;
   for (const user of ['user-3', 'heavy-user']) {
     const inRange = await countRange(list, user, findRange(args));
     expect(await measureCost(tables[list], read(user, query)), user).toBeLessThanOrEqual(inRange + PAGE);
@@ -143,7 +143,7 @@ test.each(narrowing)('counting %s(%s) scans only the records that an index finds
 
 test('counting active notifications by kind scans only these', async () => {
   for (const user of ['user-3', 'heavy-user']) {
-    const active = await countRange('notifications', user, 'status: ACTIVE');
+    const active = await countRange('notifications', user, 'statuses: ACTIVE');
     const query = '{ notificationCounts { total } }';
     expect(await measureCost('notification', read(user, query)), user).toBeLessThanOrEqual(active);
   }
@@ -153,11 +153,11 @@ const minutesAgo = (minutes: number) => new Date(Date.now() - minutes * 60_000).
 /** Twenty minutes in the middle of the user's records, of which there is one per minute. */
 const times = `createdFrom: "${minutesAgo(MANY / 2 + 20)}", createdBefore: "${minutesAgo(MANY / 2)}"`;
 
-test.each(['projectId: "p"', times, `${times}, status: DISMISSED`, `${times}, projectId: "p"`])(
+test.each(['projectIds: "p"', times, `${times}, statuses: DISMISSED`, `${times}, projectIds: "p"`])(
   'a page of many notifications by %s scans a limited number of records',
   async (args) => {
     for (const page of ['first: 5', 'last: 5']) {
-      const query = `{ notifications(${page}, ${args}) { nodes { __typename } } }`;
+      const query = `{ notifications(${page}, filter: { ${args} }) { nodes { __typename } } }`;
       expect((await asMember(gateway, 'heavy-user', query)).notifications.nodes).toHaveLength(5);
       expect(await measureCost('notification', read('heavy-user', query)), page).toBeLessThanOrEqual(PAGE);
     }
@@ -165,7 +165,7 @@ test.each(['projectId: "p"', times, `${times}, status: DISMISSED`, `${times}, pr
 );
 
 test('counting a period scans only records of that period', async () => {
-  const query = `{ notifications(first: 1, ${times}) { totalCount } }`;
+  const query = `{ notifications(first: 1, filter: { ${times} }) { totalCount } }`;
   expect((await asMember(gateway, 'heavy-user', query)).notifications.totalCount).toBe(20);
   expect(await measureCost('notification', read('heavy-user', query))).toBeLessThanOrEqual(20 + PAGE);
 });
@@ -246,7 +246,7 @@ test.each(changes)('%s a notification scans a limited number of records', async 
 test('dismissing the seen notifications of a project scans only active ones', async () => {
   const query = '{ notificationCounts { total cursor } }';
   const { total, cursor } = (await asMember(gateway, 'user-3', query)).notificationCounts;
-  const input = `{ filter: { projectId: "p-1", upTo: "${cursor}" } }`;
+  const input = `{ filter: { projectIds: "p-1", upTo: "${cursor}" } }`;
   const mutation = `mutation { dismissNotifications(input: ${input}) { notifications { __typename } } }`;
   expect(await measureCost('notification', read('user-3', mutation))).toBeLessThanOrEqual(3 * total);
 });

@@ -12,7 +12,7 @@ afterAll(() => gateway.close());
 
 const PUBLISH = `mutation ($input: PublishNotificationsInput!) {
   publishNotifications(input: $input) {
-    results { created channels notification { ... on UserNotification { id status resolvedBy title } } }
+    results { created channels notification { ... on UserNotification { id status resolution title } } }
   }
 }`;
 
@@ -67,8 +67,8 @@ test('stores notifications of several users in order, with one result each', asy
 test('stores a notification as resolved if a later one of the batch supersedes it', async () => {
   const results = await publishAll(['first', 'second', 'third'].map((id) => draft('chain', { id })));
   expect(results.map(({ notification }: { notification: object }) => notification)).toMatchObject([
-    { id: 'first', status: 'RESOLVED', resolvedBy: 'SUPERSEDED' },
-    { id: 'second', status: 'RESOLVED', resolvedBy: 'SUPERSEDED' },
+    { id: 'first', status: 'RESOLVED', resolution: 'SUPERSEDED' },
+    { id: 'second', status: 'RESOLVED', resolution: 'SUPERSEDED' },
     { id: 'third', status: 'ACTIVE' },
   ]);
 });
@@ -109,6 +109,7 @@ describe('rejects the whole batch on a conflict', () => {
 
     expect(extensions).toMatchObject({
       code: 'CONFLICT',
+      reason: 'ID_REUSED',
       errors: [
         {
           location: 'input.notifications[2].id',

@@ -114,7 +114,7 @@ test.each<[where: string, query: string, variables?: Record<string, unknown>]>([
     storeLiteral(`{ accessToken: "${credential} ", refreshToken: ${quoted} }`),
   ],
   ['as a literal of the wrong type', `{ workspaces(first: ${quoted}) { totalCount } }`],
-  ['as a literal for an enum', `{ workspaces(status: ${quoted}) { totalCount } }`],
+  ['as a literal for an enum', `{ workspaces(filter: { statuses: ${quoted} }) { totalCount } }`],
   ['as an enum value', storeLiteral('{ accessToken: CREDENTIAL, refreshToken: CREDENTIAL }')],
   ['as a literal of an unknown argument', `{ workspaces(token: ${quoted}) { totalCount } }`],
   ['as a literal of a directive', `{ __typename @skip(if: ${quoted}) }`],

@@ -10,8 +10,8 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const fields = '... on UserNotification { id status resolvedAt resolvedBy updatedAt }';
-type Resolved = { id: string; status: string; resolvedAt: string; resolvedBy: string; updatedAt: string };
+const fields = '... on UserNotification { id status resolvedAt resolution updatedAt }';
+type Resolved = { id: string; status: string; resolvedAt: string; resolution: string; updatedAt: string };
 
 async function resolve(userId: string, input: Record<string, unknown> = {}): Promise<Resolved[]> {
   const data = await asPlatform(
@@ -37,7 +37,7 @@ async function publishAll(userId: string) {
   for (const kind of kinds) await publish(gateway, userId, kind, { id: kind, task });
 }
 
-test.each(['ANSWERED', 'RESUMED', 'TASK_DELETED'])('returns the reason %s as resolvedBy', async (reason) => {
+test.each(['ANSWERED', 'RESUMED', 'TASK_DELETED'])('returns the reason %s as resolution', async (reason) => {
   const user = `reason-${reason}`;
   await publishAll(user);
 
@@ -45,7 +45,7 @@ test.each(['ANSWERED', 'RESUMED', 'TASK_DELETED'])('returns the reason %s as res
 
   expect(resolved.map(({ id }) => id)).toEqual(kinds);
   for (const notification of resolved) {
-    expect(notification).toMatchObject({ status: 'RESOLVED', resolvedBy: reason });
+    expect(notification).toMatchObject({ status: 'RESOLVED', resolution: reason });
     expect(notification.resolvedAt).toBe(notification.updatedAt);
     expect(await find(user, notification.id)).toEqual(notification);
   }
@@ -80,7 +80,7 @@ test('does not change resolved and dismissed notifications, and returns only tho
   expect(resolved.map(({ id }) => id)).toEqual(['question_requested', 'task_response_ready']);
   expect(await find('untouched', 'plan_requested')).toEqual(plan);
   expect(await find('untouched', 'task_failed')).toEqual(failed);
-  expect(failed).toMatchObject({ status: 'DISMISSED', resolvedAt: null, resolvedBy: null });
+  expect(failed).toMatchObject({ status: 'DISMISSED', resolvedAt: null, resolution: null });
 });
 
 test('returns an empty list and no new revision if nothing is active', async () => {

@@ -11,6 +11,7 @@ import {
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { formatSchema } from '../src/commands/format-schema.ts';
+import { conflictReasons, httpStatus } from '../src/errors/gateway-errors.ts';
 import { schema } from '../src/schema.ts';
 
 const types = Object.values(schema.getTypeMap()).filter(
@@ -60,4 +61,13 @@ describe('every root field', () => {
       new RegExp(`^  ${name}\\b[^\\n]*(\\n(?!  \\w)[^\\n]*)*@rateLimit\\(`, 'm'),
     );
   });
+});
+
+test('the schema lists every error code, and every reason of a conflict', () => {
+  const valuesOf = (name: string) => {
+    const type = schema.getType(name);
+    return isEnumType(type) ? type.getValues().map(({ name }) => name) : [];
+  };
+  expect(valuesOf('ErrorCode').sort()).toEqual(Object.keys(httpStatus).sort());
+  expect(valuesOf('ConflictReason').sort()).toEqual(Object.keys(conflictReasons).sort());
 });

@@ -146,13 +146,17 @@ test('GraphQL filters by project and several statuses', async () => {
   const expected = (matches: (input: (typeof inputs)[number]) => boolean) =>
     new Set(toIds(inputs.filter(matches)));
 
-  expect(await idsWhere('(projectId: "a")')).toEqual(expected(({ projectId }) => projectId === 'a'));
-  expect(await idsWhere('(status: RUNNING)')).toEqual(expected(({ status }) => status === 'RUNNING'));
-  expect(await idsWhere('(projectId: "b", status: [ERROR, STOPPED])')).toEqual(
+  expect(await idsWhere('(filter: { projectIds: "a" })')).toEqual(
+    expected(({ projectId }) => projectId === 'a'),
+  );
+  expect(await idsWhere('(filter: { statuses: RUNNING })')).toEqual(
+    expected(({ status }) => status === 'RUNNING'),
+  );
+  expect(await idsWhere('(filter: { projectIds: "b", statuses: [ERROR, STOPPED] })')).toEqual(
     expected(({ projectId, status }) => projectId === 'b' && ['ERROR', 'STOPPED'].includes(status)),
   );
-  expect(await idsWhere('(projectId: "c")')).toEqual(new Set());
-  expect(await idsWhere('(projectId: null, status: null)')).toEqual(expected(() => true));
+  expect(await idsWhere('(filter: { projectIds: "c" })')).toEqual(new Set());
+  expect(await idsWhere('(filter: { projectIds: null, statuses: null })')).toEqual(expected(() => true));
 });
 
 test('returns all results by default, and a page with limit and offset', async () => {

@@ -1,6 +1,6 @@
 import { accountRead, platform } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
-import { emailRule, memberIdRule } from '../graphql/rules.ts';
+import { memberIdRule } from '../graphql/rules.ts';
 import type { Contact } from './contact.entity.ts';
 import { findContact, maskEmail, maskMemberId, putContact } from './contacts.ts';
 
@@ -10,7 +10,8 @@ const ContactType = builder.objectRef<ShownContact>('Contact').implement({
   description: 'The masked addresses at which a user receives email and chat notifications.',
   fields: (t) => ({
     userId: t.exposeID('userId', { description: "The user's ID." }),
-    email: t.string({
+    email: t.field({
+      type: 'EmailAddress',
       nullable: true,
       description:
         'The email address, masked except for its first character and domain: `a***@example.com`. A single character before the `@` is masked too. `null` if there is none.',
@@ -61,10 +62,8 @@ const PutContactInput = builder.inputType('PutContactInput', {
   fields: (t) => ({
     userId: t.id({ required: true, description: "The user's ID." }),
     email: t.field({
-      type: 'Secret',
-      description:
-        'The email address, at most 254 ASCII characters. If omitted or `null`, the user receives no email.',
-      validate: emailRule,
+      type: 'EmailAddress',
+      description: 'The email address. If omitted or `null`, the user receives no email.',
     }),
     chatMemberId: t.field({
       type: 'Secret',

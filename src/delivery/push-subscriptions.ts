@@ -50,7 +50,7 @@ export async function registerSubscription(
   target: PushTarget,
   now: Time,
 ): Promise<ListedSubscription> {
-  if (push === null) throw new ConflictError('Push is not configured on this gateway.');
+  if (push === null) throw new ConflictError('NOT_CONFIGURED', 'Push is not configured on this gateway.');
   const endpoint = target.endpoint.reveal();
   const message = findEndpointIssue(endpoint, push.allowedHosts);
   if (message !== undefined) {
@@ -65,6 +65,7 @@ export async function registerSubscription(
   const [stored] = await transactionAndCancel({ database, outbox }, users, (run) => run(store, subscription));
   if (stored !== undefined) return stored;
   throw new ConflictError(
+    'LIMIT_REACHED',
     `The user has ${MAX_SUBSCRIPTIONS} push subscriptions. Remove one with \`removePushSubscription\`.`,
     [
       {

@@ -137,7 +137,7 @@ function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 's
         .onRef('Notification.revision', '<', 'published.revision')
         .onRef('Notification.taskId', '=', 'published.taskId')
         .onRef('Notification.kind', '=', 'published.kind')
-        .on('Notification.resolvedBy', '=', 'superseded'),
+        .on('Notification.resolution', '=', 'superseded'),
     )
     .select(['Notification.userId', 'Notification.id as notificationId'])
     .select(sql<'settled'>`'settled'`.as('reason'));

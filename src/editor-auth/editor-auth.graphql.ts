@@ -84,19 +84,21 @@ const StoreEditorSubscriptionInput = builder.inputType('StoreEditorSubscriptionI
   }),
 });
 
-const EditorAuthPayload = builder.objectRef<{ editorAuth: EditorAuth }>('EditorAuthPayload').implement({
-  description: 'Result of changing an editor connection.',
-  fields: (t) => ({
-    editorAuth: t.expose('editorAuth', { type: EditorAuthRef, description: 'The new status.' }),
-  }),
-});
+const StoreEditorSubscriptionPayload = builder
+  .objectRef<{ editorAuth: EditorAuth }>('StoreEditorSubscriptionPayload')
+  .implement({
+    description: 'Result of storing a token pair.',
+    fields: (t) => ({
+      editorAuth: t.expose('editorAuth', { type: EditorAuthRef, description: 'The new status.' }),
+    }),
+  });
 
 export const storeEditorSubscriptionField = 'storeEditorSubscription';
 
 builder.mutationField(storeEditorSubscriptionField, (t) =>
   t.field({
     access: memberWrite,
-    type: EditorAuthPayload,
+    type: StoreEditorSubscriptionPayload,
     nullable: true,
     description: 'Stores a token pair, replacing the previous one, and clears `needsReauth`.',
     args: {
@@ -115,12 +117,21 @@ builder.mutationField(storeEditorSubscriptionField, (t) =>
   }),
 );
 
+const DeleteEditorAuthPayload = builder
+  .objectRef<{ editorAuth: EditorAuth }>('DeleteEditorAuthPayload')
+  .implement({
+    description: 'Result of deleting a token pair.',
+    fields: (t) => ({
+      editorAuth: t.expose('editorAuth', { type: EditorAuthRef, description: 'The new status.' }),
+    }),
+  });
+
 export const deleteEditorAuthField = 'deleteEditorAuth';
 
 builder.mutationField(deleteEditorAuthField, (t) =>
   t.field({
     access: memberWrite,
-    type: EditorAuthPayload,
+    type: DeleteEditorAuthPayload,
     nullable: true,
     description: 'Deletes the stored token pair. Succeeds even if none is stored.',
     resolve: async (_root, _args, context) => {

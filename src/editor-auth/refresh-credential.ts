@@ -125,5 +125,7 @@ function digest({ accessToken, refreshToken }: TokenPair): Buffer {
 function createStaleVersionError(version: string): ConflictError {
   const value = /^([\da-f-]{36}|\d{1,10})$/.test(version) ? version : REDACTED;
   const issue = { path: ['input', 'version'], message: 'must be the current version', value };
-  return new ConflictError('The version is not current. Read the credential again.', [issue]);
+  return new ConflictError('STALE_VERSION', 'The version is not current. Read the credential again.', [
+    issue,
+  ]);
 }

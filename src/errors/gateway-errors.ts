@@ -89,12 +89,25 @@ export class NotFoundError extends GatewayError {
   }
 }
 
-/**
- * The request conflicts with what is stored (other content under the same ID, a newer version, a full list) or with the
- * configuration (push is off).
- */
+/** The closed list of reasons for a conflict, with their descriptions. GraphQL returns them unchanged. */
+export const conflictReasons = {
+  ID_REUSED: 'A record with the same ID and other content is stored.',
+  STALE_VERSION: 'The version is no longer current. Read the record again.',
+  LIMIT_REACHED: 'The user has the maximum number of such records.',
+  NOT_CONFIGURED: 'The gateway is not configured for the operation.',
+} as const satisfies Readonly<Record<string, string>>;
+
+export type ConflictReason = keyof typeof conflictReasons;
+
+/** The request conflicts with what is stored, or with the configuration. */
 export class ConflictError extends GatewayError {
   readonly code = 'CONFLICT';
+  readonly reason: ConflictReason;
+
+  constructor(reason: ConflictReason, message: string, issues?: readonly ValidationIssue[]) {
+    super(message, issues);
+    this.reason = reason;
+  }
 }
 
 /** The maximum number of error items in one reply, at which validation stops. */

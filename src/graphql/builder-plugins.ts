@@ -8,7 +8,7 @@ import SchemaBuilder, {
 import { type Access, describeAccess, requireAccess } from '../auth/access.ts';
 import { valueAt } from '../errors/json-path.ts';
 import { rateLimited } from './root-fields.ts';
-import { idRule, jsonRule, secretRule, textRule } from './rules.ts';
+import { emailRule, idRule, jsonRule, secretRule, textRule, urlRule } from './rules.ts';
 
 declare module 'graphql' {
   interface GraphQLFieldExtensions<_TSource, _TContext, _TArgs> {
@@ -67,6 +67,8 @@ const defaultRules: Readonly<Record<string, object>> = {
   String: textRule,
   Secret: secretRule,
   JSON: jsonRule,
+  EmailAddress: emailRule,
+  URL: urlRule,
 };
 
 /**

@@ -6,7 +6,7 @@ import { toIssues } from '../errors/validation-issues.ts';
 import type { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
 import { defaultRulePlugin, rootFieldPlugin } from './builder-plugins.ts';
-import { DateTime, JSONValue, SecretText } from './scalars.ts';
+import { DateTime, EmailAddress, JSONValue, LinkURL, SecretText } from './scalars.ts';
 import { inspectArgument } from './secret-inputs.ts';
 
 /** Builds the schema. Every feature adds its own types. */
@@ -19,6 +19,8 @@ export const builder = new SchemaBuilder<{
     DateTime: { Input: Time; Output: Time };
     JSON: { Input: unknown; Output: unknown };
     Secret: { Input: Secret; Output: Secret };
+    EmailAddress: { Input: Secret; Output: string };
+    URL: { Input: string; Output: string };
   };
 }>({
   defaultFieldNullability: false,
@@ -34,6 +36,8 @@ export const builder = new SchemaBuilder<{
 builder.addScalarType('DateTime', DateTime);
 builder.addScalarType('JSON', JSONValue);
 builder.addScalarType('Secret', SecretText);
+builder.addScalarType('EmailAddress', EmailAddress);
+builder.addScalarType('URL', LinkURL);
 
 builder.queryType({ description: 'Operations that read data.' });
 builder.mutationType({ description: 'Operations that change data.' });

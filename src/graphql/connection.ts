@@ -17,7 +17,6 @@ export type Connection<Node> = {
   hasPreviousPage: boolean;
   hasNextPage: boolean;
   totalCount: () => Promise<number>;
-  etag: () => Promise<string>;
 };
 
 /**
@@ -41,12 +40,12 @@ export async function readConnection<Node extends ListedRecord>(
 ): Promise<Connection<Node>> {
   const { totalCount } = list;
   if (restList !== undefined) {
-    const { nodes, etag } = await readRestPart(list, restList, matchesKnownTag);
+    const nodes = await readRestPart(list, restList, matchesKnownTag);
     const ends = { start: nodes.at(0), end: nodes.at(-1) };
-    return { nodes, ends, hasPreviousPage: false, hasNextPage: false, totalCount, etag };
+    return { nodes, ends, hasPreviousPage: false, hasNextPage: false, totalCount };
   }
   const { limit, ...page } = toPage(args, list.isId);
-  const { records, etag } = await readListPage(list, {
+  const records = await list.readRecords({
     ...page,
     limit: limit + 1,
     scanLimit: SCAN_LIMIT,
@@ -64,7 +63,6 @@ export async function readConnection<Node extends ListedRecord>(
     nodes: shown.filter(({ isMatch }) => isMatch !== false),
     ends: { start: range.at(0), end: range.at(-1) },
     totalCount,
-    etag,
   };
   return page.backwards
     ? { ...part, hasPreviousPage: hasMore, hasNextPage: page.before !== undefined }
@@ -86,36 +84,31 @@ export type RecordReader<Node> = {
 export type ListReader<Node> = RecordReader<Node> & {
   totalCount: () => Promise<number>;
   /** Reads the entity tag of the whole list. It changes with every change to a record of the list. */
-  etag: () => Promise<string>;
-  /**
-   * The properties of the records that the operation reads; also contains `etag` if it reads the entity tag.
-   * `undefined` if it may read all properties.
-   */
-  selected: ReadonlySet<string> | undefined;
+  readTag: () => Promise<string>;
   /** Whether an ID in a cursor can belong to this list. */
   isId: (id: string) => boolean;
 };
 
 /**
- * Reads a page and, if the operation selects it, the entity tag. Reads no records if the client already has the list
- * with this tag.
+ * Reads a page and the entity tag of its list. Reads no records if the client already has the list with this tag. The
+ * tag is empty for the parts that continue a list.
  */
-async function readListPage<Node>(
+async function readTaggedPage<Node>(
   list: ListReader<Node>,
   page: Page,
+  isContinued: boolean,
   matchesKnownTag?: (etag: string) => boolean,
-): Promise<{ records: Listed<Node>[]; etag: () => Promise<string> }> {
-  const isTagSelected = list.selected?.has('etag') ?? true;
-  if (!isTagSelected) return { records: await list.readRecords(page), etag: list.etag };
+): Promise<{ records: Listed<Node>[]; etag: string }> {
+  if (isContinued) return { records: await list.readRecords(page), etag: '' };
   if (matchesKnownTag === undefined) {
     // One statement reads both. An empty page has no record to carry the tag, and is read again below.
     const records = await list.readRecords({ ...page, tagged: true });
     const tag = records[0]?.tag;
-    if (typeof tag === 'string') return { records, etag: async () => tag };
+    if (typeof tag === 'string') return { records, etag: tag };
   }
   // The tag is read first, so that a change in between cannot combine old records with the new tag.
-  const tag = await list.etag();
-  return { records: matchesKnownTag?.(tag) ? [] : await list.readRecords(page), etag: async () => tag };
+  const etag = await list.readTag();
+  return { records: matchesKnownTag?.(etag) ? [] : await list.readRecords(page), etag };
 }
 
 /**
@@ -173,24 +166,26 @@ const PART_BYTES = 1024 * 1024;
 /** Records with more long text than this are read by a second statement. */
 const INLINE_BYTES = Math.floor(PART_BYTES / PART_RECORDS);
 
-/** Reads the next part of a REST list, and replaces `next`. */
+/** Reads the next part of a REST list, and replaces `next` and, with the first part, `etag`. */
 async function readRestPart<Node extends ListedRecord>(
   list: ListReader<Node>,
   restList: RestList,
   matchesKnownTag?: (etag: string) => boolean,
-): Promise<{ nodes: Node[]; etag: () => Promise<string> }> {
-  const { page } = restList;
+): Promise<Node[]> {
+  const { page, isContinued } = restList;
   const { limit = Number.POSITIVE_INFINITY } = page;
-  const { records, etag } = await readListPage(
+  const { records, etag } = await readTaggedPage(
     list,
     {
       ...page,
       limit: Math.min(limit, PART_RECORDS),
       inlineBytes: INLINE_BYTES,
-      isLong: restList.isContinued || mayBeLong(page),
+      isLong: isContinued || mayBeLong(page),
     },
+    isContinued,
     matchesKnownTag,
   );
+  if (!isContinued) restList.etag = etag;
   const { complete, scanned } = await completeTexts(list, records, PART_BYTES, async () => true);
   const last = scanned.at(-1);
   const isComplete =
@@ -199,7 +194,7 @@ async function readRestPart<Node extends ListedRecord>(
     isComplete || last === undefined
       ? undefined
       : { after: positionOf(last), ...(page.limit !== undefined && { limit: page.limit - scanned.length }) };
-  return { nodes: complete, etag };
+  return complete;
 }
 
 /** A record of a list, with the selected properties. */
@@ -287,13 +282,6 @@ export function defineConnectionType<Node extends ListedRecord>(
         extensions: reads(),
         resolve: ({ totalCount }, _args, { readScheduler, viewer }) =>
           readScheduler.run(viewer.userId, totalCount),
-      }),
-      etag: t.string({
-        description:
-          "Entity tag of the user's whole list, regardless of filters. It changes whenever a record of the list changes. " +
-          'The REST API returns it as `ETag`.',
-        extensions: reads<ListReader<Node>>('etag'),
-        resolve: ({ etag }) => etag(),
       }),
     }),
   });

@@ -59,16 +59,29 @@ function guard(name: string, access: Access, resolve: Resolver): Resolver {
 
 /** Returns the `extensions` that apply `@rateLimit` to a root field of a bucket. */
 export function rateLimited(bucket: Bucket, limits: Readonly<Record<Bucket, number>> = defaultLimits) {
-  return { directives: { rateLimit: { limit: limits[bucket], duration: WINDOW_SECONDS } } };
+  const values = { bucket: bucket.toUpperCase(), limit: limits[bucket], duration: WINDOW_SECONDS };
+  return { directives: { rateLimit: values } };
 }
 
 /** Replaces the library's definition, which explains neither shared limits nor the meaning of 0. */
 const directive = `
+"""A rate limit that operations share."""
+enum RateLimitBucket {
+  """Reads of the account."""
+  READS
+  """Changes of the account."""
+  WRITES
+  """Operations of the platform."""
+  PLATFORM
+}
+
 """
-The default rate limit of a root field, per token subject. Reads of the account share one limit, writes another, and
-platform operations a third. The operator can configure other limits.
+The default rate limit of a root field, per token subject. All fields of a bucket share its limit. The operator can
+configure other limits.
 """
 directive @rateLimit(
+  """The bucket."""
+  bucket: RateLimitBucket! = READS
   """The maximum number of points per time window. A call costs at least one point. 0 means no limit."""
   limit: Int! = ${defaultLimits.reads}
   """The length of the time window in seconds."""

@@ -11,6 +11,7 @@ import {
   wholeNumberSchema,
 } from '../values/constraints.ts';
 import { findUnstorableParts } from '../values/json.ts';
+import { isLine, LINE_MESSAGE } from '../values/line.ts';
 import { Secret } from '../values/secret.ts';
 import {
   CREDENTIAL_CHARACTERS,
@@ -34,26 +35,30 @@ export const textRule = { schema: z.string().refine(isStorableText, { error: TEX
 
 /** The description and the rule of a text with a maximum length. */
 export function boundedText(description: string, max: number) {
-  const error = `must have at most ${max} characters`;
-  const schema = textRule.schema.refine((text) => isWithinLength(text, max), { error, abort: true });
   return {
     description: `${description} At most ${numberFormat.format(max)} characters.`,
-    validate: { schema },
+    validate: { schema: boundedRule(max) },
   };
 }
 
-/**
- * The description and the rule of an `http` or `https` URL. Clients may render it as a link, and URLs of other schemes
- * could run code.
- */
-export function linkUrl(description: string) {
-  const { validate, ...field } = boundedText(
-    `${description} Must start with \`http://\` or \`https://\`.`,
-    MAX_LENGTH.url,
-  );
-  const schema = validate.schema.refine(isLinkUrl, 'must be an http or https URL');
-  return { ...field, validate: { schema } };
+function boundedRule(max: number) {
+  const error = `must have at most ${max} characters`;
+  return textRule.schema.refine((text) => isWithinLength(text, max), { error, abort: true });
 }
+
+/** The description and the rule of a line of text with a maximum length. */
+export function boundedLine(description: string, max: number) {
+  const { validate, ...field } = boundedText(`${description} Must not contain line breaks.`, max);
+  return { ...field, validate: { schema: validate.schema.refine(isLine, LINE_MESSAGE) } };
+}
+
+/**
+ * An `http` or `https` URL. The default of every `URL` argument. Clients may render it as a link, and URLs of other
+ * schemes could run code.
+ */
+export const urlRule = {
+  schema: boundedRule(MAX_LENGTH.url).refine(isLinkUrl, 'must be an http or https URL'),
+};
 
 function secretRuleFor(schema: z.ZodType, message: string) {
   return {
@@ -64,7 +69,7 @@ function secretRuleFor(schema: z.ZodType, message: string) {
 /** A credential. The default of every `Secret` argument. */
 export const secretRule = secretRuleFor(credentialSchema, CREDENTIAL_CHARACTERS.message);
 
-/** An email address. */
+/** An email address. The default of every `EmailAddress` argument. */
 export const emailRule = secretRuleFor(emailSchema, EMAIL_MESSAGE);
 
 /** A chat member ID. */

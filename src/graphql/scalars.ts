@@ -1,4 +1,4 @@
-import { GraphQLScalarType, Kind } from 'graphql';
+import { GraphQLScalarType, Kind, type ValueNode } from 'graphql';
 import { Secret } from '../values/secret.ts';
 import { parseTime, TIME_MESSAGE, type Time } from '../values/time.ts';
 
@@ -35,15 +35,52 @@ export const JSONValue = new GraphQLScalarType<unknown, unknown>({
 export const SecretText = new GraphQLScalarType<Secret, string>({
   name: 'Secret',
   description:
-    'A credential, a preview token, or the address of a user: 1 to 16,384 printable ASCII characters without spaces. It is never logged or included in an error. Only `editorCredential` and `Workspace.previewToken` return values of this type.',
+    'A credential, a preview token, or the ID of a chat member: 1 to 16,384 printable ASCII characters without spaces. It is never logged or included in an error. Only `editorCredential` and `Workspace.previewToken` return values of this type.',
   parseValue: parseSecret,
-  // By default, the unquoted literal TOKEN, an enum value, would be parsed as a string.
-  parseLiteral: (node) => parseSecret(node.kind === Kind.STRING ? node.value : undefined),
+  parseLiteral: parseSecretLiteral,
   serialize(value) {
     if (value instanceof Secret) return value.reveal();
     throw new TypeError('is not a credential');
   },
 });
+
+/** The address of a user: input is as secret as a credential, output is masked. */
+export const EmailAddress = new GraphQLScalarType<Secret, string>({
+  name: 'EmailAddress',
+  description:
+    'An email address of at most 254 ASCII characters, without a display name. Input is never logged or included in an error. Output is masked except for its first character and domain: `a***@example.com`.',
+  specifiedByURL: 'https://html.spec.whatwg.org/multipage/input.html#valid-e-mail-address',
+  parseValue: parseSecret,
+  parseLiteral: parseSecretLiteral,
+  serialize(value) {
+    if (typeof value === 'string') return value;
+    throw new TypeError('is not a masked address');
+  },
+});
+
+/** The `http` or `https` URL of a link. */
+export const LinkURL = new GraphQLScalarType<string, string>({
+  name: 'URL',
+  description: 'An `http` or `https` URL of at most 2,048 characters. Clients can render it as a link.',
+  specifiedByURL: 'https://url.spec.whatwg.org/#valid-url-string',
+  parseValue(value) {
+    if (typeof value !== 'string') throw new TypeError('must be a string');
+    return value;
+  },
+  parseLiteral(node) {
+    if (node.kind !== Kind.STRING) throw new TypeError('must be a string');
+    return node.value;
+  },
+  serialize(value) {
+    if (typeof value === 'string') return value;
+    throw new TypeError('is not a URL');
+  },
+});
+
+/** By default, the unquoted literal TOKEN, an enum value, would be parsed as a string. */
+function parseSecretLiteral(node: ValueNode): Secret {
+  return parseSecret(node.kind === Kind.STRING ? node.value : undefined);
+}
 
 function parseSecret(value: unknown): Secret {
   if (typeof value !== 'string') throw new TypeError('must be a string');

@@ -8,12 +8,15 @@ import {
 } from 'graphql';
 import type { Path } from '../errors/issue.ts';
 import type { PathInfo } from '../errors/validation-issues.ts';
-import { SecretText } from './scalars.ts';
+import { EmailAddress, SecretText } from './scalars.ts';
+
+/** The types whose values never appear in errors. */
+const secretTypes: ReadonlySet<string> = new Set([SecretText.name, EmailAddress.name]);
 
 /** Whether values of an input type may contain a credential. */
 export function mayContainSecret(type: GraphQLInputType, seen: ReadonlySet<string> = new Set()): boolean {
   const named = getNamedType(type);
-  if (named.name === SecretText.name) return true;
+  if (secretTypes.has(named.name)) return true;
   if (!isInputObjectType(named) || seen.has(named.name)) return false;
   const inside = new Set([...seen, named.name]);
   return Object.values(named.getFields()).some((field) => mayContainSecret(field.type, inside));

@@ -64,9 +64,8 @@ declare module 'graphql' {
 
 /**
  * Returns the `extensions` of a field that reads these properties of its record. `reads()` declares that it reads none.
- * A field without these extensions is assumed to read the property that it exposes, or all if it exposes none. `etag`
- * and `counts` are not properties of a record: they request the list's entity tag and the counts of active
- * notifications.
+ * A field without these extensions is assumed to read the property that it exposes, or all if it exposes none. `counts`
+ * is not a property of a record: it requests the counts of active notifications.
  */
 export function reads<Item>(...properties: (string & keyof Item)[]): { reads: Reads } {
   return { reads: properties };
@@ -89,8 +88,8 @@ export const resolveRecord = { extensions: readBySubfields, resolve: <Item>(reco
 const ALL_PROPERTIES = '*';
 
 /**
- * Returns the properties that an operation reads of a list's records; `undefined` if it may read all. Contains `etag`
- * and `counts` too if the operation reads them (see {@link reads}).
+ * Returns the properties that an operation reads of a list's records; `undefined` if it may read all. Contains
+ * `counts` too if the operation reads them (see {@link reads}).
  */
 export function findSelectedProperties(info: GraphQLResolveInfo): ReadonlySet<string> | undefined {
   const found = cache.get(info.fieldNodes) ?? collectProperties(info);

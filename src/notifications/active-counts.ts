@@ -4,7 +4,11 @@ import { defineListRead, type ReadParams } from '../database/read.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 
 /** The number of a user's active notifications, in total and by kind. */
-export type ActiveCounts = { total: number; byKind: { kind: NotificationKind; count: number }[] };
+export type ActiveCounts = {
+  userId: string;
+  total: number;
+  byKind: { kind: NotificationKind; count: number }[];
+};
 
 /**
  * Unlike other counts, runs on the connections for short reads, so that live events, which contain the counts, do not
@@ -26,6 +30,6 @@ export const countActive = defineBatchedRead<string, ActiveCounts>(async (databa
   );
   return users.map((user) => {
     const byKind = notificationKinds.map((kind) => ({ kind, count: counts.get(`${kind} ${user}`) ?? 0 }));
-    return { total: byKind.reduce((sum, { count }) => sum + count, 0), byKind };
+    return { userId: user, total: byKind.reduce((sum, { count }) => sum + count, 0), byKind };
   });
 });

@@ -66,7 +66,10 @@ const DismissFilterInput = builder.inputType('DismissNotificationsFilter', {
       description: 'Filter by kind. Defaults to all kinds. An empty list selects none.',
       validate: maxItems(100),
     }),
-    projectId: t.id({ description: 'Filter by project. Defaults to all projects.' }),
+    projectIds: t.idList({
+      description: 'Filter by project. Defaults to all projects. An empty list selects none.',
+      validate: { ...maxItems(100), items: idRule },
+    }),
     upTo: t.string({
       required: true,
       description:
@@ -150,8 +153,8 @@ builder.mutationField('dismissNotifications', (t) =>
 
 function toSeenFilter({
   kinds = null,
-  projectId = null,
+  projectIds = null,
   upTo,
 }: typeof DismissFilterInput.$inferInput): DismissFilter {
-  return { kinds, projectId, upTo: parseEventCursor(upTo, ['input', 'filter', 'upTo']) };
+  return { kinds, projectIds, upTo: parseEventCursor(upTo, ['input', 'filter', 'upTo']) };
 }

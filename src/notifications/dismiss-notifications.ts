@@ -89,7 +89,7 @@ export type DismissFilter =
   | { ids: readonly string[] }
   | {
       kinds: readonly NotificationKind[] | null;
-      projectId: string | null;
+      projectIds: readonly string[] | null;
       /** The last change that the client has received. A cursor of another epoch dismisses nothing. */
       upTo: EventCursor;
     };
@@ -106,8 +106,8 @@ export async function dismissNotifications(
 ): Promise<string[]> {
   const dismissed = await transactionAndCancel({ database, outbox }, [userId], (run) => {
     if ('ids' in filter) return run(dismissByIds, { userId, ids: filter.ids, now });
-    const { kinds, projectId, upTo } = filter;
-    return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectId, ...upTo, now });
+    const { kinds, projectIds, upTo } = filter;
+    return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectIds, ...upTo, now });
   });
   return announceRecords(announce, userId, 'notifications', dismissed).map(({ id }) => id);
 }
@@ -125,7 +125,7 @@ const dismissByIds = defineStatement((db, params: Params<DismissInput & { ids: r
 );
 
 type SeenInput = DismissInput &
-  EventCursor & { kinds: readonly NotificationKind[]; projectId: string | null };
+  EventCursor & { kinds: readonly NotificationKind[]; projectIds: readonly string[] | null };
 
 const dismissSeen = defineStatement((db, params: Params<SeenInput>) => {
   const { param } = params;
@@ -136,7 +136,10 @@ const dismissSeen = defineStatement((db, params: Params<SeenInput>) => {
       eb.and([
         eb('status', '=', sql.lit<'active'>('active')),
         eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
-        eb.or([eb(param('projectId', 'text'), 'is', null), eb('projectId', '=', param('projectId'))]),
+        eb.or([
+          eb(param('projectIds', 'text[]'), 'is', null),
+          eb('projectId', '=', sql<string>`any(${param('projectIds', 'text[]')})`),
+        ]),
         eb('revision', '<=', param('revision')),
         eb.exists(
           eb

@@ -40,7 +40,7 @@ export const insertPublication = defineStatement((db, params: InsertionParams) =
     .returning('notifications as revision'),
 );
 
-/** Decides whether the draft is resolved on arrival, unless the same notification is stored. */
+/** Decides the resolution with which the draft arrives, null if it is active, unless the same notification is stored. */
 function decide(db: Kysely<Tables>, params: InsertionParams) {
   const { param } = params;
   return db
@@ -63,7 +63,7 @@ function decide(db: Kysely<Tables>, params: InsertionParams) {
           sql<
             string | null
           >`case when occurred < newest then 'superseded' when occurred <= "upTo" then reason end`.as(
-            'resolution',
+            'arrival',
           ),
         ),
     );
@@ -92,7 +92,7 @@ function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, params: InsertionPara
     .select([
       'UserRevision.notifications as revision',
       'TaskResolution.resolvedUpTo as upTo',
-      'TaskResolution.resolvedBy as reason',
+      'TaskResolution.resolution as reason',
       related.select((eb) => eb.fn.max('occurredAt').as('newest')).as('newest'),
       changed.as('changed'),
     ]);
@@ -120,7 +120,7 @@ function supersedeActive(db: ReturnType<typeof decide>, { param }: InsertionPara
       .from('decided')
       .set((eb) => ({
         status: 'resolved',
-        resolvedBy: 'superseded',
+        resolution: 'superseded',
         revision: eb('decided.revision', '+', 1),
         resolvedAt: eb.ref('decided.changed'),
         updatedAt: eb.ref('decided.changed'),
@@ -129,7 +129,7 @@ function supersedeActive(db: ReturnType<typeof decide>, { param }: InsertionPara
       .where('taskId', '=', param('taskId'))
       .where('kind', '=', param('kind'))
       .where('status', '=', active)
-      .where('decided.resolution', 'is', null)
+      .where('decided.arrival', 'is', null)
       .returning('Notification.id as id'),
   );
 }
@@ -146,7 +146,7 @@ function insertDraft(db: ReturnType<typeof supersedeActive>, { param }: Insertio
         ...draftContent,
         'revision',
         'status',
-        'resolvedBy',
+        'resolution',
         'resolvedAt',
         'occurredAt',
         'createdAt',
@@ -162,9 +162,9 @@ function insertDraft(db: ReturnType<typeof supersedeActive>, { param }: Insertio
             param('payloadSize', 'int').as('payloadSize'),
             ...draftContent.map((name) => param(name).as(name)),
             sql<number>`revision + 1 + (select count(*) from superseded)`.as('revision'),
-            sql`case when resolution is null then 'active' else 'resolved' end`.as('status'),
-            'resolution',
-            sql`case when resolution is not null then changed end`.as('resolvedAt'),
+            sql`case when arrival is null then 'active' else 'resolved' end`.as('status'),
+            'arrival',
+            sql`case when arrival is not null then changed end`.as('resolvedAt'),
             'occurred',
             'changed as createdAt',
             'changed as updatedAt',

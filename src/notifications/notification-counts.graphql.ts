@@ -1,4 +1,5 @@
 import { accountRead } from '../auth/access.ts';
+import type { Database } from '../database/database.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
 import { findRevisions } from '../revisions/revisions.ts';
@@ -16,25 +17,18 @@ const KindCount = builder
     }),
   });
 
-const total = { description: 'The number of active notifications of all kinds.' };
-const byKind: { type: [typeof KindCount]; description: string } = {
-  type: [KindCount],
-  description: 'Counts by kind. Every kind is included, even if its count is 0.',
-};
+/** Counts with the event cursor of a revision that was read before them. */
+export type CountsWithCursor = ActiveCounts & { cursor: string };
 
-export const Counts = builder.objectRef<ActiveCounts>('NotificationCounts').implement({
-  description: "Counts of a user's active notifications.",
-  fields: (t) => ({
-    total: t.exposeInt('total', total),
-    byKind: t.expose('byKind', byKind),
-  }),
-});
-
-const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('NotificationCountsNow').implement({
+export const Counts = builder.objectRef<CountsWithCursor>('NotificationCounts').implement({
   description: "Counts of a user's active notifications, with an event cursor for receiving later changes.",
   fields: (t) => ({
-    total: t.exposeInt('total', total),
-    byKind: t.expose('byKind', byKind),
+    userId: t.exposeID('userId', { description: "The user's ID." }),
+    total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
+    byKind: t.expose('byKind', {
+      type: [KindCount],
+      description: 'Counts by kind. Every kind is included, even if its count is 0.',
+    }),
     cursor: t.exposeString('cursor', {
       description:
         'Event cursor for the argument `after` of `notificationEvents`. To lose no change, query it in a separate request before the list: the fields of one request are read concurrently.',
@@ -45,14 +39,16 @@ const CountsNow = builder.objectRef<ActiveCounts & { cursor: string }>('Notifica
 builder.queryField('notificationCounts', (t) =>
   t.field({
     access: accountRead,
-    type: CountsNow,
+    type: Counts,
     nullable: true,
     description: "Returns counts of a user's active notifications.",
     args: { userId: t.arg.id(userArgument) },
-    resolve: async (_root, { userId }, { database, viewer }) => {
-      const owner = userId ?? viewer.userId;
-      const cursor = formatEventCursor(getLatestCursor(await findRevisions(database, owner)));
-      return { ...(await countActive(database, owner)), cursor };
-    },
+    resolve: (_root, { userId }, { database, viewer }) => readCounts(database, userId ?? viewer.userId),
   }),
 );
+
+/** Reads the counts of a user's active notifications, and before them their cursor. */
+export async function readCounts(database: Database, userId: string): Promise<CountsWithCursor> {
+  const cursor = formatEventCursor(getLatestCursor(await findRevisions(database, userId)));
+  return { ...(await countActive(database, userId)), cursor };
+}

@@ -22,7 +22,7 @@ export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
   values: toEnumValues(notificationStatuses, {
     active: "The notification needs the user's attention.",
     resolved:
-      'The platform resolved the notification, or a later notification superseded it. `resolvedBy` gives the reason.',
+      'The platform resolved the notification, or a later notification superseded it. `resolution` gives the reason.',
     dismissed: 'The user dismissed the notification.',
   }),
 });
@@ -42,12 +42,13 @@ const reasons = {
   task_deleted: 'The task was deleted.',
 };
 
-export const ResolveReasonEnum = builder.enumType('ResolveReason', {
-  description: 'The reason why the platform resolves a notification.',
+export const ResolveReasonEnum = builder.enumType('NotificationResolveReason', {
+  description:
+    'The reason why the platform resolves a notification: a `NotificationResolution` except `SUPERSEDED`.',
   values: toEnumValues(resolveReasons, reasons),
 });
 
-export const ResolutionEnum = builder.enumType('Resolution', {
+export const ResolutionEnum = builder.enumType('NotificationResolution', {
   description: 'The reason why a notification was resolved.',
   values: toEnumValues(resolutions, {
     ...reasons,

@@ -38,9 +38,9 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
       type: Counts,
       description: "The current counts of the user's active notifications.",
       extensions: reads<NotificationEvent>('counts'),
-      resolve: ({ counts }) => {
+      resolve: ({ counts, cursor }) => {
         if (counts === undefined) throw new Error('The counts were not read.');
-        return counts;
+        return { ...counts, cursor };
       },
     }),
     cursor: t.exposeString('cursor', {

@@ -10,13 +10,13 @@ import {
   notificationStatuses,
 } from './notification.enums.ts';
 
-/** A filter of a user's notifications. An omitted condition, null or an empty list matches everything. */
+/** A filter of a user's notifications. An omitted condition or null matches everything, an empty list nothing. */
 export type NotificationFilter = {
   ids?: readonly string[];
-  status?: readonly NotificationStatus[] | null | undefined;
-  kind?: readonly NotificationKind[] | null | undefined;
-  projectId?: string | null | undefined;
-  taskId?: string | null | undefined;
+  statuses?: readonly NotificationStatus[] | null | undefined;
+  kinds?: readonly NotificationKind[] | null | undefined;
+  projectIds?: readonly string[] | null | undefined;
+  taskIds?: readonly string[] | null | undefined;
   /** Created at this time or later. */
   createdFrom?: Time | null | undefined;
   /** Created before this time. */
@@ -31,55 +31,52 @@ export type FilterInput = {
   active: true | undefined;
   statuses: readonly NotificationStatus[] | undefined;
   kinds: readonly NotificationKind[] | undefined;
-  projectId: string | undefined;
-  taskId: string | undefined;
+  projectIds: readonly string[] | undefined;
+  taskIds: readonly string[] | undefined;
 };
 
 /** Converts all conditions but the times to inputs. */
-export function toFilterInput(
-  userId: string,
-  { ids, status, kind, projectId, taskId }: NotificationFilter,
-): FilterInput {
-  const statuses = toSubset(status, notificationStatuses);
+export function toFilterInput(userId: string, filter: NotificationFilter): FilterInput {
+  const statuses = toSubset(filter.statuses, notificationStatuses);
   const isActive = statuses?.length === 1 && statuses[0] === 'active';
   return {
     userId,
-    ids,
+    ids: filter.ids,
     active: isActive || undefined,
     statuses: isActive ? undefined : statuses,
-    kinds: toSubset(kind, notificationKinds),
-    projectId: projectId ?? undefined,
-    taskId: taskId ?? undefined,
+    kinds: toSubset(filter.kinds, notificationKinds),
+    projectIds: filter.projectIds ?? undefined,
+    taskIds: filter.taskIds ?? undefined,
   };
 }
 
-/** Returns the distinct values; `undefined` if there are none, or if they are all values of the list. */
+/** Returns the distinct values; `undefined` without a list, or if they are all values of the list. */
 function toSubset<Value>(
   values: readonly Value[] | null | undefined,
   all: readonly Value[],
 ): readonly Value[] | undefined {
   const subset = [...new Set(values)];
-  return subset.length === 0 || subset.length === all.length ? undefined : subset;
+  return values == null || subset.length === all.length ? undefined : subset;
 }
 
 /**
- * Selects notifications by an index: those with the IDs or of the task, the active ones, or else all of the user. The other conditions
+ * Selects notifications by an index: those with the IDs or of the tasks, the active ones, or else all of the user. The other conditions
  * are checked for each of them.
  */
 export function selectMatching({ param, has }: ReadParams<FilterInput>): Filter<'Notification'> {
   const user = sql`${sql.ref('userId')} = ${param('userId')}`;
   // A literal, because PostgreSQL uses a partial index only if the condition is a constant.
   const active = has('active') ? sql`status = 'active'` : sql`true`;
-  const task = has('taskId') ? sql`${sql.ref('taskId')} = ${param('taskId')}` : sql`true`;
+  const task = has('taskIds') ? sql`${sql.ref('taskId')} = any(${param('taskIds')})` : sql`true`;
   const ids = has('ids') ? sql`id = any(${param('ids')})` : sql`true`;
   return {
     table: 'Notification',
     range: sql`${user} and ${ids} and ${active} and ${task}`,
-    isUnsorted: has('taskId') || has('ids'),
+    isUnsorted: has('taskIds') || has('ids'),
     matches: joinConditions([
       has('statuses') && sql`status = any(${param('statuses')})`,
       has('kinds') && sql`kind = any(${param('kinds')})`,
-      has('projectId') && sql`${sql.ref('projectId')} = ${param('projectId')}`,
+      has('projectIds') && sql`${sql.ref('projectId')} = any(${param('projectIds')})`,
     ]),
   };
 }
@@ -88,11 +85,13 @@ export function selectMatching({ param, has }: ReadParams<FilterInput>): Filter<
 export function mayScanMany({
   statuses,
   kinds,
-  projectId,
-  taskId,
+  projectIds,
+  taskIds,
   scanLimit,
 }: FilterInput & PageInput): boolean {
-  return taskId !== undefined || (scanLimit === undefined && (statuses ?? kinds ?? projectId) !== undefined);
+  return (
+    taskIds !== undefined || (scanLimit === undefined && (statuses ?? kinds ?? projectIds) !== undefined)
+  );
 }
 
 /**

@@ -45,7 +45,8 @@ const UserNotification = createRecordInterfaceRef<Notification, SelectedNotifica
       nullable: true,
       description: 'A short preview of the response or error message. `null` if there is none.',
     }),
-    prUrl: t.exposeString('prUrl', {
+    prUrl: t.expose('prUrl', {
+      type: 'URL',
       nullable: true,
       description: "The URL of the task's pull request. `null` if there is none.",
     }),
@@ -53,11 +54,12 @@ const UserNotification = createRecordInterfaceRef<Notification, SelectedNotifica
       nullable: true,
       description: "The project's name. `null` if unknown.",
     }),
-    projectRepoUrl: t.exposeString('projectRepoUrl', {
+    projectRepoUrl: t.expose('projectRepoUrl', {
+      type: 'URL',
       nullable: true,
       description: "The URL of the project's repository. `null` if unknown.",
     }),
-    resolvedBy: t.expose('resolvedBy', {
+    resolution: t.expose('resolution', {
       type: ResolutionEnum,
       nullable: true,
       description: 'The reason why the notification was resolved. `null` if it was never resolved.',

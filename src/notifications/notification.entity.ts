@@ -13,7 +13,7 @@ export const NotificationSchema = defineEntity({
     revision: p.bigint('number'),
     kind: enumColumn(notificationKinds),
     status: enumColumn(notificationStatuses),
-    resolvedBy: enumColumn(resolutions).strictNullable(),
+    resolution: enumColumn(resolutions).fieldName('resolved_by').strictNullable(),
     taskId: idColumn(),
     taskName: textColumn().strictNullable(),
     projectId: idColumn(),
@@ -60,9 +60,9 @@ export const TaskResolutionSchema = defineEntity({
     taskId: idColumn().primary(),
     kind: enumColumn(notificationKinds).primary(),
     /** Notifications of the task and kind that occurred up to this time are resolved, even if they arrive later. */
-    // The column keeps its first name, because gateways of the previous version read it.
+    // Columns keep their first names, because gateways of the previous version read them.
     resolvedUpTo: timeColumn().fieldName('resolved_before'),
-    resolvedBy: enumColumn(resolutions),
+    resolution: enumColumn(resolutions).fieldName('resolved_by'),
     updatedAt: timeColumn(),
   },
   indexes: [{ name: 'task_resolution_age', properties: ['updatedAt'] }],

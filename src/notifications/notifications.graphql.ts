@@ -4,7 +4,7 @@ import { builder, createRecordRef, userArgument } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
 import { cursorField, defineConnectionType, readConnection, shortPageNote } from '../graphql/connection.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
-import { maxItems } from '../graphql/rules.ts';
+import { idRule, maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isId } from '../values/text.ts';
@@ -36,6 +36,38 @@ const NotificationConnection = defineConnectionType('Notification', {
   edge: NotificationEdge,
 });
 
+const NotificationFilterInput = builder.inputType('NotificationFilter', {
+  description: 'A filter of notifications. Notifications must meet all conditions.',
+  fields: (t) => ({
+    statuses: t.field({
+      type: [NotificationStatusEnum],
+      description: 'Filter by status. Defaults to all statuses. An empty list selects none.',
+      validate: maxItems(100),
+    }),
+    kinds: t.field({
+      type: [NotificationKindEnum],
+      description: 'Filter by kind. Defaults to all kinds. An empty list selects none.',
+      validate: maxItems(100),
+    }),
+    projectIds: t.idList({
+      description: 'Filter by project. Defaults to all projects. An empty list selects none.',
+      validate: { ...maxItems(100), items: idRule },
+    }),
+    taskIds: t.idList({
+      description: 'Filter by task. Defaults to all tasks. An empty list selects none.',
+      validate: { ...maxItems(100), items: idRule },
+    }),
+    createdFrom: t.field({
+      type: 'DateTime',
+      description: 'Selects only notifications created at this timestamp or later.',
+    }),
+    createdBefore: t.field({
+      type: 'DateTime',
+      description: 'Selects only notifications created before this timestamp.',
+    }),
+  }),
+});
+
 export const notificationsField = 'notifications';
 
 builder.queryField(notificationsField, (t) =>
@@ -43,43 +75,24 @@ builder.queryField(notificationsField, (t) =>
     access: accountRead,
     type: NotificationConnection,
     nullable: true,
-    description: `Returns a user's notifications, newest first. ${shortPageNote} Filtering by \`taskId\` or only by the status \`ACTIVE\` does not make pages shorter.`,
+    description: `Returns a user's notifications, newest first. ${shortPageNote} Filtering by \`taskIds\` or only by the status \`ACTIVE\` does not make pages shorter.`,
     args: {
       ...definePageArguments(),
       userId: t.arg.id(userArgument),
-      status: t.arg({
-        type: [NotificationStatusEnum],
-        description: 'Filter by status. Defaults to all statuses. An empty list also selects all.',
-        validate: maxItems(100),
-      }),
-      kind: t.arg({
-        type: [NotificationKindEnum],
-        description: 'Filter by kind. Defaults to all kinds. An empty list also selects all.',
-        validate: maxItems(100),
-      }),
-      projectId: t.arg.id({ description: 'Filter by project. Defaults to all projects.' }),
-      taskId: t.arg.id({ description: 'Filter by task. Defaults to all tasks.' }),
-      createdFrom: t.arg({
-        type: 'DateTime',
-        description: 'Returns only notifications created at this timestamp or later.',
-      }),
-      createdBefore: t.arg({
-        type: 'DateTime',
-        description: 'Returns only notifications created before this timestamp.',
-      }),
+      filter: t.arg({ type: NotificationFilterInput, description: 'Defaults to all notifications.' }),
     },
-    resolve: (root, { userId, first, after, last, before, ...filter }, context, info) => {
+    resolve: (root, { userId, filter: given, ...page }, context, info) => {
+      const filter = given ?? {};
       const { database, viewer } = context;
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
-      return readConnection({ first, after, last, before }, root, {
-        selected,
+      return readConnection(page, root, {
         readRecords: (page) => listNotifications(database, owner, filter, page, selected),
         readTexts: (ids) => readNotificationTexts(database, { userId: owner, ids }, selected),
         share: findByteShare(info),
         admitLargeRead: (bytes) => admitLargeRead(context, bytes),
         totalCount: () => countNotifications(database, owner, filter),
-        etag: () => readEntityTag(database, owner, 'notifications'),
+        readTag: () => readEntityTag(database, owner, 'notifications'),
         isId,
       });
     },

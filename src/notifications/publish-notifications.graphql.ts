@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { platform } from '../auth/access.ts';
 import type { Context } from '../context.ts';
 import { builder } from '../graphql/builder.ts';
-import { boundedText, linkUrl, maxItems, notAheadRule } from '../graphql/rules.ts';
+import { boundedLine, boundedText, maxItems, notAheadRule } from '../graphql/rules.ts';
 import { MAX_LENGTH } from '../values/text.ts';
 import type { NotificationDraft } from './notification-draft.ts';
 import { NotificationChannelEnum } from './notification-enums.graphql.ts';
@@ -33,7 +33,7 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
       required: true,
       description: 'The task that the notification is about.',
     }),
-    title: t.string({ required: true, ...boundedText('The title, one line of text.', MAX_LENGTH.title) }),
+    title: t.string({ required: true, ...boundedLine('The title, one line of text.', MAX_LENGTH.title) }),
     payload: t.field({
       type: NotificationPayloadInput,
       required: true,
@@ -48,9 +48,9 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     previewText: t.string(
       boundedText('A short preview of the response or error message.', MAX_LENGTH.preview),
     ),
-    prUrl: t.string(linkUrl("The URL of the task's pull request.")),
+    prUrl: t.field({ type: 'URL', description: "The URL of the task's pull request." }),
     projectName: t.string(boundedText("The project's name.", MAX_LENGTH.name)),
-    projectRepoUrl: t.string(linkUrl("The URL of the project's repository.")),
+    projectRepoUrl: t.field({ type: 'URL', description: "The URL of the project's repository." }),
   }),
 });
 

@@ -89,5 +89,7 @@ function isConflict(error: Error): boolean {
 function createConflictError(request: PublishRequest | undefined, id: string): ConflictError {
   const message = 'is taken by a notification with other content';
   const issue = { path: [...(request?.path ?? []), 'id'], message, value: id };
-  return new ConflictError('A notification with this ID and other content already exists.', [issue]);
+  return new ConflictError('ID_REUSED', 'A notification with this ID and other content already exists.', [
+    issue,
+  ]);
 }

@@ -65,7 +65,7 @@ const resolveActive = defineStatement((db, params: Params<ResolveInput>) => {
         eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
         sql<boolean>`(${param('occurredUpTo', 'timestamptz')} is null or ${sql.ref('occurredAt')} <= ${param('occurredUpTo', 'timestamptz')})`,
       ]),
-    { status: 'resolved', resolvedBy: param('reason') },
+    { status: 'resolved', resolution: param('reason') },
   ).returningAll('Notification');
 });
 
@@ -73,7 +73,7 @@ const resolveActive = defineStatement((db, params: Params<ResolveInput>) => {
 const storeResolution = defineStatement((db, { param }: Params<ResolveInput>) =>
   db
     .insertInto('TaskResolution')
-    .columns(['userId', 'taskId', 'kind', 'resolvedUpTo', 'resolvedBy', 'updatedAt'])
+    .columns(['userId', 'taskId', 'kind', 'resolvedUpTo', 'resolution', 'updatedAt'])
     .expression(
       sql`select ${param('userId', 'text')}, ${param('taskId', 'text')}, kind, ${param('occurredUpTo', 'timestamptz')}, ${param('reason', 'text')},
           ${param('now', 'timestamptz')}
@@ -84,7 +84,7 @@ const storeResolution = defineStatement((db, { param }: Params<ResolveInput>) =>
         .columns(['userId', 'taskId', 'kind'])
         .doUpdateSet((eb) => ({
           resolvedUpTo: eb.ref('excluded.resolvedUpTo'),
-          resolvedBy: eb.ref('excluded.resolvedBy'),
+          resolution: eb.ref('excluded.resolution'),
           updatedAt: eb.ref('excluded.updatedAt'),
         }))
         .whereRef('excluded.resolvedUpTo', '>', 'TaskResolution.resolvedUpTo'),

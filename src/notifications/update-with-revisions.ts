@@ -9,7 +9,7 @@ import type { Resolution } from './notification.enums.ts';
 type Condition = (eb: ExpressionBuilder<Tables, 'Notification'>) => Expression<SqlBool>;
 
 /** The new status, and the reason of a resolution. */
-type StatusChange = { status: 'dismissed' } | { status: 'resolved'; resolvedBy: Expression<Resolution> };
+type StatusChange = { status: 'dismissed' } | { status: 'resolved'; resolution: Expression<Resolution> };
 
 /**
  * Changes notifications of a user. Each gets a revision of its own, in the order of creation. The

@@ -21,6 +21,8 @@ export type RestList = {
   page: Page;
   /** Whether `page` continues a list. */
   isContinued: boolean;
+  /** The entity tag of the whole list, set when its first part is read. */
+  etag: string;
   /** What remains after the part that was read; `undefined` if nothing does. */
   next: Page | undefined;
   /** The time that reading took, in milliseconds. */

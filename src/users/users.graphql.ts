@@ -5,8 +5,7 @@ import { builder } from '../graphql/builder.ts';
 import { PageInfo } from '../graphql/connection.ts';
 import { DEFAULT_PAGE_SIZE, definePageArguments } from '../graphql/page-arguments.ts';
 import { boundedText } from '../graphql/rules.ts';
-import { countActive } from '../notifications/active-counts.ts';
-import { Counts } from '../notifications/notification-counts.graphql.ts';
+import { Counts, readCounts } from '../notifications/notification-counts.graphql.ts';
 import { decodeCursor, encodeCursor } from '../values/cursor.ts';
 import { isId, MAX_LENGTH } from '../values/text.ts';
 import { countWorkspacesOfUser } from '../workspaces/workspaces.ts';
@@ -19,7 +18,7 @@ const User = builder.objectRef<ListedUser>('User').implement({
     notificationCounts: t.field({
       type: Counts,
       description: "Counts of the user's active notifications.",
-      resolve: ({ id }, _args, { database }) => countActive(database, id),
+      resolve: ({ id }, _args, { database }) => readCounts(database, id),
     }),
     workspaceCount: t.int({
       description: "The number of the user's workspaces.",

@@ -4,7 +4,7 @@ import { builder, createRecordRef, toEnumValues, userArgument } from '../graphql
 import { findByteShare } from '../graphql/byte-share.ts';
 import { cursorField, defineConnectionType, readConnection, shortPageNote } from '../graphql/connection.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
-import { maxItems } from '../graphql/rules.ts';
+import { idRule, maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
 import { isUuid } from '../values/text.ts';
@@ -108,6 +108,21 @@ const WorkspaceEdge = createRecordRef<Workspace, SelectedWorkspace>('WorkspaceEd
 
 const WorkspaceConnection = defineConnectionType('Workspace', { node: WorkspaceType, edge: WorkspaceEdge });
 
+const WorkspaceFilterInput = builder.inputType('WorkspaceFilter', {
+  description: 'A filter of workspaces. Workspaces must meet all conditions.',
+  fields: (t) => ({
+    projectIds: t.idList({
+      description: 'Filter by project. Defaults to all projects. An empty list selects none.',
+      validate: { ...maxItems(100), items: idRule },
+    }),
+    statuses: t.field({
+      type: [WorkspaceStatusEnum],
+      description: 'Filter by status. Defaults to all statuses. An empty list selects none.',
+      validate: maxItems(100),
+    }),
+  }),
+});
+
 export const workspacesField = 'workspaces';
 
 builder.queryField(workspacesField, (t) =>
@@ -119,25 +134,20 @@ builder.queryField(workspacesField, (t) =>
     args: {
       ...definePageArguments(),
       userId: t.arg.id(userArgument),
-      projectId: t.arg.id({ description: 'Filter by project. Defaults to all projects.' }),
-      status: t.arg({
-        type: [WorkspaceStatusEnum],
-        description: 'Filter by status. Defaults to all statuses. An empty list also selects all.',
-        validate: maxItems(100),
-      }),
+      filter: t.arg({ type: WorkspaceFilterInput, description: 'Defaults to all workspaces.' }),
     },
-    resolve: (root, { userId, projectId, status, ...page }, context, info) => {
+    resolve: (root, { userId, filter: given, ...page }, context, info) => {
+      const filter = given ?? {};
       const { database, viewer } = context;
       const owner = userId ?? viewer.userId;
       const selected = findSelectedProperties(info);
       return readConnection(page, root, {
-        selected,
-        readRecords: (page) => listWorkspaces(database, owner, { projectId, status }, page, selected),
+        readRecords: (page) => listWorkspaces(database, owner, filter, page, selected),
         readTexts: (ids) => readWorkspaceTexts(database, { userId: owner, ids }, selected),
         share: findByteShare(info),
         admitLargeRead: (bytes) => admitLargeRead(context, bytes),
-        totalCount: () => countWorkspaces(database, owner, { projectId, status }),
-        etag: () => readEntityTag(database, owner, 'workspaces'),
+        totalCount: () => countWorkspaces(database, owner, filter),
+        readTag: () => readEntityTag(database, owner, 'workspaces'),
         isId: isUuid,
       });
     },

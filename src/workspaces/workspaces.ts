@@ -26,24 +26,24 @@ import { selectTag } from '../revisions/revisions.ts';
 import type { Workspace } from './workspace.entity.ts';
 import type { WorkspaceStatus } from './workspace.enums.ts';
 
-/** A filter of a user's workspaces. An omitted condition, null or an empty list matches everything. */
+/** A filter of a user's workspaces. An omitted condition or null matches everything, an empty list nothing. */
 export type WorkspaceFilter = {
-  projectId?: string | null | undefined;
-  status?: readonly WorkspaceStatus[] | null | undefined;
+  projectIds?: readonly string[] | null | undefined;
+  statuses?: readonly WorkspaceStatus[] | null | undefined;
 };
 
 /** A filter as inputs of a read. */
 type FilterInput = {
   userId: string;
-  projectId: string | undefined;
+  projectIds: readonly string[] | undefined;
   statuses: readonly WorkspaceStatus[] | undefined;
 };
 
-function toFilterInput(userId: string, { projectId, status }: WorkspaceFilter): FilterInput {
+function toFilterInput(userId: string, { projectIds, statuses }: WorkspaceFilter): FilterInput {
   return {
     userId,
-    projectId: projectId ?? undefined,
-    statuses: status?.length ? [...new Set(status)] : undefined,
+    projectIds: projectIds ?? undefined,
+    statuses: statuses == null ? undefined : [...new Set(statuses)],
   };
 }
 
@@ -52,15 +52,15 @@ function selectMatching({ param, has }: ReadParams<FilterInput>): Filter<'Worksp
     table: 'Workspace',
     range: sql`${sql.ref('userId')} = ${param('userId')}`,
     matches: joinConditions([
-      has('projectId') && sql`${sql.ref('projectId')} = ${param('projectId')}`,
+      has('projectIds') && sql`${sql.ref('projectId')} = any(${param('projectIds')})`,
       has('statuses') && sql`status = any(${param('statuses')})`,
     ]),
   };
 }
 
 /** Whether finding the workspaces of a page may require reading many others. */
-function mayScanMany({ projectId, statuses, scanLimit }: FilterInput & PageInput): boolean {
-  return scanLimit === undefined && (projectId ?? statuses) !== undefined;
+function mayScanMany({ projectIds, statuses, scanLimit }: FilterInput & PageInput): boolean {
+  return scanLimit === undefined && (projectIds ?? statuses) !== undefined;
 }
 
 const always = ['id'] as const;

@@ -92,7 +92,7 @@ function median(numbers: number[]): number | undefined {
 const aliases = Array.from(
   { length: 20 },
   (_, index) =>
-    `a${index}: notifications(kind: TASK_FAILED, first: ${index + 1}) { nodes { __typename } totalCount }`,
+    `a${index}: notifications(first: ${index + 1}, filter: { kinds: TASK_FAILED }) { nodes { __typename } totalCount }`,
 );
 const query = JSON.stringify({ query: `{ ${aliases.join(' ')} }` });
 

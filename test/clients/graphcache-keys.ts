@@ -27,6 +27,5 @@ export const keys: KeyingConfig = {
   EditorAuthMethod: embedded,
   Hardware: embedded,
   NotificationCounts: embedded,
-  NotificationCountsNow: embedded,
   NotificationKindCount: embedded,
 };

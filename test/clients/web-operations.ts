@@ -56,7 +56,7 @@ export type Card = ResultOf<typeof Card>;
 export const Inbox = graphql(
   `
     query Inbox($first: Int!, $after: String) {
-      notifications(status: [ACTIVE], first: $first, after: $after) {
+      notifications(first: $first, after: $after, filter: { statuses: [ACTIVE] }) {
         nodes {
           ...Card
         }

@@ -4,6 +4,7 @@ import { errorHeaders } from '../../errors/error-headers.ts';
 import { createItemSerializer, type ErrorItem } from '../../errors/error-items.ts';
 import {
   BadRequestError,
+  ConflictError,
   type ErrorCode,
   GatewayError,
   httpStatus,
@@ -102,6 +103,7 @@ function formatError(error: unknown, shown: GatewayError, items: readonly ErrorI
     extensions: {
       code: shown.code,
       ...(items.length > 0 && { errors: items }),
+      ...(shown instanceof ConflictError && { reason: shown.reason }),
       ...(shown instanceof RateLimitedError && { retryAfter: shown.retryAfter }),
     },
   };
