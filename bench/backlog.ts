@@ -52,7 +52,7 @@ async function main(): Promise<void> {
   });
   const size = options.isQuick ? QUICK_BACKLOG : BACKLOG;
   const issuer = await createIssuer();
-  const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
+  const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:notifications' });
   const postgres = await startPostgres();
   const api = await startChatApi();
   try {

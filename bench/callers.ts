@@ -42,7 +42,10 @@ export async function signCallers(client: pg.Client, issuer: Issuer): Promise<Ca
         notificationIds: ids.get(sub) ?? [],
       })),
     );
-  const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
+  const token = await issuer.sign({
+    sub: 'platform-service',
+    scope: 'platform:notifications platform:workspaces',
+  });
   const byPlatform = (population: Population) =>
     listNames(population).map((userId) => ({ userId, token, notificationIds: [] }));
   return {

@@ -61,7 +61,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void load.stop());
   try {
     const databaseUrl = await postgres.createDatabase('bench', async () => undefined);
-    const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
+    const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:notifications' });
     reportProgress('Starting the gateway');
     const starting = startGateway(createGatewaySettings({ databaseUrl, issuer }), listNodeOptions(options));
     const live = await withServer(starting, (gateway) =>

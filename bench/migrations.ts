@@ -49,7 +49,7 @@ async function main(): Promise<void> {
   const stored = isQuick ? QUICK_STORED : STORED;
   const users = stored / NOTIFICATIONS_EACH;
   const issuer = await createIssuer();
-  const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
+  const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:notifications' });
   const postgres = await startPostgres();
   try {
     reportProgress(`Storing ${stored.toLocaleString('en')} notifications`);

@@ -14,15 +14,22 @@ const scopes = [
   'account:read',
   'account:write',
   'platform:write',
+  'platform:notifications',
+  'platform:workspaces',
+  'platform:contacts',
+  'platform:admin',
   'platform:read',
   'platform:credentials',
 ] as const;
-const [read, write, platformWrite, platformRead, credentials] = scopes;
+const [read, write, platformWrite, notifications, workspaces, contacts, admin, platformRead, credentials] =
+  scopes;
 
-/** The grants that allow a root field (no scope claim grants the full account), and whether membership is required. */
+/** The grants that allow a root field (no scope claim, or sign-in scopes only, grants the full account), and whether membership is required. */
 type Access = { grants: readonly string[]; member: boolean };
-const reading: Access = { grants: ['the full account', read, write], member: false };
-const writing: Access = { grants: ['the full account', write], member: false };
+const fullAccount = ['the full account', 'the full account, by sign-in scopes'];
+const reading: Access = { grants: [...fullAccount, read, write], member: false };
+const writing: Access = { grants: [...fullAccount, write], member: false };
+const changing = (scope: string): Access => ({ grants: [scope, platformWrite], member: false });
 
 const access: Readonly<Record<string, Access>> = {
   contact: reading,
@@ -45,15 +52,15 @@ const access: Readonly<Record<string, Access>> = {
   deleteEditorAuth: { ...writing, member: true },
   storeEditorSubscription: { ...writing, member: true },
   updateNotificationPreferences: { ...writing, member: true },
-  deleteUser: { grants: [platformWrite], member: false },
-  deleteWorkspace: { grants: [platformWrite], member: false },
-  putContact: { grants: [platformWrite], member: false },
-  publishNotification: { grants: [platformWrite], member: false },
-  putWorkspaces: { grants: [platformWrite], member: false },
-  reportEditorAuthFailure: { grants: [platformWrite], member: false },
-  publishNotifications: { grants: [platformWrite], member: false },
-  resolveNotifications: { grants: [platformWrite], member: false },
-  retryDeliveries: { grants: [platformWrite], member: false },
+  deleteUser: changing(admin),
+  deleteWorkspace: changing(workspaces),
+  putContact: changing(contacts),
+  publishNotification: changing(notifications),
+  putWorkspaces: changing(workspaces),
+  publishNotifications: changing(notifications),
+  resolveNotifications: changing(notifications),
+  retryDeliveries: changing(admin),
+  reportEditorAuthFailure: { grants: [credentials], member: false },
   editorCredential: { grants: [credentials], member: false },
   refreshEditorCredential: { grants: [credentials], member: false },
   claimEditorCredentialRefresh: { grants: [credentials], member: false },
@@ -65,6 +72,7 @@ const access: Readonly<Record<string, Access>> = {
 /** The claims of a token for each grant. */
 const claimsByGrant: Readonly<Record<string, object>> = {
   'the full account': {},
+  'the full account, by sign-in scopes': { scope: 'openid profile email' },
   ...Object.fromEntries(scopes.map((scope) => [scope, { scope }])),
   'an empty scope': { scope: '' },
   'an unknown scope': { scope: 'account account:admin ACCOUNT:READ account:readx' },
@@ -117,12 +125,15 @@ test.each(fields)('the descriptions of %s state the scope and membership that it
   const { description, args } = rootFields[field] ?? {};
   const inRest = operations.find(({ operation }) => operation.operationId === field)?.operation.description;
   const { grants, member } = access[field] ?? reading;
-  const scope = grants.find((grant) => grant !== 'the full account');
+  const scope = grants.find((grant) => !fullAccount.includes(grant));
+  const broader = grants.includes(platformWrite) ? ', which `platform:write` includes' : '';
   const readsOthers = args?.some(({ name }) => name === 'userId') && scope === read;
   const other = readsOthers ? `, or \`${platformRead}\` if \`userId\` names another user` : '';
   const membership = member ? ' Requires membership in an organization.' : '';
 
-  expect(description?.split('\n\n').at(-1)).toBe(`Requires the scope \`${scope}\`${other}.${membership}`);
+  expect(description?.split('\n\n').at(-1)).toBe(
+    `Requires the scope \`${scope}\`${broader}${other}.${membership}`,
+  );
   if (inRest !== undefined) expect(inRest).toContain(`Requires the scope \`${scope}\`.${membership}`);
 });
 

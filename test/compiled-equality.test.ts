@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import fc from 'fast-check';
 import { execute, parse } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { scopes } from '../src/auth/viewer.ts';
+import { scopes } from '../src/auth/scopes.ts';
 import { readConfig } from '../src/config.ts';
 import type { Context } from '../src/context.ts';
 import { type Database, openDatabase } from '../src/database/database.ts';

@@ -38,6 +38,12 @@ test('every setting has a development default', () => {
     issuer: null,
     audience: null,
     orgClaim: 'org_id',
+    scopes: {
+      claims: ['scope', 'scp'],
+      prefix: '',
+      signIn: ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'],
+      required: false,
+    },
     encryptionKeys: null,
     limits: { reads: 600, writes: 120, platform: 0 },
     redisUrl: null,
@@ -72,6 +78,10 @@ test('reads every variable', () => {
     AUTH_ISSUER: 'https://issuer.test',
     AUTH_AUDIENCE: 'gateway',
     AUTH_ORG_CLAIM: 'organization',
+    AUTH_SCOPE_CLAIMS: 'scp  https://issuer.test/permissions ',
+    AUTH_SCOPE_PREFIX: 'https://gateway.test/',
+    AUTH_SIGN_IN_SCOPES: 'openid aws.cognito.signin.user.admin',
+    AUTH_REQUIRE_SCOPES: 'true',
     ENCRYPTION_KEYS: `new:${keyText}, old:${keyText}`,
     REDIS_URL: 'redis://redis.test:6379',
     CORS_ORIGINS: 'https://one.test, https://two.test',
@@ -117,6 +127,12 @@ test('reads every variable', () => {
     issuer: 'https://issuer.test',
     audience: 'gateway',
     orgClaim: 'organization',
+    scopes: {
+      claims: ['scp', 'https://issuer.test/permissions'],
+      prefix: 'https://gateway.test/',
+      signIn: ['openid', 'aws.cognito.signin.user.admin'],
+      required: true,
+    },
     limits: { reads: 1, writes: 2, platform: 3 },
     redisUrl: 'redis://redis.test:6379',
     corsOrigins: ['https://one.test', 'https://two.test'],
@@ -172,6 +188,10 @@ const badValues: Record<string, string[]> = {
     '{"keys":"RSA"}',
     '{"keys":[{"kty":"OKP","crv":"Ed25519","x":"YQ","d":"YQ"}]}',
   ],
+  AUTH_SCOPE_CLAIMS: ['scope,scp', '"scope scp"', "'scope scp'", 'scope;scp', 'scope\tscp', ' '],
+  AUTH_SCOPE_PREFIX: ['gateway/ ', 'a b/', '"gateway/"', 'gateway\\', 'gäteway/'],
+  AUTH_SIGN_IN_SCOPES: ['openid,profile', '"openid profile"', ' ', 'openid account:read', 'platform:write'],
+  AUTH_REQUIRE_SCOPES: ['yes', '1', 'True'],
   ENCRYPTION_KEYS: [
     keyText,
     `:${keyText}`,
@@ -309,6 +329,17 @@ test('rejects an admin host without an admin port, and an admin port equal to th
   expect(collectIssues({ ADMIN_HOST: '0.0.0.0' })).toEqual(['ADMIN_PORT: is required with ADMIN_HOST']);
   expect(collectIssues({ ADMIN_PORT: '4000' })).toEqual(['ADMIN_PORT: must differ from PORT']);
   expect(readConfig({ ADMIN_PORT: '0', PORT: '0' }).admin).toEqual({ host: '127.0.0.1', port: 0 });
+});
+
+test('rejects sign-in scopes with the prefix, which is removed before they are compared', () => {
+  const prefix = { AUTH_SCOPE_PREFIX: 'gateway/' };
+  expect(collectIssues({ ...prefix, AUTH_SIGN_IN_SCOPES: 'openid gateway/access' })).toEqual([
+    'AUTH_SIGN_IN_SCOPES: must name scopes without AUTH_SCOPE_PREFIX',
+  ]);
+  expect(readConfig({ ...prefix, AUTH_SIGN_IN_SCOPES: 'openid access' }).scopes.signIn).toEqual([
+    'openid',
+    'access',
+  ]);
 });
 
 test('warns if emails will have no link to unsubscribe', () => {

@@ -114,8 +114,8 @@ describe('the API of deliveries', () => {
 
   test.each([
     ['deliveries', OF_USER, 'workspaces:read'],
-    ['deliveryStatistics', COUNTS, 'platform:write'],
-    ['retryDeliveries', 'mutation { retryDeliveries(input: {}) { count } }', 'platform:read'],
+    ['deliveryStatistics', COUNTS, 'platform:admin'],
+    ['retryDeliveries', 'mutation { retryDeliveries(input: {}) { count } }', 'platform:notifications'],
   ])('%s requires its scope', async (_field, query, scope) => {
     const token = await signToken({ sub: 'service', org_id: 'acme', scope });
     const { errors } = await graphql(gateway, query, { id: 'n' }, { token });

@@ -104,7 +104,7 @@ afterAll(() => gateway.close());
 
 // Every page starts without records, like a reader's new gateway.
 beforeEach(async () => {
-  const token = await signTokenFor(gateway, '--sub test --scope platform:write');
+  const token = await signTokenFor(gateway, '--sub test --scope platform:admin');
   const deletion = 'mutation { deleteUser(input: { userId: "alice" }) { deleted } }';
   expect((await graphql(gateway, deletion, {}, { token })).errors).toEqual([]);
 });

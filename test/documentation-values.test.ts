@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
-import { scopes } from '../src/auth/viewer.ts';
+import { grants } from '../src/auth/scopes.ts';
 import { readConfig, settingNames } from '../src/config.ts';
 import { httpStatus } from '../src/errors/gateway-errors.ts';
 import { documentLimits } from '../src/graphql/document-limits.ts';
@@ -101,5 +101,5 @@ test('the documented limits of GraphQL documents are the configured ones', () =>
 
 test('every scope is documented', () => {
   const documented = column(tableBelow(readPage('docs/security.md'), 'Tokens and scopes'), 0);
-  expect(documented.sort()).toEqual([...scopes].sort());
+  expect(documented.sort()).toEqual([...grants.keys()].sort());
 });

@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { scopes } from '../src/auth/scopes.ts';
 import { graphql } from './support/client.ts';
 import { type DevelopmentGateway, findGraphiqlUrl, startDevelopmentGateway } from './support/development.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -54,7 +55,7 @@ describe('the key in the printed URL', () => {
     expect({ sub, org_id, scope, seconds: exp - iat }).toEqual({
       sub: 'alice',
       org_id: 'acme',
-      scope: 'account:read account:write platform:write platform:read platform:credentials',
+      scope: scopes.join(' '),
       seconds: 3600,
     });
     const query =

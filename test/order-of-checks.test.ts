@@ -175,7 +175,7 @@ test('GraphQL checks the token before rejecting a body that is not JSON', async 
 });
 
 test('GraphQL checks the rate limit before parsing the document', async () => {
-  const token = await signToken({ sub: 'exhausted', org_id: 'acme', scope: 'platform:write' });
+  const token = await signToken({ sub: 'exhausted', org_id: 'acme', scope: 'platform:admin' });
   const service = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '1' }, gateway.database);
   const send = (query: string) => graphql(service, query, {}, { token });
 

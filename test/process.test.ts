@@ -57,6 +57,9 @@ describe('the first start', () => {
     gateway = await start({
       AUTH_ISSUER: 'http://localhost/?a&b',
       AUTH_ORG_CLAIM: 'organization',
+      AUTH_SCOPE_CLAIMS: 'scp scope',
+      AUTH_SCOPE_PREFIX: 'gateway/',
+      AUTH_REQUIRE_SCOPES: 'true',
       RATE_LIMIT_READ_PER_MINUTE: '10',
       LOG_LEVEL: 'warn',
     });
@@ -134,6 +137,7 @@ describe('a restart', () => {
     expect(lines.filter((line) => !line.startsWith('{'))).toEqual([
       `Listening on ${gateway.address}`,
       `Version   ${version}`,
+      "Scopes    scope, scp; a token without them, or with sign-in scopes only, has its user's account",
       `REST      ${gateway.address}/docs`,
       '',
     ]);

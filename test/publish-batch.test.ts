@@ -165,7 +165,7 @@ test('concurrent batches for the same users in opposite orders all succeed', asy
 
 test('each notification costs one point, and an empty batch costs one', async () => {
   const limited = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '6' }, gateway.database);
-  const token = await signToken({ sub: 'runner', scope: 'platform:write' });
+  const token = await signToken({ sub: 'runner', scope: 'platform:notifications' });
   const send = async (count: number) => {
     const notifications = Array.from({ length: count }, () => draft('points'));
     const { status, headers } = await graphql(limited, PUBLISH, { input: { notifications } }, { token });

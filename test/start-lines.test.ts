@@ -13,6 +13,29 @@ test('with default settings the printed commands contain no settings', () => {
   ]);
 });
 
+test('a line states where scopes are read and what a token without them may do', () => {
+  const findLine = (settings: Record<string, string>) =>
+    listStartLines(readConfig(settings), started).find((line) => line.startsWith('Scopes'));
+  const without = 'a token without them, or with sign-in scopes only,';
+  expect(findLine({})).toBe(`Scopes    scope, scp; ${without} has its user's account`);
+  expect(
+    findLine({ AUTH_SCOPE_CLAIMS: 'scp', AUTH_SCOPE_PREFIX: 'gateway/', AUTH_REQUIRE_SCOPES: 'true' }),
+  ).toBe(`Scopes    scp without gateway/; ${without} has no access`);
+});
+
+test('the printed commands contain the settings of scopes, and a scope if scopes are required', () => {
+  const settings = {
+    AUTH_SCOPE_CLAIMS: 'scp scope',
+    AUTH_SCOPE_PREFIX: 'gateway/',
+    AUTH_REQUIRE_SCOPES: 'true',
+  };
+  const printed = "AUTH_SCOPE_CLAIMS='scp scope' AUTH_SCOPE_PREFIX=gateway/";
+  expect(listStartLines(readConfig(settings), started).slice(-2)).toEqual([
+    `A token   ${printed} npm run -s token -- --sub alice --org acme --scope account:write`,
+    `Records   ${printed} npm run -s seed -- --user alice`,
+  ]);
+});
+
 test('a line names the channels over which the gateway sends', () => {
   const email = { SMTP_URL: 'smtp://127.0.0.1:1025', SMTP_FROM: 'no-reply@example.com' };
   const listLines = (settings: Record<string, string>) =>

@@ -13,7 +13,7 @@ const names = [
   'uses the algorithm none',
   'has another audience',
   'has no subject',
-  'has a number as scope',
+  'has 1 as scope',
 ];
 const attacks = badTokens.filter(([what]) => names.includes(what));
 

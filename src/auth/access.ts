@@ -4,7 +4,8 @@ import {
   MembershipRequiredError,
   UnauthenticatedError,
 } from '../errors/gateway-errors.ts';
-import { anonymous, type Scope, type Viewer } from './viewer.ts';
+import { isInPlatformWrite, type Scope } from './scopes.ts';
+import { anonymous, type Viewer } from './viewer.ts';
 
 /** A rate limit's bucket. Platform operations have their own. */
 export type Bucket = 'reads' | 'writes' | 'platform';
@@ -43,8 +44,9 @@ export function platform(scope: Extract<Scope, `platform:${string}`>): Access {
 export function describeAccess({ scope, membership, otherUserScope }: Access, takesUser = false): string {
   const other =
     takesUser && otherUserScope ? `, or \`${otherUserScope}\` if \`userId\` names another user` : '';
+  const broader = isInPlatformWrite(scope) ? ', which `platform:write` includes' : '';
   const member = membership ? ' Requires membership in an organization.' : '';
-  return `Requires the scope \`${scope}\`${other}.${member}`;
+  return `Requires the scope \`${scope}\`${broader}${other}.${member}`;
 }
 
 /** Returns the access that a root field declares. @throws {Error} if it declares none */

@@ -7,10 +7,11 @@ import type { Config } from '../config.ts';
 import { InternalError, UnauthenticatedError } from '../errors/gateway-errors.ts';
 import { isId } from '../values/text.ts';
 import { fingerprint, type KeySet, REMOVAL_MS } from './key-set.ts';
-import { parseScopes, type Viewer } from './viewer.ts';
+import { parseScopes } from './scopes.ts';
+import type { Viewer } from './viewer.ts';
 
 /** The requirements that a token is verified against. */
-type TokenRules = Pick<Config, 'issuer' | 'audience' | 'orgClaim'> & { keySet: KeySet };
+type TokenRules = Pick<Config, 'issuer' | 'audience' | 'orgClaim' | 'scopes'> & { keySet: KeySet };
 
 /** Identifies the viewer who sent a request. */
 export type Authenticate = (request: IncomingMessage) => Promise<Viewer>;
@@ -42,7 +43,7 @@ function readBearerToken(request: IncomingMessage): string {
   return token;
 }
 
-const Claims = z.looseObject({ sub: z.string().refine(isId), exp: z.number(), scope: z.string().optional() });
+const Claims = z.looseObject({ sub: z.string().refine(isId), exp: z.number() });
 
 const Organization = z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]);
 
@@ -69,7 +70,7 @@ async function verifyToken(rules: TokenRules, token: string): Promise<Viewer> {
     const claims = Claims.parse(payload);
     return {
       userId: claims.sub,
-      scopes: parseScopes(claims.scope),
+      scopes: parseScopes(claims, rules.scopes),
       isMember: Organization.safeParse(claims[rules.orgClaim]).success,
       expiresAt: claims.exp * 1000,
       signedBy: fingerprint(key),

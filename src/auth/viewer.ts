@@ -1,12 +1,4 @@
-/** The scopes of the `scope` claim (RFC 9068, section 2.2.3). */
-export const scopes = [
-  'account:read',
-  'account:write',
-  'platform:write',
-  'platform:read',
-  'platform:credentials',
-] as const;
-export type Scope = (typeof scopes)[number];
+import type { Scope } from './scopes.ts';
 
 /** The authenticated caller. */
 export type Viewer = {
@@ -32,15 +24,3 @@ export const anonymous: Viewer = {
   expiresAt: 0,
   signedBy: '',
 };
-
-/**
- * Parses the `scope` claim. Without it, a token has full access to its user's account only. `account:write` includes
- * `account:read`. Unknown scopes are ignored.
- */
-export function parseScopes(claim: string | undefined): ReadonlySet<Scope> {
-  if (claim === undefined) return new Set<Scope>(['account:read', 'account:write']);
-  const named = new Set(claim.split(' '));
-  const granted = new Set(scopes.filter((scope) => named.has(scope)));
-  if (granted.has('account:write')) granted.add('account:read');
-  return granted;
-}

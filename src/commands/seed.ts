@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { formatScopes } from '../auth/scopes.ts';
 import { signDevelopmentToken } from '../config/development-keys.ts';
 import { type Config, readConfig } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
@@ -21,8 +22,8 @@ runCommand('npm run -s seed -- --user USER', async () => {
       'Seeding requires the development signing key. Unset AUTH_JWKS_URL and AUTH_JWKS.',
     );
   }
-  const asPlatform = await createCaller(config, { sub: 'seed', scope: 'platform:write' });
-  const asUser = await createCaller(config, { sub: user });
+  const asPlatform = await createCaller(config, 'seed', 'platform:notifications platform:workspaces');
+  const asUser = await createCaller(config, user, 'account:write');
 
   for (const { id, task, title, project, payload, previewText, prUrl, outcome } of notifications) {
     const { projectId, projectName, projectRepoUrl } = project;
@@ -56,8 +57,9 @@ const put = 'mutation Put($input: PutWorkspacesInput!) { putWorkspaces(input: $i
 
 const Reply = z.looseObject({ errors: z.array(z.looseObject({ message: z.string() })).optional() });
 
-/** Creates a function that executes operations with a token of these claims. */
-async function createCaller(config: Config, claims: Record<string, unknown>) {
+/** Creates a function that executes operations with a token of these scopes. */
+async function createCaller(config: Config, sub: string, scopes: string) {
+  const claims = { sub, ...formatScopes(scopes, config.scopes) };
   const token = await signDevelopmentToken(config, claims, TOKEN_LIFETIME_SECONDS, warnOfNewKey);
   const address = formatGatewayAddress(config);
   return async (query: string, input: object): Promise<void> => {

@@ -1,4 +1,5 @@
 import { argv } from 'node:process';
+import { formatScopes } from '../auth/scopes.ts';
 import { signDevelopmentToken } from '../config/development-keys.ts';
 import { readConfig } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
@@ -19,7 +20,7 @@ runCommand(usage, async () => {
   const claims = {
     sub,
     ...(org !== undefined && { [config.orgClaim]: org }),
-    ...(scope !== undefined && { scope }),
+    ...(scope !== undefined && formatScopes(scope, config.scopes)),
   };
   const token = await signDevelopmentToken(config, claims, seconds, warnOfNewKey);
   process.stdout.write(`${token}\n`);

@@ -29,7 +29,12 @@ export function findOmissions(given: Record<string, string | undefined>): string
 
 /** Describes settings that are valid separately but not together. */
 export function findConflicts(given: Record<string, string | undefined>): string[] {
-  return [...findKeySetConflict(given), ...findAdminConflict(given), ...findDeliveryConflicts(given)];
+  return [
+    ...findKeySetConflict(given),
+    ...findScopeConflict(given),
+    ...findAdminConflict(given),
+    ...findDeliveryConflicts(given),
+  ];
 }
 
 function findKeySetConflict(given: Record<string, string | undefined>): string[] {
@@ -42,6 +47,13 @@ function findKeySetConflict(given: Record<string, string | undefined>): string[]
   return [
     `HOST: "${HOST}" accepts connections from other machines, which requires AUTH_JWKS_URL or AUTH_JWKS instead of the development key; set one of them, or set HOST to ${LOOPBACK}`,
   ];
+}
+
+function findScopeConflict(given: Record<string, string | undefined>): string[] {
+  const { AUTH_SCOPE_PREFIX, AUTH_SIGN_IN_SCOPES = '' } = given;
+  if (AUTH_SCOPE_PREFIX === undefined) return [];
+  const isPrefixed = AUTH_SIGN_IN_SCOPES.split(' ').some((scope) => scope.startsWith(AUTH_SCOPE_PREFIX));
+  return isPrefixed ? ['AUTH_SIGN_IN_SCOPES: must name scopes without AUTH_SCOPE_PREFIX'] : [];
 }
 
 function findAdminConflict(given: Record<string, string | undefined>): string[] {

@@ -11,6 +11,7 @@ import {
   origins,
   webUrl,
   wholeNumber,
+  words,
   yesOrNo,
 } from './formats.ts';
 
@@ -49,6 +50,22 @@ export const Environment = z.object({
   AUTH_ISSUER: z.string().optional(),
   AUTH_AUDIENCE: z.string().optional(),
   AUTH_ORG_CLAIM: z.string().default('org_id'),
+  /** The claims that name the scopes of a token. */
+  AUTH_SCOPE_CLAIMS: words('names of claims separated by spaces: scope scp').default(['scope', 'scp']),
+  /** What the issuer puts before the names of scopes. */
+  AUTH_SCOPE_PREFIX: z
+    .string()
+    .regex(/^[!#-[\]-~]+$/, 'must be the start of scopes, without spaces and quotation marks: gateway/')
+    .default(''),
+  /** The scopes with which users sign in. They say nothing about the gateway. */
+  AUTH_SIGN_IN_SCOPES: words('scopes separated by spaces: openid profile')
+    .refine(
+      (scopes) => !scopes.some((scope) => /^(account|platform):/.test(scope)),
+      'must not contain scopes of the gateway, because tokens with sign-in scopes only have full access to the account',
+    )
+    .default(['openid', 'profile', 'email', 'address', 'phone', 'offline_access']),
+  /** Whether tokens without scopes, or with sign-in scopes only, have no access. */
+  AUTH_REQUIRE_SCOPES: yesOrNo('false'),
   ENCRYPTION_KEYS: encryptionKeys.optional(),
   RATE_LIMIT_READS_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.reads),
   RATE_LIMIT_WRITES_PER_MINUTE: wholeNumber(0, 1_000_000_000).default(defaultLimits.writes),
@@ -110,6 +127,12 @@ export const Settings = Environment.transform((variables) => ({
   issuer: variables.AUTH_ISSUER ?? null,
   audience: variables.AUTH_AUDIENCE ?? null,
   orgClaim: variables.AUTH_ORG_CLAIM,
+  scopes: {
+    claims: variables.AUTH_SCOPE_CLAIMS,
+    prefix: variables.AUTH_SCOPE_PREFIX,
+    signIn: variables.AUTH_SIGN_IN_SCOPES,
+    required: variables.AUTH_REQUIRE_SCOPES,
+  },
   encryptionKeys: variables.ENCRYPTION_KEYS ?? null,
   limits: {
     reads: variables.RATE_LIMIT_READS_PER_MINUTE,

@@ -18,6 +18,20 @@ export function wholeNumber(minimum: number, maximum: number) {
     .refine((value) => value >= minimum && value <= maximum, rule);
 }
 
+/**
+ * Words separated by spaces. Commas and quotation marks are rejected, because they would become part of a word. `what`
+ * describes the words.
+ */
+export function words(what: string) {
+  return z
+    .string()
+    .transform((text): readonly string[] => text.split(' ').filter((word) => word !== ''))
+    .refine(
+      (parts) => parts.length > 0 && parts.every((part) => /^[\w.:/@*+~-]+$/.test(part)),
+      `must be ${what}`,
+    );
+}
+
 /** `true` or `false`. */
 export function yesOrNo(defaultValue: 'true' | 'false') {
   return z

@@ -83,7 +83,7 @@ const PutContactPayload = builder.objectRef<{ contact: ShownContact }>('PutConta
 
 builder.mutationField('putContact', (t) =>
   t.field({
-    access: platform('platform:write'),
+    access: platform('platform:contacts'),
     type: PutContactPayload,
     nullable: true,
     description:

@@ -120,7 +120,7 @@ const RetryDeliveriesPayload = builder.objectRef<{ count: number }>('RetryDelive
 
 builder.mutationField('retryDeliveries', (t) =>
   t.field({
-    access: platform('platform:write'),
+    access: platform('platform:admin'),
     type: RetryDeliveriesPayload,
     nullable: true,
     description:

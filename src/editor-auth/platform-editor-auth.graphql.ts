@@ -67,7 +67,7 @@ const ReportEditorAuthFailurePayload = builder
 
 builder.mutationField('reportEditorAuthFailure', (t) =>
   t.field({
-    access: platform('platform:write'),
+    access: platform('platform:credentials'),
     type: ReportEditorAuthFailurePayload,
     nullable: true,
     description:

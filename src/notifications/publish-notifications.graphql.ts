@@ -114,7 +114,7 @@ const Batch = z.object({ input: z.object({ notifications: z.array(z.unknown()) }
 
 builder.mutationFields((t) => ({
   publishNotification: t.field({
-    access: platform('platform:write'),
+    access: platform('platform:notifications'),
     type: PublishNotificationPayload,
     nullable: true,
     description:
@@ -133,7 +133,7 @@ builder.mutationFields((t) => ({
     },
   }),
   publishNotifications: t.field({
-    access: { ...platform('platform:write'), points: countPoints },
+    access: { ...platform('platform:notifications'), points: countPoints },
     type: PublishNotificationsPayload,
     nullable: true,
     description:

@@ -44,7 +44,7 @@ const ResolveNotificationsPayload = builder
 
 builder.mutationField('resolveNotifications', (t) =>
   t.field({
-    access: platform('platform:write'),
+    access: platform('platform:notifications'),
     type: ResolveNotificationsPayload,
     nullable: true,
     description: "Resolves a task's active notifications. Dismissed notifications stay dismissed.",

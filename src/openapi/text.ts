@@ -33,8 +33,9 @@ A JWT signed with EdDSA, ES256, RS256 or PS256 by a key of the configured key se
 organization requires the claim \`org_id\`, or another that the operator configured: a non-empty string, or a list of
 non-empty strings.
 
-A token without the claim \`scope\` has full access to its user's account. A token with the claim has only the scopes that
-it names, separated by spaces:
+The claims \`scope\` and \`scp\`, or others that the operator configured, name scopes: a string of scopes separated by
+spaces, or an array of strings. A token without them, or with sign-in scopes such as \`openid\` only, has full access to
+its user's account, unless the operator requires scopes. Any other token has only the scopes that it names:
 
 - \`account:read\`: reading the account.
 - \`account:write\`: reading and changing it.

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
-import { scopes } from '../auth/viewer.ts';
+import { formatScopes, scopes } from '../auth/scopes.ts';
 import { signDevelopmentToken } from '../config/development-keys.ts';
 import type { Config } from '../config.ts';
 import { NotFoundError } from '../errors/gateway-errors.ts';
@@ -43,7 +43,8 @@ const KeyBody = z.strictObject({ key: z.string() });
  * `NotFoundError` if the key is wrong, or if a page of another origin sends it.
  */
 export function grantPageToken(config: Config, key: Secret): RequestHandler {
-  const claims = { sub: 'alice', [config.orgClaim]: 'acme', scope: scopes.join(' ') };
+  const allScopes = formatScopes(scopes.join(' '), config.scopes);
+  const claims = { sub: 'alice', [config.orgClaim]: 'acme', ...allScopes };
   return async (request, response) => {
     response.setHeader('Cache-Control', 'no-store');
     if (!isSameOrigin(request.headers)) throw new NotFoundError();

@@ -11,7 +11,7 @@ type Started = { address: string; adminAddress: string | undefined; pageKey: Sec
 export function listStartLines(config: Config, { address, adminAddress, pageKey }: Started): string[] {
   const lines = [`Listening on ${address}`, `Version   ${version}`];
   if (adminAddress !== undefined) lines.push(`Admin     ${adminAddress}`);
-  lines.push(...listDeliveryLines(config));
+  lines.push(describeScopes(config), ...listDeliveryLines(config));
   if (config.production) return lines;
   const publicUrl = config.publicUrl ?? address;
   const page = `${publicUrl}/graphql`;
@@ -20,10 +20,18 @@ export function listStartLines(config: Config, { address, adminAddress, pageKey 
   if (config.keySet.kind === 'development') {
     const effective = { ...config, port: Number(new URL(address).port || 80) };
     const settings = formatSettings(effective, tokenSettings);
-    lines.push(`A token   ${settings}npm run -s token -- --sub alice --org acme`);
+    const scope = config.scopes.required ? ' --scope account:write' : '';
+    lines.push(`A token   ${settings}npm run -s token -- --sub alice --org acme${scope}`);
     lines.push(`Records   ${formatSettings(effective, seedSettings)}npm run -s seed -- --user alice`);
   }
   return lines;
+}
+
+/** Describes where scopes are read, and what a token without any allows. */
+function describeScopes({ scopes: { claims, prefix, required } }: Config): string {
+  const removed = prefix === '' ? '' : ` without ${prefix}`;
+  const access = required ? 'no access' : "its user's account";
+  return `Scopes    ${claims.join(', ')}${removed}; a token without them, or with sign-in scopes only, has ${access}`;
 }
 
 /** Lists the line that names the channels over which a process sends; none if it does not send. */
@@ -33,16 +41,23 @@ export function listDeliveryLines({ delivery }: Config): string[] {
 }
 
 /** The settings that `npm run token` and `npm run seed` read, by environment variable. */
-const keySettings = { DATA_DIR: 'dataDir', AUTH_ISSUER: 'issuer', AUTH_AUDIENCE: 'audience' } as const;
-const tokenSettings = { ...keySettings, AUTH_ORG_CLAIM: 'orgClaim' } as const;
-const seedSettings = { ...keySettings, HOST: 'host', PORT: 'port' } as const;
+type Settings = Readonly<Record<string, (config: Config) => string | number | null>>;
+const keySettings: Settings = {
+  DATA_DIR: ({ dataDir }) => dataDir,
+  AUTH_ISSUER: ({ issuer }) => issuer,
+  AUTH_AUDIENCE: ({ audience }) => audience,
+  AUTH_SCOPE_CLAIMS: ({ scopes }) => scopes.claims.join(' '),
+  AUTH_SCOPE_PREFIX: ({ scopes }) => scopes.prefix,
+};
+const tokenSettings: Settings = { ...keySettings, AUTH_ORG_CLAIM: ({ orgClaim }) => orgClaim };
+const seedSettings: Settings = { ...keySettings, HOST: ({ host }) => host, PORT: ({ port }) => port };
 
 /** Formats the settings that differ from their defaults as shell assignments before a command. */
-function formatSettings(config: Config, names: typeof tokenSettings | typeof seedSettings): string {
+function formatSettings(config: Config, settings: Settings): string {
   const defaults = readConfig({});
-  return Object.entries(names)
-    .filter(([, name]) => config[name] !== defaults[name])
-    .map(([variable, name]) => `${variable}=${quote(String(config[name]))} `)
+  return Object.entries(settings)
+    .filter(([, read]) => read(config) !== read(defaults))
+    .map(([variable, read]) => `${variable}=${quote(String(read(config)))} `)
     .join('');
 }
 

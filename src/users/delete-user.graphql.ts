@@ -17,7 +17,7 @@ const DeleteUserPayload = builder.objectRef<{ deleted: boolean }>('DeleteUserPay
 
 builder.mutationField('deleteUser', (t) =>
   t.field({
-    access: platform('platform:write'),
+    access: platform('platform:admin'),
     type: DeleteUserPayload,
     nullable: true,
     description: "Deletes all data of a user and ends the user's live streams. This cannot be undone.",

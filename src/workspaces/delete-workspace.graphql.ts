@@ -28,7 +28,7 @@ const DeleteWorkspacePayload = builder.objectRef<{ deleted: boolean }>('DeleteWo
 
 builder.mutationField('deleteWorkspace', (t) =>
   t.field({
-    access: platform('platform:write'),
+    access: platform('platform:workspaces'),
     type: DeleteWorkspacePayload,
     nullable: true,
     description:

@@ -98,7 +98,7 @@ const PutWorkspacesPayload = builder
 
 builder.mutationField('putWorkspaces', (t) =>
   t.field({
-    access: platform('platform:write'),
+    access: platform('platform:workspaces'),
     type: PutWorkspacesPayload,
     nullable: true,
     description:

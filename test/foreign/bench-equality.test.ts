@@ -67,7 +67,7 @@ test('the contender "no-announcements" sends no announcements, unlike the gatewa
 
 /** Publishes a notification through a contender. */
 async function publishBy(name: Contender, userId: string): Promise<void> {
-  const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:write' });
+  const token = await issuer.sign({ sub: 'platform-service', scope: 'platform:notifications' });
   const [request] = publish.byGraphql({ userId, token, notificationIds: [] });
   const reply = await fetch(`${servers.get(name)?.address}${request?.path}`, request);
   expect(await reply.text()).toContain('"created":true');

@@ -167,6 +167,9 @@ export const badTokens: readonly (readonly [what: string, token: () => Promise<s
   ['has a subject of 256 characters', () => withSub('a'.repeat(256))],
   ['has a subject with U+0000', () => withSub('a\0b')],
   ['has a subject with a lone surrogate', () => withSub('a\ud800b')],
-  ['has an array as scope', () => signToken({ ...good, scope: ['account:read'] })],
-  ['has a number as scope', () => signToken({ ...good, scope: 1 })],
+  ...['scope', 'scp'].flatMap((claim) =>
+    [1, true, null, {}, ['account:read', 1], [['account:read']]].map(
+      (value) => [`has ${JSON.stringify(value)} as ${claim}`, () => withClaims({ [claim]: value })] as const,
+    ),
+  ),
 ];
