@@ -75,6 +75,8 @@ const claimsByGrant: Readonly<Record<string, object>> = {
   'the full account, by sign-in scopes': { scope: 'openid profile email' },
   ...Object.fromEntries(scopes.map((scope) => [scope, { scope }])),
   'an empty scope': { scope: '' },
+  'an empty array of scopes': { scp: [] },
+  'sign-in scopes and one of another API': { scope: 'openid orders:read' },
   'an unknown scope': { scope: 'account account:admin ACCOUNT:READ account:readx' },
 };
 

@@ -342,6 +342,19 @@ test('rejects sign-in scopes with the prefix, which is removed before they are c
   ]);
 });
 
+test.each([
+  [
+    'gateway',
+    [
+      'AUTH_SCOPE_PREFIX: ends without a separator, so a scope is gatewayaccount:read; did you mean gateway/?',
+    ],
+  ],
+  ['gateway/', []],
+  ['urn:gateway:', []],
+])('warns if a prefix of scopes has no separator: %s', (prefix, warnings) => {
+  expect(readConfig({ AUTH_SCOPE_PREFIX: prefix }).warnings).toEqual(warnings);
+});
+
 test('warns if emails will have no link to unsubscribe', () => {
   const email = { SMTP_URL: 'smtp://localhost', SMTP_FROM: 'gateway@example.com' };
   expect(readConfig(email).warnings).toEqual([

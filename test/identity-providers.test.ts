@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { graphql, rest } from './support/client.ts';
+import { readPage, tableBelow } from './support/documentation.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { signToken } from './support/tokens.ts';
 
@@ -88,11 +89,12 @@ const tokens: [provider: Provider, what: string, claims: Claims, allowed: string
   ['Keycloak', 'a service', { ...keycloak, scope: 'profile email platform:notifications' }, ['publish']],
 ];
 
+const gatewaySettings = new Map<string, Record<string, string>>(Object.entries(providers));
 const gateways = new Map<string, TestGateway>();
 let required: TestGateway;
 beforeAll(async () => {
   required = await startTestGateway({ AUTH_REQUIRE_SCOPES: 'true' });
-  for (const [name, settings] of Object.entries(providers)) {
+  for (const [name, settings] of gatewaySettings) {
     gateways.set(name, await startTestGateway(settings, required.database));
   }
 });
@@ -127,6 +129,17 @@ async function listAllowed(gateway: TestGateway, claims: Claims): Promise<string
   };
   return Object.entries(allowed).flatMap(([name, isAllowed]) => (isAllowed ? [name] : []));
 }
+
+test('the documented settings of each provider are those of these tests', () => {
+  const documented = tableBelow(readPage('docs/security.md'), 'Identity providers');
+
+  expect(documented.map(([name]) => name)).toEqual(Object.keys(providers));
+  for (const [name = '', , , text = ''] of documented) {
+    const [setting] = Object.entries<string>(gatewaySettings.get(name) ?? {});
+    if (setting === undefined) expect(text).toBe('none');
+    else expect(text.replaceAll('"', '')).toContain(setting.join('='));
+  }
+});
 
 test.each(tokens)('%s: the token of %s', async (provider, _what, claims, allowed) => {
   const gateway = gateways.get(provider) ?? expect.unreachable(provider);

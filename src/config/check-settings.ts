@@ -23,8 +23,17 @@ export function findMissing(given: Record<string, string | undefined>): string[]
 
 /** Describes settings that are optional but probably forgotten. */
 export function findOmissions(given: Record<string, string | undefined>): string[] {
-  if (given.SMTP_URL === undefined || given.PUBLIC_URL !== undefined) return [];
-  return ['PUBLIC_URL: is not set, so emails contain no link to unsubscribe'];
+  const { SMTP_URL, PUBLIC_URL, AUTH_SCOPE_PREFIX = '' } = given;
+  const omissions: string[] = [];
+  if (SMTP_URL !== undefined && PUBLIC_URL === undefined) {
+    omissions.push('PUBLIC_URL: is not set, so emails contain no link to unsubscribe');
+  }
+  if (/[a-z\d]$/i.test(AUTH_SCOPE_PREFIX)) {
+    omissions.push(
+      `AUTH_SCOPE_PREFIX: ends without a separator, so a scope is ${AUTH_SCOPE_PREFIX}account:read; did you mean ${AUTH_SCOPE_PREFIX}/?`,
+    );
+  }
+  return omissions;
 }
 
 /** Describes settings that are valid separately but not together. */
