@@ -42,6 +42,7 @@ const access: Readonly<Record<string, Access>> = {
   pushPublicKey: reading,
   pushSubscriptions: reading,
   workspaces: reading,
+  viewer: reading,
   dismissNotification: writing,
   dismissNotifications: writing,
   registerPushSubscription: writing,
@@ -66,6 +67,7 @@ const access: Readonly<Record<string, Access>> = {
   claimEditorCredentialRefresh: { grants: [credentials], member: false },
   deliveryStatistics: { grants: [platformRead], member: false },
   statistics: { grants: [platformRead], member: false },
+  user: { grants: [platformRead], member: false },
   users: { grants: [platformRead], member: false },
 };
 

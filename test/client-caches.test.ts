@@ -70,12 +70,16 @@ describe.each(clients)('the documented cache of %s', (_name, create) => {
     }
     const scope = 'account:write platform:read';
     const client = create(gateway.address, await signToken({ sub: own, org_id: 'acme', scope }));
-    const query = (userId: string) => `{
-      notifications(userId: "${userId}") { nodes { ... on UserNotification { userId id title } } }
-      workspaces(userId: "${userId}") { nodes { userId id status } }
-      notificationPreferences(userId: "${userId}") { userId notificationKind emailEnabled }
-      editorAuth(userId: "${userId}") { userId auth { type } }
+    const fields = `{
+      notifications { nodes { ... on UserNotification { userId id title } } }
+      workspaces { nodes { userId id status } }
+      notificationPreferences { userId notificationKind emailEnabled }
+      editorAuth { userId auth { type } }
     }`;
+    const [ourQuery, theirQuery] = [
+      `{ viewer { id ${fields.slice(1)} }`,
+      `{ user(id: "${other}") { id ${fields.slice(1)} }`,
+    ];
     await client.mutate(`mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) {
       editorAuth { userId needsReauth }
     } }`);
@@ -83,20 +87,24 @@ describe.each(clients)('the documented cache of %s', (_name, create) => {
       { emailEnabled: false, pushEnabled: true, chatDmEnabled: true }
     ] }) { preferences { userId notificationKind emailEnabled } } }`);
 
-    const ours = await client.fetch(query(own));
-    const theirs = await client.fetch(query(other));
+    const ours = await client.fetch(ourQuery);
+    const theirs = await client.fetch(theirQuery);
 
-    expect(await client.readCached(query(own))).toEqual(ours);
-    expect(await client.readCached(query(other))).toEqual(theirs);
+    expect(await client.readCached(ourQuery)).toEqual(ours);
+    expect(await client.readCached(theirQuery)).toEqual(theirs);
     expect(ours).toMatchObject({
-      notifications: { nodes: [{ id: 'seed-12', title: 'Own' }] },
-      workspaces: { nodes: [{ id: workspace.id, status: 'RUNNING' }] },
-      editorAuth: { auth: { type: 'SUBSCRIPTION' } },
+      viewer: {
+        notifications: { nodes: [{ id: 'seed-12', title: 'Own' }] },
+        workspaces: { nodes: [{ id: workspace.id, status: 'RUNNING' }] },
+        editorAuth: { auth: { type: 'SUBSCRIPTION' } },
+      },
     });
     expect(theirs).toMatchObject({
-      notifications: { nodes: [{ id: 'seed-12', title: 'Another' }] },
-      workspaces: { nodes: [{ id: workspace.id, status: 'STOPPED' }] },
-      editorAuth: { auth: { type: 'NONE' } },
+      user: {
+        notifications: { nodes: [{ id: 'seed-12', title: 'Another' }] },
+        workspaces: { nodes: [{ id: workspace.id, status: 'STOPPED' }] },
+        editorAuth: { auth: { type: 'NONE' } },
+      },
     });
   });
 

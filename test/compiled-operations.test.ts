@@ -155,7 +155,7 @@ const failures: [what: string, query: string, variables?: Record<string, unknown
   ],
   [
     'another user’s records',
-    '{ notifications(userId: "bob") { totalCount } editorAuth(userId: "bob") { type } }',
+    '{ user(id: "bob") { notifications { totalCount } editorAuth { auth { type } } } }',
   ],
   [
     'a mutation whose second field fails',

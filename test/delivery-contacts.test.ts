@@ -37,8 +37,8 @@ test('the platform puts a contact, and the user and dashboards read it masked', 
     masked,
   );
   expect(await readOwn('alice')).toEqual(masked);
-  const dashboard = await asPlatform(gateway, `{ contact(userId: "alice") { ${FIELDS} } }`);
-  expect(dashboard.contact).toEqual(masked);
+  const dashboard = await asPlatform(gateway, `{ user(id: "alice") { contact { ${FIELDS} } } }`);
+  expect(dashboard.user.contact).toEqual(masked);
   expect(await readStored('alice')).toMatchObject([
     { email: 'alice@example.com', chat_member_id: 'U012AB3CD' },
   ]);
@@ -202,7 +202,7 @@ test('neither replies nor logs contain an address', async () => {
   await send(PUT, { input: { userId: 'heidi', email: [email], mail: email } });
   await send(PUT, { input: { userId: '', email, chatMemberId } });
   await send(`mutation { putContact(input: { userId: "heidi", email: "${email} " }) { contact { email } } }`);
-  await send('{ contact(userId: "heidi") { email chatMemberId } }');
+  await send('{ user(id: "heidi") { contact { email chatMemberId } } }');
   await gateway.database.sql('alter table contact add check (length(email) < 3) not valid');
   await send(PUT, { input: { userId: 'heidi', email, chatMemberId } });
   await gateway.database.sql('alter table contact drop constraint contact_email_check');

@@ -30,7 +30,8 @@ describe('the API of deliveries', () => {
 
   const FIELDS =
     'channel pushSubscriptionId state attempts reason providerCode nextAttemptAt createdAt updatedAt deliveredAt';
-  const OF_USER = `query ($id: ID!, $userId: ID) { deliveries(notificationId: $id, userId: $userId) { ${FIELDS} } }`;
+  const OWN = `query ($id: ID!) { deliveries(notificationId: $id) { ${FIELDS} } }`;
+  const OF_USER = `query ($id: ID!, $userId: ID!) { user(id: $userId) { deliveries(notificationId: $id) { ${FIELDS} } } }`;
   const COUNTS = '{ deliveryStatistics { counts { channel state count } } }';
   const BACKLOG = '{ deliveryStatistics { backlog { channel count dueSince } } }';
 
@@ -43,7 +44,7 @@ describe('the API of deliveries', () => {
   test('a user reads the deliveries of a notification, one for each target', async () => {
     const subscription = await addTargets(gateway, 'alice');
     const { id, createdAt } = await publish(gateway, 'alice');
-    const { deliveries } = await asMember(gateway, 'alice', OF_USER, { id });
+    const { deliveries } = await asMember(gateway, 'alice', OWN, { id });
 
     const delivery = {
       state: 'PENDING',
@@ -101,19 +102,19 @@ describe('the API of deliveries', () => {
     await addTargets(gateway, 'bob');
     const { id } = await publish(gateway, 'bob');
 
-    expect((await asPlatform(gateway, OF_USER, { id, userId: 'bob' })).deliveries).toHaveLength(3);
-    expect((await asMember(gateway, 'mallory', OF_USER, { id })).deliveries).toEqual([]);
+    expect((await asPlatform(gateway, OF_USER, { id, userId: 'bob' })).user.deliveries).toHaveLength(3);
+    expect((await asMember(gateway, 'mallory', OWN, { id })).deliveries).toEqual([]);
     const reply = await graphql(gateway, OF_USER, { id, userId: 'bob' }, { token: await member('mallory') });
     expect(reply.errors[0].extensions.code).toBe('FORBIDDEN');
-    expect(reply.data.deliveries).toBeNull();
+    expect(reply.data.user).toBeNull();
   });
 
   test('an unknown notification has no deliveries', async () => {
-    expect((await asMember(gateway, 'alice', OF_USER, { id: 'unknown' })).deliveries).toEqual([]);
+    expect((await asMember(gateway, 'alice', OWN, { id: 'unknown' })).deliveries).toEqual([]);
   });
 
   test.each([
-    ['deliveries', OF_USER, 'workspaces:read'],
+    ['deliveries', OWN, 'workspaces:read'],
     ['deliveryStatistics', COUNTS, 'platform:admin'],
     ['retryDeliveries', 'mutation { retryDeliveries(input: {}) { count } }', 'platform:notifications'],
   ])('%s requires its scope', async (_field, query, scope) => {

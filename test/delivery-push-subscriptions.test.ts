@@ -28,7 +28,7 @@ const REGISTER = `mutation ($input: RegisterPushSubscriptionInput!) {
   registerPushSubscription(input: $input) { pushSubscription { id host createdAt } }
 }`;
 const REMOVE = 'mutation ($id: ID!) { removePushSubscription(input: { id: $id }) { removed } }';
-const LIST = 'query ($userId: ID) { pushSubscriptions(userId: $userId) { id host createdAt } }';
+const LIST = '{ pushSubscriptions { id host createdAt } }';
 
 /** What `PushSubscription.toJSON()` returns in a browser. */
 const subscriptionAt = (endpoint: string, { keys } = createBrowser()) => ({
@@ -73,9 +73,10 @@ test("lists another user's subscriptions for a dashboard, and not for another us
   const registered = await register('viewed', subscriptionAt(nameEndpoint('viewed')));
 
   const token = await platform('platform:read');
-  const { data } = await graphql(gateway, LIST, { userId: 'viewed' }, { token });
-  expect(data.pushSubscriptions).toEqual([registered]);
-  const other = await graphql(gateway, LIST, { userId: 'viewed' }, { token: await member('other') });
+  const query = `{ user(id: "viewed") ${LIST} }`;
+  const { data } = await graphql(gateway, query, {}, { token });
+  expect(data.user.pushSubscriptions).toEqual([registered]);
+  const other = await graphql(gateway, query, {}, { token: await member('other') });
   expect(other.errors[0].extensions.code).toBe('FORBIDDEN');
 });
 

@@ -64,7 +64,7 @@ test('an edge has the cursor of its user, and an empty page has none', async () 
   });
 });
 
-test('returns the number of active notifications and of workspaces of each user', async () => {
+test('returns the records of each user', async () => {
   for (const id of ['n-1', 'n-2']) await publish(gateway, 'counted-1', 'plan_requested', { id });
   const dismissal = 'mutation { dismissNotification(input: { id: "n-1" }) { __typename } }';
   await asMember(gateway, 'counted-1', dismissal);
@@ -72,12 +72,12 @@ test('returns the number of active notifications and of workspaces of each user'
 
   const { data } = await users(
     'prefix: "counted-"',
-    'nodes { id notificationCounts { total } workspaceCount }',
+    'nodes { id notificationCounts { total } workspaces { totalCount } }',
   );
 
   expect(data.users.nodes).toEqual([
-    { id: 'counted-1', notificationCounts: { total: 1 }, workspaceCount: 0 },
-    { id: 'counted-2', notificationCounts: { total: 0 }, workspaceCount: 2 },
+    { id: 'counted-1', notificationCounts: { total: 1 }, workspaces: { totalCount: 0 } },
+    { id: 'counted-2', notificationCounts: { total: 0 }, workspaces: { totalCount: 2 } },
   ]);
 });
 

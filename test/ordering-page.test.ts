@@ -29,13 +29,13 @@ afterAll(() => gateway.close());
 test('publications and resolutions have the documented results', async () => {
   const [userId, task] = ['alice', { id: 'task', projectId: 'project' }];
   const states = async () => {
-    const { notifications } = await asPlatform(
+    const { user } = await asPlatform(
       gateway,
-      'query ($userId: ID!) { notifications(userId: $userId) { nodes { ... on UserNotification { id status resolution } } } }',
+      'query ($userId: ID!) { user(id: $userId) { notifications { nodes { ... on UserNotification { id status resolution } } } } }',
       { userId },
     );
     return new Map<string, string>(
-      notifications.nodes.map(({ id, status, resolution }: Record<string, string>) => [
+      (user?.notifications.nodes ?? []).map(({ id, status, resolution }: Record<string, string>) => [
         id,
         resolution ?? status,
       ]),
@@ -83,15 +83,15 @@ test('states and deletions of workspaces have the documented results', async () 
             .length === 1
         : (await asPlatform(gateway, query, { input: { userId, id, deletedAt: at(time) } })).deleteWorkspace
             .deleted;
-    const { workspaces } = await asPlatform(
+    const { user } = await asPlatform(
       gateway,
-      'query ($userId: ID!) { workspaces(userId: $userId) { nodes { status } } }',
+      'query ($userId: ID!) { user(id: $userId) { workspaces { nodes { status } } } }',
       { userId },
     );
     expect({
       call,
       applied: isApplied ? 'yes' : 'no',
-      status: workspaces.nodes[0]?.status ?? 'none',
+      status: user?.workspaces.nodes[0]?.status ?? 'none',
     }).toEqual({
       call,
       applied,

@@ -176,11 +176,11 @@ test('preferences of another user require platform:read', async () => {
   await updateBy.REST('owner', [off]);
   expect(formatChannels(await read('other')).task_failed).toBe('true true true');
 
-  const query = `{ notificationPreferences(userId: "owner") { ${fields} } }`;
-  const token = await signToken({ sub: 'dashboard', org_id: 'acme', scope: 'platform:read' });
+  const query = `{ user(id: "owner") { notificationPreferences { ${fields} } } }`;
+  const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
   const { data } = await graphql(gateway, query, {}, { token });
-  expect(data.notificationPreferences).toHaveLength(4);
-  expect(data.notificationPreferences[0]).toMatchObject({ user_id: 'owner', ...off });
+  expect(data.user.notificationPreferences).toHaveLength(4);
+  expect(data.user.notificationPreferences[0]).toMatchObject({ user_id: 'owner', ...off });
   await expect(asMember(gateway, 'other', query)).rejects.toThrow('FORBIDDEN');
 });
 

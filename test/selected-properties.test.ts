@@ -63,6 +63,9 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
+/** Fields that lead to other records, which are read by statements of their own. */
+const OTHER_RECORDS = ['workspace'];
+
 /** Returns one selection for each leaf of a type: `title`, `task { id }`, `... on UserNotification { title }`. */
 function selectLeaves(output: GraphQLOutputType): string[] {
   const type = getNamedType(output);
@@ -73,7 +76,8 @@ function selectLeaves(output: GraphQLOutputType): string[] {
     );
   }
   const fields = isObjectType(type) || isInterfaceType(type) ? Object.values(type.getFields()) : [];
-  return fields.flatMap(({ name, type }) =>
+  const own = fields.filter(({ name }) => !OTHER_RECORDS.includes(name));
+  return own.flatMap(({ name, type }) =>
     isLeafType(getNamedType(type)) ? [name] : selectLeaves(type).map((leaf) => `${name} { ${leaf} }`),
   );
 }
@@ -91,7 +95,7 @@ const connections = [
 type Selection = { fields: string; fragments?: string };
 
 /** The number of lists in one document: within the limits, but fewer documents to validate. */
-const LISTS_PER_DOCUMENT = 10;
+const LISTS_PER_DOCUMENT = 8;
 
 /** Returns the result of each selection of a list. */
 async function ask(list: string, selections: readonly Selection[]): Promise<object[]> {
@@ -149,7 +153,7 @@ describe.each(connections)('$list', ({ list, connection, leaves }) => {
   test('reads only the selected properties, even after more distinct selections than the statement limit', async () => {
     const nodes = leaves.filter((leaf) => leaf.startsWith('nodes'));
     const whole = await all(list, nodes);
-    const selections = Array.from({ length: 220 }, (_none, choice) => {
+    const selections = Array.from({ length: 230 }, (_none, choice) => {
       const isChosen = (index: number) => /^[0-3]/.test(hash('md5', `${choice} ${index}`));
       const some = nodes.filter((_leaf, index) => isChosen(index) || index === choice % nodes.length);
       return { fields: some.join(' ') };

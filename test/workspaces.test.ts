@@ -181,10 +181,10 @@ test("lists only the caller's own workspaces without membership, and another use
   const { body } = await rest(gateway, 'GET', '/user/workspaces', { token });
   expect(body.workspaces).toMatchObject([{ id: input.id, project_id: 'project-1' }]);
 
-  const query = '{ workspaces(userId: "owner") { nodes { id } totalCount } }';
+  const query = '{ user(id: "owner") { workspaces { nodes { id } totalCount } } }';
   const dashboard = await signToken({ sub: 'dashboard', scope: 'platform:read' });
   const { data } = await graphql(gateway, query, {}, { token: dashboard });
-  expect(data.workspaces).toEqual({ nodes: [{ id: input.id }], totalCount: 1 });
+  expect(data.user.workspaces).toEqual({ nodes: [{ id: input.id }], totalCount: 1 });
 });
 
 test('IDs are case-insensitive', async () => {

@@ -22,22 +22,42 @@ export type Access = {
   readonly points?: (args: Readonly<Record<string, unknown>>) => number;
 };
 
-/** Access to read one's own account, or another user's with `platform:read`. */
-export const accountRead: Access = {
-  scope: 'account:read',
-  membership: false,
-  otherUserScope: 'platform:read',
-  bucket: 'reads',
-};
+/** Access to read one's own account. */
+export const accountRead: Access = { scope: 'account:read', membership: false, bucket: 'reads' };
+/** Access to subscribe to one's own account, or to another user's with `platform:read`. */
+export const accountStream: Access = { ...accountRead, otherUserScope: 'platform:read' };
 /** Access to change one's own account. */
 export const accountWrite: Access = { scope: 'account:write', membership: false, bucket: 'writes' };
 /** Access to read data that only members of an organization have. */
 export const memberRead: Access = { ...accountRead, membership: true };
+/** Access to subscribe to such data. */
+export const memberStream: Access = { ...accountStream, membership: true };
 /** Access to change data that only members of an organization have. */
 export const memberWrite: Access = { ...accountWrite, membership: true };
 /** Access for services of the platform. */
 export function platform(scope: Extract<Scope, `platform:${string}`>): Access {
   return { scope, membership: false, bucket: 'platform' };
+}
+
+/** Access to what any user has. */
+export const platformRead: Access = platform('platform:read');
+
+/** A user's record. `reader` is set for a user: whether the operation selected them as `viewer` or as the platform. */
+export type OwnedRecord = { readonly userId: string; readonly reader?: 'viewer' | 'platform' };
+
+/**
+ * Returns the access that a field of a user's record requires: the declared one if callers read their own account, and
+ * otherwise that of the platform.
+ */
+export function findRecordAccess(declared: Access, { userId, reader }: OwnedRecord, viewer: Viewer): Access {
+  const isOwn = reader ? reader === 'viewer' : userId === viewer.userId && viewer.scopes.has('account:read');
+  return isOwn ? declared : platformRead;
+}
+
+/** Describes the permissions that a field of a user's record requires, in Markdown. */
+export function describeRecordAccess({ scope, membership }: Access): string {
+  const member = membership ? ' Requires membership in an organization under `viewer`.' : '';
+  return `Requires the scope \`${scope}\` for the caller's own account, otherwise \`${platformRead.scope}\`.${member}`;
 }
 
 /** Describes required permissions in Markdown. Set `takesUser` if the operation has a `userId` argument. */
@@ -63,9 +83,14 @@ export function checkAccess(access: Access, viewer: Viewer, args?: Arguments): G
   if (viewer === anonymous)
     return UnauthenticatedError.missingToken('no token; only introspection is allowed without one');
   const scope = findScope(access, viewer, args);
-  if (!viewer.scopes.has(scope)) return new ForbiddenError(scope);
+  if (!viewer.scopes.has(scope)) {
+    const canReadUsers = access.bucket === 'reads' && viewer.scopes.has(platformRead.scope);
+    return new ForbiddenError(scope, canReadUsers ? USER_HINT : '');
+  }
   return access.membership && !viewer.isMember ? new MembershipRequiredError() : undefined;
 }
+
+const USER_HINT = ' With "platform:read", use the field `user(id:)` of the GraphQL API.';
 
 type Arguments = { readonly userId?: unknown };
 

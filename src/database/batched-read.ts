@@ -1,4 +1,8 @@
-import type { Database } from './database.ts';
+import type { Compilable, Kysely } from 'kysely';
+import type { QueryResultRow } from 'pg';
+import type { Database, Tables } from './database.ts';
+import type { OfUsers } from './page.ts';
+import { defineListRead, type ReadParams } from './read.ts';
 
 /** The maximum number of calls in one statement. */
 const MAX_CALLS = 100;
@@ -37,6 +41,67 @@ export function defineBatchedRead<Item, Result>(
     bySelection.set(key, queue);
     return queue.add(item);
   };
+}
+
+/** Defines the read of all rows of a user by an index. Concurrent calls for several users become one statement. */
+export function defineRowsOfUserRead<Row extends QueryResultRow & { userId: string }>(
+  build: (db: Kysely<Tables>, params: ReadParams<OfUsers>) => Compilable<Row>,
+) {
+  const read = defineListRead(build);
+  return defineBatchedRead<string, Row[]>(async (database, users) => {
+    const rows = Map.groupBy(await read(database, { users }), ({ userId }) => userId);
+    return users.map((user) => rows.get(user) ?? []);
+  });
+}
+
+/**
+ * Defines the read of long texts of a user's records by their IDs. Concurrent calls become one statement, for `users` and
+ * `ids` of equal length.
+ */
+export function defineTextsRead<Row extends { userId: string; id: string }>(
+  readAll: (
+    database: Database,
+    input: OfUsers & { ids: readonly string[] },
+    selected: ReadonlySet<string> | undefined,
+  ) => Promise<Row[]>,
+) {
+  return defineBatchedRead<{ userId: string; ids: readonly string[] }, Row[]>(
+    async (database, items, selected) => {
+      const users = items.flatMap(({ userId, ids }) => ids.map(() => userId));
+      const ids = items.flatMap((item) => item.ids);
+      const rows = Map.groupBy(await readAll(database, { users, ids }, selected), ({ userId }) => userId);
+      return items.map(({ userId, ids }) => (rows.get(userId) ?? []).filter(({ id }) => ids.includes(id)));
+    },
+  );
+}
+
+/** What a user's list is read by, besides the user. */
+type ListOf<Query> = { userId: string; query: Query };
+
+/**
+ * Defines a read of users' lists. Concurrent calls with equal queries become one statement.
+ * @param readAll returns rows of several users, in the order of each user's list
+ */
+export function defineListsOfUsersRead<Query, Row extends { owner: string }>(
+  readAll: (
+    database: Database,
+    users: readonly string[],
+    query: Query,
+    selected: ReadonlySet<string> | undefined,
+  ) => Promise<Row[]>,
+) {
+  return defineBatchedRead<ListOf<Query>, Row[]>(async (database, items, selected) => {
+    const groups = Map.groupBy(items, ({ query }) => JSON.stringify(query));
+    const results = new Map<ListOf<Query>, Row[]>();
+    for (const [first, ...others] of groups.values()) {
+      if (first === undefined) continue;
+      const group = [first, ...others];
+      const users = [...new Set(group.map(({ userId }) => userId))];
+      const rows = Map.groupBy(await readAll(database, users, first.query, selected), ({ owner }) => owner);
+      for (const item of group) results.set(item, rows.get(item.userId) ?? []);
+    }
+    return items.map((item) => results.get(item) ?? []);
+  });
 }
 
 type Call<Item, Result> = { item: Item; resolve(result: Result): void; reject(error: unknown): void };

@@ -101,6 +101,53 @@ export function textBytes(property: string): RawBuilder<number> {
 export function selectPage<Table extends string & keyof Tables>(
   db: Kysely<Tables>,
   params: ReadParams<PageInput>,
+  filter: Filter<Table>,
+  properties: readonly (string & keyof Tables[Table])[],
+  textSizes: TextSizes,
+) {
+  const { page, order, isScanLimited, hasSizes } = buildPage(params, filter, properties, textSizes);
+  return db
+    .selectFrom(page.as('page'))
+    .$if(isScanLimited, (page) => page.select(['isMatch', 'isScanEnd']))
+    .$if(hasSizes, (page) => page.select('omittedBytes'))
+    .orderBy(order);
+}
+
+/** A user of a statement that reads the records of several users. */
+const owner = sql.ref<string>('owner.id');
+
+/**
+ * Selects from the records of a page of each of several users, as `page`. `owner` is the user's ID. `toFilter` creates the
+ * filter of a user's records.
+ */
+export function selectPagesOfUsers<Table extends string & keyof Tables>(
+  db: Kysely<Tables>,
+  params: ReadParams<PageInput & OfUsers>,
+  toFilter: (userId: RawBuilder<string>) => Filter<Table>,
+  properties: readonly (string & keyof Tables[Table])[],
+  textSizes: TextSizes,
+) {
+  const { page, order, isScanLimited, hasSizes } = buildPage(params, toFilter(owner), properties, textSizes);
+  const pages = sql<PageRow<Tables[Table]> & { owner: string; position: number }>`(
+    select ${owner} as owner, owner.position, list.*
+    from unnest(${params.param('users', 'text[]')}) with ordinality as owner (id, position)
+    cross join lateral ${page} as list)`;
+  return db
+    .selectFrom(pages.as('page'))
+    .select('owner')
+    .$if(isScanLimited, (page) => page.select(['isMatch', 'isScanEnd']))
+    .$if(hasSizes, (page) => page.select('omittedBytes'))
+    .orderBy('position')
+    .orderBy(order);
+}
+
+/** The users whose records a statement reads, as input of a read. */
+export type OfUsers = { users: readonly string[] };
+
+type PageRow<Row> = Row & { isMatch: boolean; isScanEnd: boolean; omittedBytes: number | null };
+
+function buildPage<Table extends string & keyof Tables>(
+  params: ReadParams<PageInput>,
   { table, range, isUnsorted = false, matches }: Filter<Table>,
   properties: readonly (string & keyof Tables[Table])[],
   textSizes: TextSizes,
@@ -132,14 +179,19 @@ export function selectPage<Table extends string & keyof Tables>(
   });
   if (texts.length > 0) columns.push(sql`case when not ${isInline} then ${bytes} end as "omittedBytes"`);
   if (isScanLimited) columns.push(sql`"isMatch"`, sql`"isScanEnd"`);
-  const page = sql<Tables[Table] & { isMatch: boolean; isScanEnd: boolean; omittedBytes: number | null }>`(
+  const page = sql<PageRow<Tables[Table]>>`(
     select ${sql.join(columns)} from ${source} as list where ${condition} order by ${order}
     ${has('limit') ? sql`limit ${param('limit')}` : sql``} ${has('offset') ? sql`offset ${param('offset')}` : sql``})`;
-  return db
-    .selectFrom(page.as('page'))
-    .$if(isScanLimited, (page) => page.select(['isMatch', 'isScanEnd']))
-    .$if(texts.length > 0, (page) => page.select('omittedBytes'))
-    .orderBy(order);
+  return { page, order, isScanLimited, hasSizes: texts.length > 0 };
+}
+
+/** The records whose texts are read: `users` and `ids` have equal lengths. */
+export type TextsInput = OfUsers & { ids: readonly string[] };
+
+/** Whether a record is one of those. `idType` is the type of the column `id`. */
+export function isAmong({ param }: ReadParams<TextsInput>, idType: 'text' | 'uuid'): RawBuilder<boolean> {
+  return sql`(${sql.ref('userId')}, id) in (
+    select * from unnest(${param('users', 'text[]')}, ${param('ids', `${idType}[]`)}))`;
 }
 
 /** Counts the records that match a filter. */
@@ -152,6 +204,20 @@ export function selectCount<Table extends string & keyof Tables>(
     .selectFrom(sql<Tables[Table]>`${sql.table(table)}`.as('list'))
     .where(sql<boolean>`${range} and ${isBetween(params)} and ${matches}`)
     .select((eb) => eb.fn.countAll<number>().as('count'));
+}
+
+/** Counts the records of each of several users that match a filter. */
+export function selectCountsOfUsers<Table extends string & keyof Tables>(
+  db: Kysely<Tables>,
+  params: ReadParams<Bounds & OfUsers>,
+  toFilter: (userId: RawBuilder<string>) => Filter<Table>,
+) {
+  const { table, range, matches = sql`true` } = toFilter(owner);
+  const counts = sql<{ owner: string; count: number }>`(
+    select ${owner} as owner,
+      (select count(*) from ${sql.table(table)} as list where ${range} and ${isBetween(params)} and ${matches}) as count
+    from unnest(${params.param('users', 'text[]')}) as owner (id))`;
+  return db.selectFrom(counts.as('counts')).select(['owner', 'count']);
 }
 
 /** Joins conditions by `and`; `undefined` if there are none. */

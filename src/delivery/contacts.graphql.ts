@@ -1,6 +1,9 @@
 import { accountRead, platform } from '../auth/access.ts';
-import { builder, userArgument } from '../graphql/builder.ts';
+import type { Database } from '../database/database.ts';
+import { builder } from '../graphql/builder.ts';
+import { defineSingletonRef } from '../graphql/record-ref.ts';
 import { memberIdRule } from '../graphql/rules.ts';
+import { UserRef } from '../users/user.graphql.ts';
 import type { Contact } from './contact.entity.ts';
 import { findContact, maskEmail, maskMemberId, putContact } from './contacts.ts';
 
@@ -10,6 +13,7 @@ const ContactType = builder.objectRef<ShownContact>('Contact').implement({
   description: 'The masked addresses at which a user receives email and chat notifications.',
   fields: (t) => ({
     userId: t.exposeID('userId', { description: "The user's ID." }),
+    ref: t.field(defineSingletonRef<ShownContact>('Contact')),
     email: t.field({
       type: 'EmailAddress',
       nullable: true,
@@ -43,17 +47,32 @@ builder.queryField('contact', (t) =>
     access: accountRead,
     type: ContactType,
     nullable: true,
-    description: "Returns a user's contact. All fields but `userId` are `null` if none is stored.",
-    args: { userId: t.arg.id(userArgument) },
-    resolve: async (_root, { userId }, { database, viewer }) => {
-      const owner = userId ?? viewer.userId;
-      return (await findContact(database, { userId: owner })) ?? createEmptyContact(owner);
-    },
+    description:
+      "Returns the caller's contact. All fields but `userId` and `ref` are `null` if none is stored.",
+    resolve: (_root, _args, { database, viewer }) => readContact(database, viewer.userId),
   }),
 );
 
-function createEmptyContact(userId: string): ShownContact {
-  return { userId, email: null, emailSuspendedAt: null, chatMemberId: null, chatSuspendedAt: null };
+builder.objectField(UserRef, 'contact', (t) =>
+  t.field({
+    access: accountRead,
+    type: ContactType,
+    nullable: true,
+    description: "The user's contact. All fields but `userId` and `ref` are `null` if none is stored.",
+    resolve: ({ userId }, _args, { database }) => readContact(database, userId),
+  }),
+);
+
+async function readContact(database: Database, userId: string): Promise<ShownContact> {
+  return (
+    (await findContact(database, userId)) ?? {
+      userId,
+      email: null,
+      emailSuspendedAt: null,
+      chatMemberId: null,
+      chatSuspendedAt: null,
+    }
+  );
 }
 
 const PutContactInput = builder.inputType('PutContactInput', {

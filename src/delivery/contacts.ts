@@ -1,5 +1,7 @@
+import { sql } from 'kysely';
+import { defineRowsOfUserRead } from '../database/batched-read.ts';
+import type { Database } from '../database/database.ts';
 import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
-import { defineRowRead, type ReadParams } from '../database/read.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import type { Secret } from '../values/secret.ts';
 import type { Time } from '../values/time.ts';
@@ -52,10 +54,18 @@ const store = defineStatement((db, { param }: Params<ContactInput>) =>
     .returningAll(),
 );
 
-/** Finds a user's contact; undefined if none was ever put. */
-export const findContact = defineRowRead((db, { param }: ReadParams<{ userId: string }>) =>
-  db.selectFrom('Contact').selectAll().where('userId', '=', param('userId')),
+const findContacts = defineRowsOfUserRead((db, { param }) =>
+  db
+    .selectFrom('Contact')
+    .selectAll()
+    .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
 );
+
+/** Finds a user's contact; undefined if none was ever put. Concurrent calls become one statement. */
+export async function findContact(database: Database, userId: string): Promise<Contact | undefined> {
+  const [contact] = await findContacts(database, userId);
+  return contact;
+}
 
 const MASK = '***';
 

@@ -1,6 +1,8 @@
 import { accountRead, platform } from '../auth/access.ts';
-import { builder, toEnumValues, userArgument } from '../graphql/builder.ts';
+import { builder, toEnumValues } from '../graphql/builder.ts';
+import { countNested } from '../graphql/nested-list.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
+import { UserRef } from '../users/user.graphql.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import { listDeliveries, MAX_RETRIED, retryDeliveries, type ShownDelivery } from './deliveries.ts';
 import { deliveryReasons, shownDeliveryStates } from './delivery.enums.ts';
@@ -91,10 +93,24 @@ builder.queryField('deliveries', (t) =>
       'Returns the deliveries of a notification, one for each target of the user: email address, chat member or push subscription. Empty if the notification is unknown or no delivery was queued for it.',
     args: {
       notificationId: t.arg.id({ required: true, description: "The notification's ID." }),
-      userId: t.arg.id(userArgument),
     },
-    resolve: (_root, { notificationId, userId }, { database, viewer }) =>
-      listDeliveries(database.fork(), userId ?? viewer.userId, notificationId),
+    resolve: (_root, { notificationId }, { database, viewer }) =>
+      listDeliveries(database.fork(), viewer.userId, notificationId),
+  }),
+);
+
+builder.objectField(UserRef, 'deliveries', (t) =>
+  t.field({
+    access: accountRead,
+    type: [DeliveryRef],
+    nullable: true,
+    description: 'The deliveries of a notification of the user, as the root field returns them.',
+    args: { notificationId: t.arg.id({ required: true, description: "The notification's ID." }) },
+    resolve: async ({ userId, isListed }, { notificationId }, context) => {
+      const deliveries = await listDeliveries(context.database.fork(), userId, notificationId);
+      if (isListed) countNested(context, deliveries.length);
+      return deliveries;
+    },
   }),
 );
 

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { accountRead, accountWrite } from '../auth/access.ts';
-import { builder, userArgument } from '../graphql/builder.ts';
+import { builder } from '../graphql/builder.ts';
+import { defineRecordRef } from '../graphql/record-ref.ts';
+import { UserRef } from '../users/user.graphql.ts';
 import { Secret } from '../values/secret.ts';
 import { AUTH_LENGTH, isPublicPoint } from './push/encryption.ts';
 import {
@@ -17,6 +19,7 @@ const PushSubscription = builder.objectRef<ListedSubscription>('PushSubscription
     id: t.exposeID('id', {
       description: "The subscription's ID: the SHA-256 hash of its endpoint, base64url.",
     }),
+    ref: t.field(defineRecordRef<ListedSubscription>('PushSubscription', 'id')),
     host: t.exposeString('host', { description: 'The host of the push service.' }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
@@ -30,10 +33,8 @@ builder.queryFields((t) => ({
     access: accountRead,
     type: [PushSubscription],
     nullable: true,
-    description: "Returns a user's push subscriptions, oldest first.",
-    args: { userId: t.arg.id(userArgument) },
-    resolve: (_root, { userId }, { database, viewer }) =>
-      listSubscriptions(database, { userId: userId ?? viewer.userId }),
+    description: "Returns the caller's push subscriptions, oldest first.",
+    resolve: (_root, _args, { database, viewer }) => listSubscriptions(database, viewer.userId),
   }),
   pushPublicKey: t.string({
     access: accountRead,
@@ -43,6 +44,16 @@ builder.queryFields((t) => ({
     resolve: (_root, _args, { push }) => push?.publicKey ?? null,
   }),
 }));
+
+builder.objectField(UserRef, 'pushSubscriptions', (t) =>
+  t.field({
+    access: accountRead,
+    type: [PushSubscription],
+    nullable: true,
+    description: "The user's push subscriptions, oldest first.",
+    resolve: ({ userId }, _args, { database }) => listSubscriptions(database, userId),
+  }),
+);
 
 const PushSubscriptionKeysInput = builder.inputType('PushSubscriptionKeysInput', {
   description: 'The keys with which messages to a browser are encrypted.',

@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
+import { sql } from 'kysely';
 import type { EncryptionKeys, PushConfig } from '../config.ts';
 import type { PushRegistration } from '../context.ts';
+import { defineRowsOfUserRead } from '../database/batched-read.ts';
 import { type CancelDependencies, transactionAndCancel } from '../database/outbox.ts';
-import { defineListRead, defineRowRead, type ReadParams } from '../database/read.ts';
+import { defineRowRead, type ReadParams } from '../database/read.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import type { PushTarget } from '../encryption/subscription-cipher.ts';
 import { createSubscriptionCipher } from '../encryption/subscription-cipher.ts';
@@ -26,14 +28,14 @@ export function createPushRegistration(
 export const MAX_SUBSCRIPTIONS = 20;
 
 /** A push subscription without its endpoint and keys. */
-export type ListedSubscription = Pick<PushSubscription, 'id' | 'host' | 'createdAt'>;
+export type ListedSubscription = Pick<PushSubscription, 'userId' | 'id' | 'host' | 'createdAt'>;
 
-/** Lists a user's push subscriptions, oldest first. */
-export const listSubscriptions = defineListRead((db, { param }: ReadParams<{ userId: string }>) =>
+/** Lists a user's push subscriptions, oldest first. Concurrent calls become one statement. */
+export const listSubscriptions = defineRowsOfUserRead((db, { param }) =>
   db
     .selectFrom('PushSubscription')
-    .select(['id', 'host', 'createdAt'])
-    .where('userId', '=', param('userId'))
+    .select(['userId', 'id', 'host', 'createdAt'])
+    .where('userId', '=', sql<string>`any(${param('users')}::text[])`)
     .orderBy('createdAt')
     .orderBy('id'),
 );
@@ -127,7 +129,7 @@ const store = defineStatement((db, { param }: Params<StoreInput>) =>
         updatedAt: eb.ref('excluded.updatedAt'),
       })),
     )
-    .returning(['id', 'host', 'createdAt']),
+    .returning(['userId', 'id', 'host', 'createdAt']),
 );
 
 /** Removes a push subscription and cancels deliveries to it. Returns whether it existed. */

@@ -1,4 +1,4 @@
-import { memberRead } from '../auth/access.ts';
+import { memberStream } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { openStream } from '../live/stream.ts';
 import { EditorAuthRef } from './editor-auth.graphql.ts';
@@ -13,7 +13,7 @@ const EditorAuthEventType = builder.objectRef<EditorAuthEvent>('EditorAuthEvent'
 
 builder.subscriptionField('editorAuthEvents', (t) =>
   t.field({
-    access: memberRead,
+    access: memberStream,
     type: EditorAuthEventType,
     description:
       "Delivers the current status of a user's editor connection, then each new status. Intermediate ones may be skipped. The stream ends when the token expires.",

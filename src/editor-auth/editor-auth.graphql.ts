@@ -1,8 +1,16 @@
 import { memberRead, memberWrite } from '../auth/access.ts';
-import { builder, toEnumValues, userArgument } from '../graphql/builder.ts';
+import { builder, toEnumValues } from '../graphql/builder.ts';
+import { defineSingletonRef } from '../graphql/record-ref.ts';
 import { audit } from '../log.ts';
+import { UserRef } from '../users/user.graphql.ts';
 import { credentialFailureReasons, editorAuthMethodTypes, reauthReasons } from './editor-auth.enums.ts';
-import { deleteCredential, type EditorAuth, readEditorAuth, storeCredential } from './editor-auth.ts';
+import {
+  deleteCredential,
+  type EditorAuth,
+  readEditorAuth,
+  readEditorAuthTogether,
+  storeCredential,
+} from './editor-auth.ts';
 
 const EditorAuthMethodTypeEnum = builder.enumType('EditorAuthType', {
   description: 'The type of the method by which an editor is connected.',
@@ -45,6 +53,7 @@ export const EditorAuthRef = builder.objectRef<EditorAuth>('EditorAuth').impleme
   description: "The status of a user's editor connection. It never includes the token pair.",
   fields: (t) => ({
     userId: t.exposeID('userId', { description: "The user's ID." }),
+    ref: t.field(defineSingletonRef<EditorAuth>('EditorAuth')),
     auth: t.field({
       type: EditorAuthMethod,
       description: 'The method by which the editor is connected.',
@@ -69,10 +78,18 @@ builder.queryField(editorAuthField, (t) =>
     access: memberRead,
     type: EditorAuthRef,
     nullable: true,
-    description: "Returns the status of a user's editor connection.",
-    args: { userId: t.arg.id(userArgument) },
-    resolve: (_root, { userId }, { database, cipher, viewer }) =>
-      readEditorAuth(database, cipher, userId ?? viewer.userId),
+    description: "Returns the status of the caller's editor connection.",
+    resolve: (_root, _args, { database, cipher, viewer }) => readEditorAuth(database, cipher, viewer.userId),
+  }),
+);
+
+builder.objectField(UserRef, editorAuthField, (t) =>
+  t.field({
+    access: memberRead,
+    type: EditorAuthRef,
+    nullable: true,
+    description: "The status of the user's editor connection.",
+    resolve: ({ userId }, _args, { database, cipher }) => readEditorAuthTogether(database, cipher, userId),
   }),
 );
 

@@ -1,4 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { sql } from 'kysely';
+import { defineRowsOfUserRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
 import { defineRowRead, type ReadParams } from '../database/read.ts';
 import { transaction } from '../database/transaction.ts';
@@ -34,6 +36,23 @@ export async function readEditorAuth(
   userId: string,
 ): Promise<EditorAuth> {
   return describeStatus(cipher, userId, await findCredential(database, { userId }));
+}
+
+const findCredentials = defineRowsOfUserRead((db, { param }) =>
+  db
+    .selectFrom('EditorCredential')
+    .selectAll()
+    .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
+);
+
+/** Does the same. Reads the status of several users by one statement. */
+export async function readEditorAuthTogether(
+  database: Database,
+  cipher: CredentialCipher,
+  userId: string,
+): Promise<EditorAuth> {
+  const [credential] = await findCredentials(database, userId);
+  return describeStatus(cipher, userId, credential);
 }
 
 function describeNone(userId: string): EditorAuth {

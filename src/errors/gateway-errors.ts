@@ -75,8 +75,9 @@ export class MembershipRequiredError extends GatewayError {
 export class ForbiddenError extends GatewayError {
   readonly code = 'FORBIDDEN';
 
-  constructor(scope: string) {
-    super(`This operation requires a token with the scope "${scope}".`);
+  /** `alternative` tells the caller how the token's scopes suffice. */
+  constructor(scope: string, alternative = '') {
+    super(`This operation requires a token with the scope "${scope}".${alternative}`);
   }
 }
 

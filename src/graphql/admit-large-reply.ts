@@ -8,7 +8,15 @@ export async function admitLargeReply(context: Context, bytes: number): Promise<
   return take(bytes);
 }
 
-/** Does the same within a read of the account, which meanwhile does not keep the caller's other reads from running. */
-export function admitLargeRead(context: Context, bytes: number): Promise<boolean> {
-  return context.readScheduler.suspend(context.viewer.userId, () => admitLargeReply(context, bytes));
+/**
+ * Does the same within a read. A read of the caller's own account meanwhile does not keep the caller's other reads from
+ * running. A read of the platform is not one of those.
+ */
+export function admitLargeRead(
+  context: Context,
+  bytes: number,
+  reader: 'viewer' | 'platform' = 'viewer',
+): Promise<boolean> {
+  const admit = () => admitLargeReply(context, bytes);
+  return reader === 'platform' ? admit() : context.readScheduler.suspend(context.viewer.userId, admit);
 }

@@ -5,7 +5,7 @@ import SchemaBuilder, {
   type PothosOutputFieldConfig,
   type SchemaTypes,
 } from '@pothos/core';
-import { type Access, describeAccess, requireAccess } from '../auth/access.ts';
+import { type Access, describeAccess, describeRecordAccess, requireAccess } from '../auth/access.ts';
 import { valueAt } from '../errors/json-path.ts';
 import { rateLimited } from './root-fields.ts';
 import { emailRule, idRule, jsonRule, secretRule, textRule, urlRule } from './rules.ts';
@@ -36,29 +36,48 @@ declare global {
     interface QueryFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape> extends RootFieldOptions {}
     interface MutationFieldOptions<Types, Type, Nullable, Args, ResolveReturnShape>
       extends RootFieldOptions {}
+    interface ObjectFieldOptions<Types, ParentShape, Type, Nullable, Args, ResolveReturnShape>
+      extends RecordFieldOptions {}
+    interface InterfaceFieldOptions<Types, ParentShape, Type, Nullable, Args, ResolveReturnShape>
+      extends RecordFieldOptions {}
+    interface RecordFieldOptions {
+      /**
+       * What a field that leads to other records of its record's user requires of its caller. It is then checked and
+       * charged as a root field is.
+       */
+      access?: Access;
+    }
     interface SubscriptionFieldOptions<Types, Type, Nullable, Args, ResolveShape, ResolveReturnShape>
       extends RootFieldOptions {}
   }
 }
 
 /**
- * Copies the access that a root field declares to its extensions, where it is checked, and to its description, and adds
- * `@rateLimit` with the default limit of its bucket.
+ * Copies the access that a field declares to its extensions, where it is checked, and to its description, and adds
+ * `@rateLimit` with the default limit of its bucket. Root fields must declare it.
  */
 class RootFieldPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(field: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
-    if (field.kind !== 'Query' && field.kind !== 'Mutation' && field.kind !== 'Subscription') return field;
-    const access = requireAccess(field.name, field.pothosOptions);
+    const { kind, pothosOptions } = field;
+    const isOfRecord = kind === 'Object' || kind === 'Interface';
+    if (isOfRecord ? pothosOptions.access === undefined : !isRoot(kind)) return field;
+    const access = requireAccess(field.name, pothosOptions);
+    const permissions = isOfRecord
+      ? describeRecordAccess(access)
+      : describeAccess(access, 'userId' in field.args);
     return {
       ...field,
-      description:
-        field.description && `${field.description}\n\n${describeAccess(access, 'userId' in field.args)}`,
+      description: field.description && `${field.description}\n\n${permissions}`,
       extensions: { ...field.extensions, access, ...rateLimited(access.bucket) },
     };
   }
 }
 
-/** The name of the plugin that handles the access of root fields. */
+function isRoot(kind: string): boolean {
+  return kind === 'Query' || kind === 'Mutation' || kind === 'Subscription';
+}
+
+/** The name of the plugin that handles the access of fields. */
 export const rootFieldPlugin = 'rootField';
 SchemaBuilder.registerPlugin(rootFieldPlugin, RootFieldPlugin);
 

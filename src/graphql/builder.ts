@@ -68,5 +68,5 @@ export function toEnumValues<Member extends string>(
   );
 }
 
-/** The argument `userId` of queries and subscriptions. A root field that has it declares `otherUserScope`. */
+/** The argument `userId` of subscriptions. A field that has it declares `otherUserScope`. */
 export const userArgument = { description: "The user's ID. Defaults to the caller." };

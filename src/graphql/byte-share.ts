@@ -9,6 +9,7 @@ import {
   type SelectionSetNode,
 } from 'graphql';
 import { MAX_READ_BYTES } from '../quota/large-reads.ts';
+import { MAX_PAGE_SIZE } from './page-arguments.ts';
 import { findField, selectedFields } from './selected-fields.ts';
 
 /** The long texts that a list reads, in bytes. */
@@ -17,14 +18,17 @@ export type ByteShare = {
   readonly bytes: number;
   /** How much of it is read without waiting for the large replies of other requests. */
   readonly inlineBytes: number;
+  /** Whether a page may be empty although its list is not: its first record may be larger than the share. */
+  readonly mayBeEmpty?: boolean;
 };
 
 /** How much the lists of an operation read without waiting, all together. */
 const INLINE_BYTES = 1024 * 1024;
 
 /**
- * Returns the share of a list, a root field: an equal part of {@link MAX_READ_BYTES}, divided by the number of times that
- * the operation selects the same field of a record under different names.
+ * Returns the share of a list: an equal part of {@link MAX_READ_BYTES}, divided by the number of times that the operation
+ * selects the same field of a record under different names. A list inside another counts as often as a page of the other
+ * can have records.
  */
 export function findByteShare(info: GraphQLResolveInfo): ByteShare {
   const found = shares.get(info.fieldNodes) ?? computeShare(info);
@@ -45,13 +49,32 @@ const isPageSize = ({ name }: GraphQLArgument) => name === 'first';
 
 type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
 
-/** Counts the root fields that return a list. Those of mutations have no page size, and any of them may. */
-function countLists({ operation, parentType }: GraphQLResolveInfo, fragments: Fragments): number {
-  const isQuery = operation.operation === OperationTypeNode.QUERY;
-  const lists = selectedFields(operation.selectionSet, fragments)
-    .filter(({ node }) => !isQuery || findField(parentType, node.name.value)?.args.some(isPageSize))
-    .map(({ node: { alias, name } }) => (alias ?? name).value);
-  return new Set(lists).size;
+/** Counts the lists that an operation can return. The root fields of mutations have no page size, and any may be a list. */
+function countLists({ schema, operation }: GraphQLResolveInfo, fragments: Fragments): number {
+  if (operation.operation !== OperationTypeNode.QUERY) {
+    return countNames(operation.selectionSet, fragments);
+  }
+  const countBelow = (
+    type: GraphQLNamedType | null | undefined,
+    selection: SelectionSetNode,
+    copies: number,
+  ): number =>
+    selectedFields(selection, fragments).reduce((sum, { node, typeName }) => {
+      const field = findField(typeName === undefined ? type : schema.getType(typeName), node.name.value);
+      if (field === undefined || node.selectionSet === undefined) return sum;
+      const isList = field.args.some(isPageSize);
+      const copiesBelow = isList ? copies * MAX_PAGE_SIZE : copies;
+      return (
+        sum + (isList ? copies : 0) + countBelow(getNamedType(field.type), node.selectionSet, copiesBelow)
+      );
+    }, 0);
+  return countBelow(schema.getQueryType(), operation.selectionSet, 1);
+}
+
+function countNames(selection: SelectionSetNode, fragments: Fragments): number {
+  return new Set(
+    selectedFields(selection, fragments).map(({ node: { alias, name } }) => (alias ?? name).value),
+  ).size;
 }
 
 /**

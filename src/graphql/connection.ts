@@ -54,7 +54,7 @@ export async function readConnection<Node extends ListedRecord>(
   const { complete, scanned } = await completeTexts(
     list,
     records.slice(0, limit),
-    list.share.bytes,
+    list.share,
     list.admitLargeRead,
   );
   const hasMore = scanned.length < records.length || records.at(-1)?.isScanEnd === true;
@@ -112,21 +112,21 @@ async function readTaggedPage<Node>(
 }
 
 /**
- * Reads the omitted texts of as many records as `maxBytes` allows, but of at least one. Returns these records, and which
- * part of the list they are: a record that was deleted meanwhile is only in the latter. Before it reads any texts, it
- * calls `admit`, and if that returns false, reads the first texts only.
+ * Reads the omitted texts of as many records as the share allows, but of at least one unless the page may be empty. Returns
+ * these records, and which part of the list they are: a record that was deleted meanwhile is only in the latter. Before it
+ * reads any texts, it calls `admit`, and if that returns false, reads the first texts only.
  */
 async function completeTexts<Node extends ListedRecord>(
   { readTexts }: RecordReader<Node>,
   records: readonly Listed<Node>[],
-  maxBytes: number,
+  { bytes: maxBytes, mayBeEmpty = false }: Pick<ByteShare, 'bytes' | 'mayBeEmpty'>,
   admit: (bytes: number) => Promise<boolean>,
 ): Promise<{ complete: Listed<Node>[]; scanned: Listed<Node>[] }> {
   const isOmitted = ({ omittedBytes }: Listed<Node>) => omittedBytes != null;
   if (!records.some(isOmitted)) return { complete: [...records], scanned: [...records] };
-  const allowed = takeBytes(records, maxBytes);
+  const allowed = takeBytes(records, maxBytes, mayBeEmpty);
   const bytes = allowed.reduce((sum, { omittedBytes }) => sum + (omittedBytes ?? 0), 0);
-  const scanned = (await admit(bytes)) ? allowed : takeBytes(records, 0);
+  const scanned = (await admit(bytes)) ? allowed : takeBytes(records, 0, mayBeEmpty);
   const ids = scanned.filter(isOmitted).map(({ id }) => id);
   const texts = new Map((ids.length > 0 ? await readTexts(ids) : []).map((text) => [text.id, text]));
   const complete = scanned.flatMap((record) => {
@@ -145,16 +145,20 @@ export async function readWithinShare<Node extends ListedRecord>(
   const { share, admitLargeRead } = reader;
   const inlineBytes = Math.floor(share.inlineBytes / page.limit);
   const records = await reader.readRecords({ ...page, inlineBytes });
-  const { complete } = await completeTexts(reader, records, share.bytes, admitLargeRead);
+  const { complete } = await completeTexts(reader, records, share, admitLargeRead);
   return complete;
 }
 
-/** Returns the first records whose omitted texts have at most `maxBytes` together, but at least one record. */
-function takeBytes<Node>(records: readonly Listed<Node>[], maxBytes: number): Listed<Node>[] {
+/** Returns the first records whose omitted texts have at most `maxBytes` together, but at least one unless it may be none. */
+function takeBytes<Node>(
+  records: readonly Listed<Node>[],
+  maxBytes: number,
+  mayBeEmpty: boolean,
+): Listed<Node>[] {
   let bytes = 0;
   const end = records.findIndex(({ omittedBytes }, index) => {
     bytes += omittedBytes ?? 0;
-    return omittedBytes != null && bytes > maxBytes && index > 0;
+    return omittedBytes != null && bytes > maxBytes && (mayBeEmpty || index > 0);
   });
   return records.slice(0, end === -1 ? records.length : end);
 }
@@ -186,7 +190,7 @@ async function readRestPart<Node extends ListedRecord>(
     matchesKnownTag,
   );
   if (!isContinued) restList.etag = etag;
-  const { complete, scanned } = await completeTexts(list, records, PART_BYTES, async () => true);
+  const { complete, scanned } = await completeTexts(list, records, { bytes: PART_BYTES }, async () => true);
   const last = scanned.at(-1);
   const isComplete =
     scanned.length === limit || (scanned.length === records.length && scanned.length < PART_RECORDS);

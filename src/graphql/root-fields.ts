@@ -13,7 +13,14 @@ import {
 } from 'graphql';
 import { rateLimitDirective } from 'graphql-rate-limit-directive';
 import type { RateLimiterRes } from 'rate-limiter-flexible';
-import { type Access, type Bucket, checkAccess, requireAccess } from '../auth/access.ts';
+import {
+  type Access,
+  type Bucket,
+  checkAccess,
+  findRecordAccess,
+  type OwnedRecord,
+  requireAccess,
+} from '../auth/access.ts';
 import { defaultLimits } from '../config/environment.ts';
 import type { Context, RootValue } from '../context.ts';
 import { RateLimitedError } from '../errors/gateway-errors.ts';
@@ -22,14 +29,22 @@ import { formatKey, type Quota, toSeconds } from '../quota/quota.ts';
 import { asGatewayError } from './plugins/masking.ts';
 
 type Resolver = GraphQLFieldResolver<RootValue, Context>;
+type RecordResolver = GraphQLFieldResolver<OwnedRecord, Context>;
 
-/** Checks the access to every root field before anything else of the field runs, and records the field and its error. */
+/**
+ * Checks the access to every root field, and to every field of a record that declares it, before anything else of the
+ * field runs. Records the root field, and the error.
+ */
 export function guardRootFields(schema: GraphQLSchema): GraphQLSchema {
   return mapSchema(schema, {
     // Removes default resolvers. If a field has no resolver, a compiled operation reads its property directly.
-    [MapperKind.OBJECT_FIELD]: ({ resolve, ...field }) => ({
+    [MapperKind.OBJECT_FIELD]: ({ resolve, ...field }, name, type) => ({
       ...field,
       ...(resolve && resolve !== defaultFieldResolver && { resolve }),
+      ...(resolve &&
+        field.extensions?.access && {
+          resolve: guardRecordField(`${type}.${name}`, field.extensions.access, resolve),
+        }),
     }),
     [MapperKind.ROOT_FIELD]: ({ resolve = defaultFieldResolver, ...field }, name) => ({
       ...field,
@@ -48,6 +63,20 @@ function guard(name: string, access: Access, resolve: Resolver): Resolver {
     context.operations.add(name);
     try {
       const refusal = checkAccess(access, context.viewer, args);
+      if (refusal) throw refusal;
+      return await resolve(source, args, context, info);
+    } catch (error) {
+      context.failures.push({ field: name, code: asGatewayError(error).code });
+      throw error;
+    }
+  };
+}
+
+function guardRecordField(name: string, declared: Access, resolve: RecordResolver): RecordResolver {
+  return async (source, args, context, info) => {
+    try {
+      const access = findRecordAccess(declared, source, context.viewer);
+      const refusal = checkAccess(access, context.viewer, {});
       if (refusal) throw refusal;
       return await resolve(source, args, context, info);
     } catch (error) {
@@ -97,10 +126,11 @@ type Admission = { readonly key: string; readonly points: number; result?: RateL
 
 type AdmissionConfig = GraphQLFieldConfig<object, Admission>;
 type FieldConfig = GraphQLFieldConfig<RootValue, Context>;
+type RecordFieldConfig = GraphQLFieldConfig<OwnedRecord, Context>;
 
 /**
- * Returns a schema whose root fields `@rateLimit` charges, with the configured limits, when they are called. Each alias
- * is charged separately, and a subscription when it starts.
+ * Returns a schema in which `@rateLimit` charges root fields, and fields of records that declare access, with the
+ * configured limits when they are called. Each alias is charged separately, and a subscription when it starts.
  *
  * The directive wraps an empty resolver, which the field's own follows. V8 keeps everything that a call of the
  * directive's wrapper references until the next major garbage collection: with the whole request, 30 µs per call.
@@ -118,11 +148,20 @@ export function limitRootFields(schema: GraphQLSchema, quota: Quota): GraphQLSch
     },
   });
   const own = new Map<string, FieldConfig>();
-  const toAdmission = (field: FieldConfig, name: string, type: string): FieldConfig => {
-    own.set(`${type}.${name}`, field);
+  const recordResolvers = new Map<string, RecordResolver>();
+  const toAdmission = <Source>(field: GraphQLFieldConfig<Source, Context>, name: string) => {
     const { bucket } = requireAccess(name, field.extensions);
     const extensions = { ...field.extensions, ...rateLimited(bucket, quota.limits) };
     return { ...field, extensions, resolve: () => undefined };
+  };
+  const toRootAdmission = (field: FieldConfig, name: string, type: string) => {
+    own.set(`${type}.${name}`, field);
+    return toAdmission(field, name);
+  };
+  const toRecordAdmission = (field: RecordFieldConfig, name: string, type: string) => {
+    if (field.extensions?.access === undefined) return undefined;
+    recordResolvers.set(`${type}.${name}`, field.resolve ?? defaultFieldResolver);
+    return toAdmission(field, name);
   };
   const combine = (admission: AdmissionConfig, name: string, type: string): FieldConfig => {
     const found = own.get(`${type}.${name}`);
@@ -133,11 +172,17 @@ export function limitRootFields(schema: GraphQLSchema, quota: Quota): GraphQLSch
       ? { ...field, resolve, subscribe: follow(subscribe) }
       : { ...field, resolve: follow(resolve) };
   };
+  const combineRecordField = (admission: AdmissionConfig, name: string, type: string) => {
+    const resolver = recordResolvers.get(`${type}.${name}`);
+    return resolver && { ...admission, resolve: admitRecordField(name, admission, resolver, quota) };
+  };
   const admissions = mapSchema(schema, {
-    [MapperKind.ROOT_FIELD]: toAdmission,
-    [MapperKind.SUBSCRIPTION_ROOT_FIELD]: toAdmission,
+    [MapperKind.OBJECT_FIELD]: toRecordAdmission,
+    [MapperKind.ROOT_FIELD]: toRootAdmission,
+    [MapperKind.SUBSCRIPTION_ROOT_FIELD]: toRootAdmission,
   });
   return mapSchema(rateLimitDirectiveTransformer(admissions), {
+    [MapperKind.OBJECT_FIELD]: combineRecordField,
     [MapperKind.ROOT_FIELD]: combine,
     [MapperKind.SUBSCRIPTION_ROOT_FIELD]: combine,
   });
@@ -154,11 +199,46 @@ function admitFirst(
   quota: Quota,
 ): Resolver {
   const { bucket, points } = requireAccess(name, extensions);
-  const info = createInfo(name, type);
-  return async (source, args, context, ownInfo) => {
+  const charge = createCharge(name, admit, type, quota);
+  return async (source, args, context, info) => {
     // The parts of a list cost as much as their records, which the REST API charges when it has sent them.
-    const isFree = quota.limits[bucket] === 0 || source.list?.isContinued;
-    const cost = isFree ? 0 : (points?.(args) ?? 1);
+    await charge(context, bucket, source.list?.isContinued ? 0 : (points?.(args) ?? 1));
+    const run = () => resolver(source, args, context, info);
+    if (bucket !== 'reads') return run();
+    const { readScheduler, viewer, onLeave } = context;
+    return source.list === undefined
+      ? readScheduler.run(viewer.userId, run)
+      : readScheduler.runPart(viewer.userId, source.list, run, onLeave);
+  };
+}
+
+/** Does the same for a field of a record. Its bucket depends on whose record it is. */
+function admitRecordField(
+  name: string,
+  { resolve: admit = defaultFieldResolver, type, extensions }: AdmissionConfig,
+  resolver: RecordResolver,
+  quota: Quota,
+): RecordResolver {
+  const declared = requireAccess(name, extensions);
+  const charge = createCharge(name, admit, type, quota);
+  return async (source, args, context, info) => {
+    const { bucket } = findRecordAccess(declared, source, context.viewer);
+    await charge(context, bucket, 1);
+    const run = () => resolver(source, args, context, info);
+    return bucket === 'reads' ? context.readScheduler.run(context.viewer.userId, run) : run();
+  };
+}
+
+/** Creates the function that charges a call of a field by the directive's resolver. */
+function createCharge(
+  name: string,
+  admit: GraphQLFieldResolver<object, Admission>,
+  type: GraphQLOutputType,
+  quota: Quota,
+) {
+  const info = createInfo(name, type);
+  return async (context: Context, bucket: Bucket, points: number): Promise<void> => {
+    const cost = quota.limits[bucket] === 0 ? 0 : points;
     const admission: Admission = { key: formatKey(bucket, context.viewer), points: cost };
     try {
       await admit({}, {}, admission, info);
@@ -166,12 +246,6 @@ function admitFirst(
     } finally {
       if (admission.result) quota.record(context, bucket, admission.result);
     }
-    const run = () => resolver(source, args, context, ownInfo);
-    if (bucket !== 'reads') return run();
-    const { readScheduler, viewer, onLeave } = context;
-    return source.list === undefined
-      ? readScheduler.run(viewer.userId, run)
-      : readScheduler.runPart(viewer.userId, source.list, run, onLeave);
   };
 }
 

@@ -1,8 +1,10 @@
 import { accountRead } from '../auth/access.ts';
 import type { Database } from '../database/database.ts';
-import { builder, userArgument } from '../graphql/builder.ts';
+import { builder } from '../graphql/builder.ts';
+import { defineSingletonRef } from '../graphql/record-ref.ts';
 import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts';
 import { findRevisions } from '../revisions/revisions.ts';
+import { UserRef } from '../users/user.graphql.ts';
 import { type ActiveCounts, countActive } from './active-counts.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
@@ -24,6 +26,7 @@ export const Counts = builder.objectRef<CountsWithCursor>('NotificationCounts').
   description: "Counts of a user's active notifications, with an event cursor for receiving later changes.",
   fields: (t) => ({
     userId: t.exposeID('userId', { description: "The user's ID." }),
+    ref: t.field(defineSingletonRef<CountsWithCursor>('NotificationCounts')),
     total: t.exposeInt('total', { description: 'The number of active notifications of all kinds.' }),
     byKind: t.expose('byKind', {
       type: [KindCount],
@@ -41,14 +44,23 @@ builder.queryField('notificationCounts', (t) =>
     access: accountRead,
     type: Counts,
     nullable: true,
-    description: "Returns counts of a user's active notifications.",
-    args: { userId: t.arg.id(userArgument) },
-    resolve: (_root, { userId }, { database, viewer }) => readCounts(database, userId ?? viewer.userId),
+    description: "Returns counts of the caller's active notifications.",
+    resolve: (_root, _args, { database, viewer }) => readCounts(database, viewer.userId),
+  }),
+);
+
+builder.objectField(UserRef, 'notificationCounts', (t) =>
+  t.field({
+    access: accountRead,
+    type: Counts,
+    nullable: true,
+    description: "Counts of the user's active notifications.",
+    resolve: ({ userId }, _args, { database }) => readCounts(database, userId),
   }),
 );
 
 /** Reads the counts of a user's active notifications, and before them their cursor. */
-export async function readCounts(database: Database, userId: string): Promise<CountsWithCursor> {
+async function readCounts(database: Database, userId: string): Promise<CountsWithCursor> {
   const cursor = formatEventCursor(getLatestCursor(await findRevisions(database, userId)));
   return { ...(await countActive(database, userId)), cursor };
 }

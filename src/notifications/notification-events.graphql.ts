@@ -1,4 +1,4 @@
-import { accountRead } from '../auth/access.ts';
+import { accountStream } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { findSelectedProperties, readBySubfields, reads } from '../graphql/selected-fields.ts';
 import { openStream } from '../live/stream.ts';
@@ -51,7 +51,7 @@ const Event = builder.objectRef<NotificationEvent>('NotificationEvent').implemen
 
 builder.subscriptionField('notificationEvents', (t) =>
   t.field({
-    access: accountRead,
+    access: accountStream,
     type: Event,
     description:
       'Delivers the latest state of every changed notification of a user, in order. Intermediate states may be skipped. The stream ends when the token expires.',

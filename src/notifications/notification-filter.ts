@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { type Filter, joinConditions, type Page, type PageInput } from '../database/page.ts';
 import type { ReadParams } from '../database/read.ts';
 import type { Position } from '../values/cursor.ts';
@@ -36,11 +36,10 @@ export type FilterInput = {
 };
 
 /** Converts all conditions but the times to inputs. */
-export function toFilterInput(userId: string, filter: NotificationFilter): FilterInput {
+export function toFilterInput(filter: NotificationFilter): Omit<FilterInput, 'userId'> {
   const statuses = toSubset(filter.statuses, notificationStatuses);
   const isActive = statuses?.length === 1 && statuses[0] === 'active';
   return {
-    userId,
     ids: filter.ids,
     active: isActive || undefined,
     statuses: isActive ? undefined : statuses,
@@ -63,8 +62,11 @@ function toSubset<Value>(
  * Selects notifications by an index: those with the IDs or of the tasks, the active ones, or else all of the user. The other conditions
  * are checked for each of them.
  */
-export function selectMatching({ param, has }: ReadParams<FilterInput>): Filter<'Notification'> {
-  const user = sql`${sql.ref('userId')} = ${param('userId')}`;
+export function selectMatching(
+  { param, has }: ReadParams<Omit<FilterInput, 'userId'>>,
+  userId: RawBuilder<string>,
+): Filter<'Notification'> {
+  const user = sql`${sql.ref('userId')} = ${userId}`;
   // A literal, because PostgreSQL uses a partial index only if the condition is a constant.
   const active = has('active') ? sql`status = 'active'` : sql`true`;
   const task = has('taskIds') ? sql`${sql.ref('taskId')} = any(${param('taskIds')})` : sql`true`;
@@ -88,7 +90,7 @@ export function mayScanMany({
   projectIds,
   taskIds,
   scanLimit,
-}: FilterInput & PageInput): boolean {
+}: Omit<FilterInput, 'userId'> & PageInput): boolean {
   return (
     taskIds !== undefined || (scanLimit === undefined && (statuses ?? kinds ?? projectIds) !== undefined)
   );

@@ -1,5 +1,12 @@
+import type { GraphQLResolveInfo } from 'graphql';
+import { accountRead } from '../auth/access.ts';
+import type { Context } from '../context.ts';
 import { builder, createRecordInterfaceRef, createRecordRef } from '../graphql/builder.ts';
-import { resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
+import { countNested } from '../graphql/nested-list.ts';
+import { defineRecordRef } from '../graphql/record-ref.ts';
+import { findSelectedProperties, reads, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
+import { WorkspaceType } from '../workspaces/workspaces.graphql.ts';
+import { findWorkspaceTogether, type SelectedWorkspace } from '../workspaces/workspaces.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import {
@@ -17,12 +24,33 @@ const Task = createRecordRef<Notification, SelectedNotification>('NotificationTa
     id: t.exposeID('taskId', { description: "The task's ID." }),
     projectId: t.exposeID('projectId', { description: 'The ID of the project that the task belongs to.' }),
     name: t.exposeString('taskName', { nullable: true, description: "The task's name. `null` if unknown." }),
-    workspaceId: t.exposeString('workspaceId', {
+    workspaceId: t.exposeID('workspaceId', {
       nullable: true,
       description: 'The ID of the workspace that the task runs in. `null` if unknown.',
     }),
+    workspace: t.field({
+      access: accountRead,
+      type: WorkspaceType,
+      nullable: true,
+      description: 'The workspace that the task runs in. `null` if unknown or deleted.',
+      extensions: reads<Notification>('userId', 'workspaceId'),
+      resolve: ({ userId, workspaceId }, _args, context, info) =>
+        workspaceId === null ? null : findTaskWorkspace(context, { userId, id: workspaceId }, info),
+    }),
   }),
 });
+
+async function findTaskWorkspace(
+  context: Context,
+  key: { userId: string; id: string },
+  info: GraphQLResolveInfo,
+): Promise<SelectedWorkspace | null> {
+  const selected = findSelectedProperties(info);
+  const { workspace } = await findWorkspaceTogether(context.database, key, selected);
+  if (workspace === undefined) return null;
+  countNested(context, 1, workspace.errorMessage?.length);
+  return workspace;
+}
 
 const UserNotification = createRecordInterfaceRef<Notification, SelectedNotification>(
   'UserNotification',
@@ -33,6 +61,7 @@ const UserNotification = createRecordInterfaceRef<Notification, SelectedNotifica
       description: "The notification's ID, unique among the user's notifications but not across users.",
     }),
     userId: t.exposeID('userId', { description: 'The ID of the user who owns the notification.' }),
+    ref: t.field(defineRecordRef<Notification>('Notification', 'id')),
     kind: t.expose('kind', { type: NotificationKindEnum, description: "The notification's kind." }),
     status: t.expose('status', { type: NotificationStatusEnum, description: "The notification's status." }),
     task: t.field({

@@ -1,20 +1,28 @@
+import type { InputShapeFromFields } from '@pothos/core';
+import type { GraphQLResolveInfo } from 'graphql';
 import { accountRead } from '../auth/access.ts';
+import type { Context, RootValue } from '../context.ts';
+import { NotFoundError, ValidationError } from '../errors/gateway-errors.ts';
 import { admitLargeRead } from '../graphql/admit-large-reply.ts';
-import { builder, createRecordRef, userArgument } from '../graphql/builder.ts';
+import { builder, createRecordRef } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
 import { cursorField, defineConnectionType, readConnection, shortPageNote } from '../graphql/connection.ts';
+import { countNested, limitNestedPage, nestedPageNote } from '../graphql/nested-list.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
+import { type UserNode, UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 import {
   countNotifications,
+  countNotificationsTogether,
   findForReply,
   listNotifications,
+  listNotificationsTogether,
   readNotificationTexts,
   type SelectedNotification,
 } from './notifications.ts';
@@ -68,6 +76,59 @@ const NotificationFilterInput = builder.inputType('NotificationFilter', {
   }),
 });
 
+/** The arguments of lists of notifications. */
+const listArguments = {
+  ...definePageArguments(),
+  ...builder.args((t) => ({
+    filter: t.field({ type: NotificationFilterInput, description: 'Defaults to all notifications.' }),
+  })),
+};
+
+const exactPagesNote = 'Filtering by `taskIds` or only by the status `ACTIVE` does not make pages shorter.';
+
+function resolveList(
+  { userId, reader, isListed }: UserNode,
+  { filter: given, ...page }: InputShapeFromFields<typeof listArguments>,
+  root: RootValue,
+  context: Context,
+  info: GraphQLResolveInfo,
+) {
+  const { database } = context;
+  const filter = given ?? {};
+  const selected = findSelectedProperties(info);
+  const list = {
+    readTexts: (ids: string[]) => readNotificationTexts(database, { userId, ids }, selected),
+    admitLargeRead: (bytes: number) => admitLargeRead(context, bytes, reader),
+    readTag: () => readEntityTag(database, userId, 'notifications'),
+    isId,
+  };
+  if (!isListed) {
+    return readConnection(page, root, {
+      ...list,
+      share: findByteShare(info),
+      readRecords: (page) => listNotifications(database, userId, filter, page, selected),
+      totalCount: () => countNotifications(database, userId, filter),
+    });
+  }
+  return readConnection(limitNestedPage(page), root, {
+    ...list,
+    share: { ...findByteShare(info), mayBeEmpty: true },
+    readRecords: async (page) => {
+      const records = await listNotificationsTogether(
+        database,
+        { userId, query: { filter, page } },
+        selected,
+      );
+      countNested(context, records.length);
+      return records;
+    },
+    totalCount: async () => {
+      const [counted] = await countNotificationsTogether(database, { userId, query: filter });
+      return counted?.count ?? 0;
+    },
+  });
+}
+
 export const notificationsField = 'notifications';
 
 builder.queryField(notificationsField, (t) =>
@@ -75,27 +136,9 @@ builder.queryField(notificationsField, (t) =>
     access: accountRead,
     type: NotificationConnection,
     nullable: true,
-    description: `Returns a user's notifications, newest first. ${shortPageNote} Filtering by \`taskIds\` or only by the status \`ACTIVE\` does not make pages shorter.`,
-    args: {
-      ...definePageArguments(),
-      userId: t.arg.id(userArgument),
-      filter: t.arg({ type: NotificationFilterInput, description: 'Defaults to all notifications.' }),
-    },
-    resolve: (root, { userId, filter: given, ...page }, context, info) => {
-      const filter = given ?? {};
-      const { database, viewer } = context;
-      const owner = userId ?? viewer.userId;
-      const selected = findSelectedProperties(info);
-      return readConnection(page, root, {
-        readRecords: (page) => listNotifications(database, owner, filter, page, selected),
-        readTexts: (ids) => readNotificationTexts(database, { userId: owner, ids }, selected),
-        share: findByteShare(info),
-        admitLargeRead: (bytes) => admitLargeRead(context, bytes),
-        totalCount: () => countNotifications(database, owner, filter),
-        readTag: () => readEntityTag(database, owner, 'notifications'),
-        isId,
-      });
-    },
+    description: `Returns the caller's notifications, newest first. ${shortPageNote} ${exactPagesNote}`,
+    args: listArguments,
+    resolve: (root, args, context, info) => resolveList(viewerNode(context), args, root, context, info),
   }),
 );
 
@@ -105,14 +148,54 @@ builder.queryField('notification', (t) =>
     type: NotificationUnion,
     nullable: true,
     description:
-      'Returns a notification. Fails with `NOT_FOUND` if the user has no notification with this ID.',
-    args: {
-      id: t.arg.id({ required: true, description: "The notification's ID." }),
-      userId: t.arg.id(userArgument),
-    },
-    resolve: (_root, { id, userId }, context) =>
-      findForReply(context.database, userId ?? context.viewer.userId, id, (bytes) =>
-        admitLargeRead(context, bytes),
-      ),
+      'Returns a notification. Fails with `NOT_FOUND` if the caller has no notification with this ID.',
+    args: { id: t.arg.id({ required: true, description: "The notification's ID." }) },
+    resolve: (_root, { id }, context) =>
+      findForReply(context.database, context.viewer.userId, id, (bytes) => admitLargeRead(context, bytes)),
   }),
 );
+
+builder.objectFields(UserRef, (t) => ({
+  notifications: t.field({
+    access: accountRead,
+    type: NotificationConnection,
+    nullable: true,
+    description: `The user's notifications, newest first. ${nestedPageNote} ${shortPageNote} ${exactPagesNote}`,
+    args: listArguments,
+    resolve: (user, args, context, info) => resolveList(user, args, {}, context, info),
+  }),
+  notification: t.field({
+    access: accountRead,
+    type: NotificationUnion,
+    nullable: true,
+    description:
+      'A notification of the user. Fails with `NOT_FOUND` if the user has no notification with this ID. In a list of users, fails with `VALIDATION_FAILED` if it is large.',
+    args: { id: t.arg.id({ required: true, description: "The notification's ID." }) },
+    resolve: (user, { id }, context, info) =>
+      user.isListed
+        ? findNestedNotification(user, id, context, info)
+        : findForReply(context.database, user.userId, id, (bytes) =>
+            admitLargeRead(context, bytes, user.reader),
+          ),
+  }),
+}));
+
+/** How much long text a notification of one of several users can have: 2,000 of them have 16 MiB. */
+const NESTED_BYTES = 8 * 1024;
+
+/** Finds a notification of each of several users by one statement. */
+async function findNestedNotification(
+  { userId }: UserNode,
+  id: string,
+  context: Context,
+  info: GraphQLResolveInfo,
+): Promise<SelectedNotification> {
+  const query = { filter: { ids: [id] }, page: { limit: 1, inlineBytes: NESTED_BYTES } };
+  const selected = findSelectedProperties(info);
+  const [found] = await listNotificationsTogether(context.database, { userId, query }, selected);
+  if (found === undefined) throw new NotFoundError();
+  countNested(context, 1);
+  if (found.omittedBytes == null) return found;
+  const message = 'is the ID of a large notification, which `user(id:)` returns';
+  throw new ValidationError([{ path: ['id'], message, value: id }]);
+}

@@ -1,17 +1,24 @@
 import { type RawBuilder, sql } from 'kysely';
+import { defineListsOfUsersRead, defineTextsRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
 import {
   type Bounds,
+  isAmong,
   type Listed,
+  type OfUsers,
   type Page,
   type PageInput,
   selectCount,
+  selectCountsOfUsers,
   selectPage,
+  selectPagesOfUsers,
+  type TextsInput,
   textBytes,
   toPageInput,
 } from '../database/page.ts';
 import {
   defineCount,
+  defineCounts,
   defineLargeRead,
   definePageRead,
   defineRowRead,
@@ -51,11 +58,11 @@ export type SelectedNotification = Selected<Notification, (typeof always)[number
 
 const list = definePageRead(
   (db, params: ReadParams<FilterInput & PageInput>) => {
-    const { param, has } = params;
+    const userId = params.param('userId');
     const selected = params.selected('Notification', alwaysListed);
-    return selectPage(db, params, selectMatching(params), [...alwaysListed, ...selected], textSizes)
+    return selectPage(db, params, selectMatching(params, userId), [...alwaysListed, ...selected], textSizes)
       .$call((page) => selectProperties(page, alwaysListed, selected))
-      .$if(has('tagged'), (page) => page.select(selectTag(db, 'notifications', param('userId')).as('tag')));
+      .$if(params.has('tagged'), (page) => page.select(selectTag(db, 'notifications', userId).as('tag')));
   },
   textSizes,
   mayScanMany,
@@ -69,25 +76,53 @@ export async function listNotifications(
   page: Page,
   selected?: ReadonlySet<string>,
 ): Promise<Listed<SelectedNotification>[]> {
-  return list(
-    database,
-    { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes(page, filter)) },
-    selected,
-  );
+  return list(database, { userId, ...toListInput(filter, page) }, selected);
 }
 
-/** Reads the selected long texts of a user's notifications. */
-export const readNotificationTexts = defineLargeRead(
-  (db, params: ReadParams<{ userId: string; ids: readonly string[] }>) => {
-    const texts = params.selected('Notification', ['id']).filter((name) => Object.hasOwn(textSizes, name));
-    return selectProperties(db.selectFrom('Notification'), ['id'], texts)
-      .where('userId', '=', params.param('userId'))
-      .where('id', '=', sql<string>`any(${params.param('ids')})`);
+function toListInput(filter: NotificationFilter, page: Page) {
+  return { ...toFilterInput(filter), ...toPageInput(limitToTimes(page, filter)) };
+}
+
+type ListInput = ReturnType<typeof toListInput>;
+
+const listOfUsers = definePageRead(
+  (db, params: ReadParams<ListInput & OfUsers>) => {
+    const selected = params.selected('Notification', alwaysListed);
+    const properties = [...alwaysListed, ...selected];
+    return selectPagesOfUsers<'Notification'>(
+      db,
+      params,
+      (userId) => selectMatching(params, userId),
+      properties,
+      textSizes,
+    ).$call((page) => selectProperties(page, alwaysListed, selected));
   },
+  textSizes,
+  () => true,
 );
 
+type ListQuery = { filter: NotificationFilter; page: Page };
+
+/** Does the same. Reads the lists of several users by one statement. */
+export const listNotificationsTogether = defineListsOfUsersRead(
+  (database, users, { filter, page }: ListQuery, selected) =>
+    listOfUsers(database, { users, ...toListInput(filter, page) }, selected),
+);
+
+const readTexts = defineLargeRead((db, params: ReadParams<TextsInput>) => {
+  const texts = params
+    .selected('Notification', ['userId', 'id'])
+    .filter((name) => Object.hasOwn(textSizes, name));
+  return selectProperties(db.selectFrom('Notification'), ['userId', 'id'], texts).where(
+    isAmong(params, 'text'),
+  );
+});
+
+/** Reads the selected long texts of a user's notifications. Concurrent calls become one statement. */
+export const readNotificationTexts = defineTextsRead(readTexts);
+
 const count = defineCount((db, params: ReadParams<FilterInput & Bounds>) =>
-  selectCount(db, params, selectMatching(params)),
+  selectCount(db, params, selectMatching(params, params.param('userId'))),
 );
 
 /** Counts the notifications that match a filter. */
@@ -96,8 +131,18 @@ export async function countNotifications(
   userId: string,
   filter: NotificationFilter,
 ): Promise<number> {
-  return count(database, { ...toFilterInput(userId, filter), ...toPageInput(limitToTimes({}, filter)) });
+  return count(database, { userId, ...toListInput(filter, {}) });
 }
+
+const countOfUsers = defineCounts((db, params: ReadParams<ListInput & OfUsers>) =>
+  selectCountsOfUsers(db, params, (userId) => selectMatching(params, userId)),
+);
+
+/** Does the same. Counts for several users by one statement. */
+export const countNotificationsTogether = defineListsOfUsersRead(
+  (database, users, filter: NotificationFilter) =>
+    countOfUsers(database, { users, ...toListInput(filter, {}) }),
+);
 
 type Key = { userId: string; id: string };
 

@@ -5,32 +5,19 @@ import { builder } from '../graphql/builder.ts';
 import { PageInfo } from '../graphql/connection.ts';
 import { DEFAULT_PAGE_SIZE, definePageArguments } from '../graphql/page-arguments.ts';
 import { boundedText } from '../graphql/rules.ts';
-import { Counts, readCounts } from '../notifications/notification-counts.graphql.ts';
 import { decodeCursor, encodeCursor } from '../values/cursor.ts';
 import { isId, MAX_LENGTH } from '../values/text.ts';
-import { countWorkspacesOfUser } from '../workspaces/workspaces.ts';
+import { type UserNode, UserRef } from './user.graphql.ts';
 import { type ListedUser, listUsers } from './users.ts';
 
-const User = builder.objectRef<ListedUser>('User').implement({
-  description: 'A user, listed from the first change of their records until `deleteUser`.',
-  fields: (t) => ({
-    id: t.exposeID('id', { description: "The user's ID." }),
-    notificationCounts: t.field({
-      type: Counts,
-      description: "Counts of the user's active notifications.",
-      resolve: ({ id }, _args, { database }) => readCounts(database, id),
-    }),
-    workspaceCount: t.int({
-      description: "The number of the user's workspaces.",
-      resolve: ({ id }, _args, { database }) => countWorkspacesOfUser(database, id),
-    }),
-  }),
-});
+function toNode({ id: userId }: ListedUser): UserNode {
+  return { userId, reader: 'platform', isListed: true };
+}
 
 const UserEdge = builder.objectRef<ListedUser>('UserEdge').implement({
   description: 'A user in a list, with its cursor.',
   fields: (t) => ({
-    node: t.field({ type: User, description: 'The user.', resolve: (user) => user }),
+    node: t.field({ type: UserRef, description: 'The user.', resolve: toNode }),
     cursor: t.string({ description: 'Cursor of the record, for `after`.', resolve: toCursor }),
   }),
 });
@@ -40,7 +27,11 @@ type Users = { users: ListedUser[]; hasNextPage: boolean; hasPreviousPage: boole
 const UserConnection = builder.objectRef<Users>('UserConnection').implement({
   description: 'A page of a list of users, sorted by ID.',
   fields: (t) => ({
-    nodes: t.expose('users', { type: [User], description: 'The users of the page.' }),
+    nodes: t.field({
+      type: [UserRef],
+      description: 'The users of the page.',
+      resolve: ({ users }) => users.map(toNode),
+    }),
     edges: t.expose('users', {
       type: [UserEdge],
       description: 'The users of the page, each with its cursor.',

@@ -1,4 +1,4 @@
-import { accountRead } from '../auth/access.ts';
+import { accountStream } from '../auth/access.ts';
 import { builder, userArgument } from '../graphql/builder.ts';
 import { findSelectedProperties, readBySubfields } from '../graphql/selected-fields.ts';
 import { openStream } from '../live/stream.ts';
@@ -20,7 +20,7 @@ const WorkspaceEventType = builder.objectRef<WorkspaceEvent>('WorkspaceEvent').i
 
 builder.subscriptionField('workspaceEvents', (t) =>
   t.field({
-    access: accountRead,
+    access: accountStream,
     type: WorkspaceEventType,
     description:
       "Delivers all of a user's workspaces in their current state, then the new state of each workspace that changes. Intermediate states may be skipped. The stream ends when the token expires.",

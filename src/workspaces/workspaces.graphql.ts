@@ -1,16 +1,29 @@
+import type { InputShapeFromFields } from '@pothos/core';
+import type { GraphQLResolveInfo } from 'graphql';
 import { accountRead } from '../auth/access.ts';
+import type { Context, RootValue } from '../context.ts';
 import { admitLargeRead } from '../graphql/admit-large-reply.ts';
-import { builder, createRecordRef, toEnumValues, userArgument } from '../graphql/builder.ts';
+import { builder, createRecordRef, toEnumValues } from '../graphql/builder.ts';
 import { findByteShare } from '../graphql/byte-share.ts';
 import { cursorField, defineConnectionType, readConnection, shortPageNote } from '../graphql/connection.ts';
+import { countNested, limitNestedPage, nestedPageNote } from '../graphql/nested-list.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
+import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { findSelectedProperties, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
+import { findSelectedProperties, reads, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
 import { readEntityTag } from '../revisions/revisions.ts';
+import { type UserNode, UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
-import { countWorkspaces, listWorkspaces, readWorkspaceTexts, type SelectedWorkspace } from './workspaces.ts';
+import {
+  countWorkspaces,
+  countWorkspacesTogether,
+  listWorkspaces,
+  listWorkspacesTogether,
+  readWorkspaceTexts,
+  type SelectedWorkspace,
+} from './workspaces.ts';
 
 /** The statuses of a workspace. */
 export const WorkspaceStatusEnum = builder.enumType('WorkspaceStatus', {
@@ -47,6 +60,7 @@ export const WorkspaceType = createRecordRef<Workspace, SelectedWorkspace>('Work
       description: "The workspace's ID: a UUID, unique among the user's workspaces but not across users.",
     }),
     userId: t.exposeID('userId', { description: 'The ID of the user who owns the workspace.' }),
+    ref: t.field(defineRecordRef<Workspace>('Workspace', 'id')),
     projectId: t.exposeID('projectId', {
       description: 'The ID of the project that the workspace belongs to.',
     }),
@@ -71,10 +85,14 @@ export const WorkspaceType = createRecordRef<Workspace, SelectedWorkspace>('Work
       nullable: true,
       description: 'The current git reference in the workspace. `null` if unknown.',
     }),
-    previewToken: t.expose('previewToken', {
+    previewToken: t.field({
       type: 'Secret',
       nullable: true,
-      description: "The token for the workspace's preview URLs. `null` if there is none.",
+      description:
+        "The token for the workspace's preview URLs. `null` if there is none, or if the caller is not the workspace's user.",
+      extensions: reads<Workspace>('userId', 'previewToken'),
+      resolve: ({ userId, previewToken }, _args, { viewer }) =>
+        userId === viewer.userId ? previewToken : null,
     }),
     errorMessage: t.string({
       nullable: true,
@@ -123,6 +141,53 @@ const WorkspaceFilterInput = builder.inputType('WorkspaceFilter', {
   }),
 });
 
+/** The arguments of lists of workspaces. */
+const listArguments = {
+  ...definePageArguments(),
+  ...builder.args((t) => ({
+    filter: t.field({ type: WorkspaceFilterInput, description: 'Defaults to all workspaces.' }),
+  })),
+};
+
+function resolveList(
+  { userId, reader, isListed }: UserNode,
+  { filter: given, ...page }: InputShapeFromFields<typeof listArguments>,
+  root: RootValue,
+  context: Context,
+  info: GraphQLResolveInfo,
+) {
+  const { database } = context;
+  const filter = given ?? {};
+  const selected = findSelectedProperties(info);
+  const list = {
+    readTexts: (ids: string[]) => readWorkspaceTexts(database, { userId, ids }, selected),
+    admitLargeRead: (bytes: number) => admitLargeRead(context, bytes, reader),
+    readTag: () => readEntityTag(database, userId, 'workspaces'),
+    isId: isUuid,
+  };
+  if (!isListed) {
+    return readConnection(page, root, {
+      ...list,
+      share: findByteShare(info),
+      readRecords: (page) => listWorkspaces(database, userId, filter, page, selected),
+      totalCount: () => countWorkspaces(database, userId, filter),
+    });
+  }
+  return readConnection(limitNestedPage(page), root, {
+    ...list,
+    share: { ...findByteShare(info), mayBeEmpty: true },
+    readRecords: async (page) => {
+      const records = await listWorkspacesTogether(database, { userId, query: { filter, page } }, selected);
+      countNested(context, records.length);
+      return records;
+    },
+    totalCount: async () => {
+      const [counted] = await countWorkspacesTogether(database, { userId, query: filter });
+      return counted?.count ?? 0;
+    },
+  });
+}
+
 export const workspacesField = 'workspaces';
 
 builder.queryField(workspacesField, (t) =>
@@ -130,26 +195,19 @@ builder.queryField(workspacesField, (t) =>
     access: accountRead,
     type: WorkspaceConnection,
     nullable: true,
-    description: `Returns a user's workspaces in all projects, newest first. ${shortPageNote}`,
-    args: {
-      ...definePageArguments(),
-      userId: t.arg.id(userArgument),
-      filter: t.arg({ type: WorkspaceFilterInput, description: 'Defaults to all workspaces.' }),
-    },
-    resolve: (root, { userId, filter: given, ...page }, context, info) => {
-      const filter = given ?? {};
-      const { database, viewer } = context;
-      const owner = userId ?? viewer.userId;
-      const selected = findSelectedProperties(info);
-      return readConnection(page, root, {
-        readRecords: (page) => listWorkspaces(database, owner, filter, page, selected),
-        readTexts: (ids) => readWorkspaceTexts(database, { userId: owner, ids }, selected),
-        share: findByteShare(info),
-        admitLargeRead: (bytes) => admitLargeRead(context, bytes),
-        totalCount: () => countWorkspaces(database, owner, filter),
-        readTag: () => readEntityTag(database, owner, 'workspaces'),
-        isId: isUuid,
-      });
-    },
+    description: `Returns the caller's workspaces in all projects, newest first. ${shortPageNote}`,
+    args: listArguments,
+    resolve: (root, args, context, info) => resolveList(viewerNode(context), args, root, context, info),
+  }),
+);
+
+builder.objectField(UserRef, workspacesField, (t) =>
+  t.field({
+    access: accountRead,
+    type: WorkspaceConnection,
+    nullable: true,
+    description: `The user's workspaces in all projects, newest first. ${nestedPageNote} ${shortPageNote}`,
+    args: listArguments,
+    resolve: (user, args, context, info) => resolveList(user, args, {}, context, info),
   }),
 );

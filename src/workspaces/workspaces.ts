@@ -1,15 +1,19 @@
 import { type RawBuilder, sql } from 'kysely';
-import { defineBatchedRead } from '../database/batched-read.ts';
+import { defineBatchedRead, defineListsOfUsersRead, defineTextsRead } from '../database/batched-read.ts';
 import type { Database } from '../database/database.ts';
 import {
-  type Bounds,
   type Filter,
+  isAmong,
   joinConditions,
   type Listed,
+  type OfUsers,
   type Page,
   type PageInput,
   selectCount,
+  selectCountsOfUsers,
   selectPage,
+  selectPagesOfUsers,
+  type TextsInput,
   textBytes,
   toPageInput,
 } from '../database/page.ts';
@@ -17,12 +21,14 @@ import {
   defineCount,
   defineCounts,
   defineLargeRead,
+  defineListRead,
   definePageRead,
   type ReadParams,
   type Selected,
   selectProperties,
 } from '../database/read.ts';
 import { selectTag } from '../revisions/revisions.ts';
+import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import type { WorkspaceStatus } from './workspace.enums.ts';
 
@@ -34,23 +40,27 @@ export type WorkspaceFilter = {
 
 /** A filter as inputs of a read. */
 type FilterInput = {
-  userId: string;
   projectIds: readonly string[] | undefined;
   statuses: readonly WorkspaceStatus[] | undefined;
 };
 
-function toFilterInput(userId: string, { projectIds, statuses }: WorkspaceFilter): FilterInput {
+function toListInput({ projectIds, statuses }: WorkspaceFilter, page: Page) {
   return {
-    userId,
+    ...toPageInput(page),
     projectIds: projectIds ?? undefined,
     statuses: statuses == null ? undefined : [...new Set(statuses)],
   };
 }
 
-function selectMatching({ param, has }: ReadParams<FilterInput>): Filter<'Workspace'> {
+type ListInput = FilterInput & PageInput;
+
+function selectMatching(
+  { param, has }: ReadParams<FilterInput>,
+  userId: RawBuilder<string>,
+): Filter<'Workspace'> {
   return {
     table: 'Workspace',
-    range: sql`${sql.ref('userId')} = ${param('userId')}`,
+    range: sql`${sql.ref('userId')} = ${userId}`,
     matches: joinConditions([
       has('projectIds') && sql`${sql.ref('projectId')} = any(${param('projectIds')})`,
       has('statuses') && sql`status = any(${param('statuses')})`,
@@ -76,12 +86,12 @@ const textSizes = { errorMessage: textBytes('errorMessage') } satisfies Partial<
 export type SelectedWorkspace = Selected<Workspace, (typeof always)[number]>;
 
 const list = definePageRead(
-  (db, params: ReadParams<FilterInput & PageInput>) => {
-    const { param, has } = params;
+  (db, params: ReadParams<ListInput & { userId: string }>) => {
+    const userId = params.param('userId');
     const selected = params.selected('Workspace', alwaysListed);
-    return selectPage(db, params, selectMatching(params), [...alwaysListed, ...selected], textSizes)
+    return selectPage(db, params, selectMatching(params, userId), [...alwaysListed, ...selected], textSizes)
       .$call((page) => selectProperties(page, alwaysListed, selected))
-      .$if(has('tagged'), (page) => page.select(selectTag(db, 'workspaces', param('userId')).as('tag')));
+      .$if(params.has('tagged'), (page) => page.select(selectTag(db, 'workspaces', userId).as('tag')));
   },
   textSizes,
   mayScanMany,
@@ -95,21 +105,40 @@ export async function listWorkspaces(
   page: Page,
   selected?: ReadonlySet<string>,
 ): Promise<Listed<SelectedWorkspace>[]> {
-  return list(database, { ...toFilterInput(userId, filter), ...toPageInput(page) }, selected);
+  return list(database, { userId, ...toListInput(filter, page) }, selected);
 }
 
-/** Reads the selected long texts of a user's workspaces. */
-export const readWorkspaceTexts = defineLargeRead(
-  (db, params: ReadParams<{ userId: string; ids: readonly string[] }>) => {
-    const texts = params.selected('Workspace', ['id']).filter((name) => Object.hasOwn(textSizes, name));
-    return selectProperties(db.selectFrom('Workspace'), ['id'], texts)
-      .where('userId', '=', params.param('userId'))
-      .where('id', '=', sql<string>`any(${params.param('ids')})`);
+const listOfUsers = definePageRead(
+  (db, params: ReadParams<ListInput & OfUsers>) => {
+    const selected = params.selected('Workspace', alwaysListed);
+    const properties = [...alwaysListed, ...selected];
+    const toFilter = (userId: RawBuilder<string>) => selectMatching(params, userId);
+    return selectPagesOfUsers<'Workspace'>(db, params, toFilter, properties, textSizes).$call((page) =>
+      selectProperties(page, alwaysListed, selected),
+    );
   },
+  textSizes,
+  () => true,
 );
 
-const count = defineCount((db, params: ReadParams<FilterInput & Bounds>) =>
-  selectCount(db, params, selectMatching(params)),
+/** Does the same. Reads the lists of several users by one statement. */
+export const listWorkspacesTogether = defineListsOfUsersRead(
+  (database, users, { filter, page }: { filter: WorkspaceFilter; page: Page }, selected) =>
+    listOfUsers(database, { users, ...toListInput(filter, page) }, selected),
+);
+
+const readTexts = defineLargeRead((db, params: ReadParams<TextsInput>) => {
+  const texts = params
+    .selected('Workspace', ['userId', 'id'])
+    .filter((name) => Object.hasOwn(textSizes, name));
+  return selectProperties(db.selectFrom('Workspace'), ['userId', 'id'], texts).where(isAmong(params, 'uuid'));
+});
+
+/** Reads the selected long texts of a user's workspaces. Concurrent calls become one statement. */
+export const readWorkspaceTexts = defineTextsRead(readTexts);
+
+const count = defineCount((db, params: ReadParams<ListInput & { userId: string }>) =>
+  selectCount(db, params, selectMatching(params, params.param('userId'))),
 );
 
 /** Counts the workspaces that match a filter. */
@@ -118,21 +147,34 @@ export async function countWorkspaces(
   userId: string,
   filter: WorkspaceFilter,
 ): Promise<number> {
-  return count(database, { ...toFilterInput(userId, filter), ...toPageInput({}) });
+  return count(database, { userId, ...toListInput(filter, {}) });
 }
 
-const countByUser = defineCounts((db, { param }: ReadParams<{ users: readonly string[] }>) =>
-  db
-    .selectFrom('Workspace')
-    .select(['userId', (eb) => eb.fn.countAll<number>().as('count')])
-    .where('userId', '=', sql<string>`any(${param('users')}::text[])`)
-    .groupBy('userId'),
+const countOfUsers = defineCounts((db, params: ReadParams<ListInput & OfUsers>) =>
+  selectCountsOfUsers(db, params, (userId) => selectMatching(params, userId)),
 );
 
-/** Counts a user's workspaces. Concurrent calls are combined into one statement. */
-export const countWorkspacesOfUser = defineBatchedRead<string, number>(async (database, users) => {
-  const counts = new Map(
-    (await countByUser(database, { users })).map(({ userId, count }) => [userId, count]),
+/** Does the same. Counts for several users by one statement. */
+export const countWorkspacesTogether = defineListsOfUsersRead((database, users, filter: WorkspaceFilter) =>
+  countOfUsers(database, { users, ...toListInput(filter, {}) }),
+);
+
+const findAmong = defineListRead((db, params: ReadParams<TextsInput>) => {
+  const selected = params.selected('Workspace', ['userId', 'id']);
+  return selectProperties(db.selectFrom('Workspace'), ['userId', 'id'], selected).where(
+    isAmong(params, 'uuid'),
   );
-  return users.map((user) => counts.get(user) ?? 0);
+});
+
+/** Finds a workspace by user and ID, with the selected properties. Concurrent calls become one statement. */
+export const findWorkspaceTogether = defineBatchedRead<
+  { userId: string; id: string },
+  { workspace: SelectedWorkspace | undefined }
+>(async (database, keys, selected) => {
+  const uuids = keys.filter(({ id }) => isUuid(id));
+  const input = { users: uuids.map(({ userId }) => userId), ids: uuids.map(({ id }) => id) };
+  const found = Map.groupBy(await findAmong(database, input, selected), ({ userId }) => userId);
+  return keys.map((key) => ({
+    workspace: found.get(key.userId)?.find(({ id }) => id === key.id.toLowerCase()),
+  }));
 });

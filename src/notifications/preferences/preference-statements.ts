@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
+import { defineRowsOfUserRead } from '../../database/batched-read.ts';
 import type { Tables } from '../../database/database.ts';
-import { defineListRead } from '../../database/read.ts';
 import { defineStatement, type Params } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
 import type { NotificationKind } from '../notification.enums.ts';
@@ -67,11 +67,15 @@ export const storeMissing = defineStatement((db, params: Params<PreferenceColumn
   ),
 );
 
-function selectPreferences(db: Kysely<Tables>, { param }: Params<{ userId: string }>) {
-  return db.selectFrom('NotificationPreference').selectAll().where('userId', '=', param('userId'));
-}
+/** Finds a user's stored preferences. Concurrent calls become one statement. */
+export const findPreferences = defineRowsOfUserRead((db, { param }) =>
+  db
+    .selectFrom('NotificationPreference')
+    .selectAll()
+    .where('userId', '=', sql<string>`any(${param('users')}::text[])`),
+);
 
-/** Finds a user's stored preferences. */
-export const findPreferences = defineListRead(selectPreferences);
 /** Finds a user's stored preferences within a change. */
-export const findPreferencesInChange = defineStatement(selectPreferences);
+export const findPreferencesInChange = defineStatement((db, { param }: Params<{ userId: string }>) =>
+  db.selectFrom('NotificationPreference').selectAll().where('userId', '=', param('userId')),
+);

@@ -1,6 +1,8 @@
 import { memberRead, memberWrite } from '../../auth/access.ts';
-import { builder, userArgument } from '../../graphql/builder.ts';
+import { builder } from '../../graphql/builder.ts';
+import { defineSingletonRef } from '../../graphql/record-ref.ts';
 import { maxItems } from '../../graphql/rules.ts';
+import { UserRef } from '../../users/user.graphql.ts';
 import { NotificationKindEnum } from '../notification-enums.graphql.ts';
 import { type EffectivePreference, listPreferences, updatePreferences } from './preferences.ts';
 
@@ -17,6 +19,7 @@ const NotificationPreference = builder.objectRef<EffectivePreference>('Notificat
     chatDmEnabled: t.exposeBoolean('chatDmEnabled', {
       description: 'Whether chat direct messages are enabled.',
     }),
+    ref: t.field(defineSingletonRef<EffectivePreference>('NotificationPreference', 'notificationKind')),
     userId: t.exposeID('userId', { description: 'The ID of the user who owns the preference.' }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
@@ -39,9 +42,18 @@ builder.queryField(notificationPreferencesField, (t) =>
     type: [NotificationPreference],
     nullable: true,
     description:
-      "Returns a user's preferences for all kinds. All channels of a kind are enabled until its preference is stored.",
-    args: { userId: t.arg.id(userArgument) },
-    resolve: (_root, { userId }, { database, viewer }) => listPreferences(database, userId ?? viewer.userId),
+      "Returns the caller's preferences for all kinds. All channels of a kind are enabled until its preference is stored.",
+    resolve: (_root, _args, { database, viewer }) => listPreferences(database, viewer.userId),
+  }),
+);
+
+builder.objectField(UserRef, notificationPreferencesField, (t) =>
+  t.field({
+    access: memberRead,
+    type: [NotificationPreference],
+    nullable: true,
+    description: "The user's preferences for all kinds, including those that were never stored.",
+    resolve: ({ userId }, _args, { database }) => listPreferences(database, userId),
   }),
 );
 

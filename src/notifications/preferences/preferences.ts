@@ -31,7 +31,7 @@ export function findLastChange(
 
 /** Lists a user's preferences for all kinds, in the order of {@link notificationKinds}. Stores nothing. */
 export async function listPreferences(database: Database, userId: string): Promise<EffectivePreference[]> {
-  return addDefaults(userId, await findPreferences(database, { userId }));
+  return addDefaults(userId, await findPreferences(database, userId));
 }
 
 function addDefaults(userId: string, stored: readonly NotificationPreference[]): EffectivePreference[] {
