@@ -117,6 +117,8 @@ test.each(['/user/workspaces', '/user/notification-preferences', '/editor/auth',
     expect(names).toEqual(
       expect.arrayContaining(['authorization', 'content-type', 'if-none-match', 'x-request-id']),
     );
+    // Tracing of web apps adds these to every request.
+    expect(names).toEqual(expect.arrayContaining(['traceparent', 'tracestate', 'baggage']));
     expect(Number(headers.get('access-control-max-age'))).toBeGreaterThan(0);
     expect(headers.get('vary')).toMatch(/\bOrigin\b/);
   },
@@ -130,6 +132,7 @@ test('returns 404 for a preflight request of another origin', async () => {
 
 const readable = [
   'ETag',
+  'Link',
   'Retry-After',
   'RateLimit-Limit',
   'RateLimit-Remaining',

@@ -34,7 +34,7 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   // Before the step that allows other origins to read replies.
   if (pageKey !== undefined)
     app.post(toPattern(PAGE_TOKEN_PATH), checkTarget, grantPageToken(config, pageKey));
-  app.use(allowOrigins(config.corsOrigins));
+  app.use(allowOrigins(config.corsOrigins, log));
   app.use(checkTarget);
 
   // By default, Express replies to OPTIONS with the methods of the path.

@@ -1,6 +1,9 @@
 import cors from 'cors';
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
+import type { Log } from '../log.ts';
+import { toLine } from '../values/line.ts';
+import { truncate } from '../values/truncate.ts';
 import { createMalformedError } from './malformed-requests.ts';
 
 /** Sets security headers. The content security policy blocks everything; pages override it. */
@@ -12,19 +15,44 @@ export const setSecurityHeaders = helmet({
   xFrameOptions: { action: 'deny' },
 });
 
-/** Allows pages of these origins to call the gateway (Fetch, section 3.3). Other origins receive no CORS headers. */
-export function allowOrigins(origins: readonly string[]): RequestHandler {
+/** How much of a refused origin is logged. */
+const MAX_LOGGED_ORIGIN = 200;
+
+/**
+ * Allows pages of these origins to call the gateway (Fetch, section 3.3). Other origins receive no CORS headers. The
+ * first preflight request that is refused is logged, because browsers do not show pages why a request failed.
+ */
+export function allowOrigins(origins: readonly string[], log: Log): RequestHandler {
   const allowed = new Set(origins);
   const handle = cors({
     origin: [...origins],
     methods: ['GET', 'POST', 'PUT', 'DELETE'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'If-None-Match', 'X-Request-Id'],
-    exposedHeaders: 'ETag,Retry-After,RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset,X-Request-Id',
+    allowedHeaders: [
+      'Authorization',
+      'Content-Type',
+      'If-None-Match',
+      'X-Request-Id',
+      // Added by the tracing of web apps (W3C Trace Context and Baggage).
+      'traceparent',
+      'tracestate',
+      'baggage',
+    ],
+    exposedHeaders: 'ETag,Link,Retry-After,RateLimit-Limit,RateLimit-Remaining,RateLimit-Reset,X-Request-Id',
     // How long browsers may cache a preflight reply, in seconds.
     maxAge: 600,
   });
+  let hasLoggedRefusal = false;
   return (request, response, next) => {
-    if (allowed.has(request.headers.origin ?? '')) return handle(request, response, next);
+    const { origin = '' } = request.headers;
+    if (allowed.has(origin)) return handle(request, response, next);
+    // Only once, so that requests without a token cannot fill the log.
+    if (!hasLoggedRefusal && request.method === 'OPTIONS' && origin !== '') {
+      hasLoggedRefusal = true;
+      log.warn(
+        { origin: truncate(toLine(origin), MAX_LOGGED_ORIGIN) },
+        'refused a CORS preflight request: to allow the origin, add it to CORS_ORIGINS; further ones are not logged',
+      );
+    }
     // Caches must store a reply for each origin.
     if (allowed.size > 0) response.appendHeader('Vary', 'Origin');
     next();
