@@ -82,6 +82,11 @@ test('every GraphQL error code is documented', () => {
   expect([...new Set(codes)].sort()).toEqual(Object.keys(httpStatus).sort());
 });
 
+test('every error code is documented with what to retry', () => {
+  const codes = column(tableBelow(readPage('docs/graphql-api.md'), 'Retries'), 0).join(', ');
+  expect(codes.match(/\b[A-Z_]{4,}\b/g)?.sort()).toEqual(Object.keys(httpStatus).sort());
+});
+
 test('the documented limits of GraphQL documents are the configured ones', () => {
   const names = [
     'characters',

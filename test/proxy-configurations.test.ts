@@ -61,3 +61,10 @@ test('nginx and Caddy close idle connections before the gateway does', async () 
   expect(await readValue('ops/nginx.conf', 'keepalive_timeout')).toBeLessThan(timeouts.keepAliveTimeout);
   expect(await readValue('ops/Caddyfile', 'keepalive')).toBeLessThan(timeouts.keepAliveTimeout);
 });
+
+test('all proxies serve HTTP/2 with TLS, which browsers need for more than six live streams', async () => {
+  expect(await readRepositoryFile('ops/nginx.conf')).toMatch(/^ *# listen 443 ssl http2;$/m);
+  expect(await readRepositoryFile('ops/haproxy.cfg')).toMatch(/^ *# bind :443 ssl .* alpn h2,http\/1\.1$/m);
+  // Caddy does unless its protocols are restricted.
+  expect(await readRepositoryFile('ops/Caddyfile')).not.toMatch(/\bprotocols\b/);
+});
