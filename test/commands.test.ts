@@ -123,6 +123,52 @@ describe('npm run token', () => {
   });
 });
 
+describe('npm run seed', () => {
+  const seed = (options: string[], environment: Record<string, string> = {}) => {
+    const { port } = new URL(gateway.address);
+    const address = { PORT: port, AUTH_AUDIENCE: 'here' };
+    return runProcess('src/commands/seed.ts', { ...settings, ...address, ...environment }, options);
+  };
+  const stored = 'Stored 12 notifications and 6 workspaces for alice.\n';
+  const statuses = async () => {
+    const { body } = await rest(gateway, 'GET', '/user/notifications', {
+      token: await printedToken('--sub', 'alice'),
+    });
+    return body.notifications.map(({ id, status }: { id: string; status: string }) => `${id} ${status}`);
+  };
+
+  test('creates the same records again with --reset, and without it keeps what has changed', async () => {
+    expect(await seed(['--user', 'alice'])).toEqual({ status: 0, stdout: stored, stderr: '' });
+    const fresh = await statuses();
+    const alice = await printedToken('--sub', 'alice', '--org', 'acme');
+    await rest(gateway, 'POST', '/user/notifications/seed-12/dismiss', { token: alice });
+    await rest(gateway, 'PUT', '/editor/auth/subscription', {
+      token: alice,
+      body: { accessToken: 'access', refreshToken: 'refresh' },
+    });
+
+    await seed(['--user', 'alice']);
+    expect(await statuses()).not.toEqual(fresh);
+
+    expect(await seed(['--user', 'alice', '--reset'])).toEqual({
+      status: 0,
+      stdout: `Deleted all data of alice.\n${stored}`,
+      stderr: '',
+    });
+    expect(await statuses()).toEqual(fresh);
+    const { body } = await rest(gateway, 'GET', '/editor/auth', { token: alice });
+    expect(body.auth.type).toBe('none');
+  });
+
+  test('--reset deletes nothing if another key set is configured', async () => {
+    const before = await statuses();
+    const ended = await seed(['--user', 'alice', '--reset'], { AUTH_JWKS: JSON.stringify(jwks) });
+    expect(ended).toMatchObject({ status: 1, stdout: '' });
+    expect(ended.stderr).toMatch(/^Seeding requires the development signing key/);
+    expect(await statuses()).toEqual(before);
+  });
+});
+
 describe('npm run migrate', () => {
   test("attaches to the running gateway's database, reports that it is up to date, and leaves it running", async () => {
     const ended = await runProcess('src/commands/migrate.ts', settings);

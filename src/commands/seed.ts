@@ -11,9 +11,10 @@ import { notifications, workspaces } from './seed-records.ts';
 
 const TOKEN_LIFETIME_SECONDS = 300;
 
-/** Creates example records of one user through the API of a running gateway. */
-runCommand('npm run -s seed -- --user USER', async () => {
-  const { user } = parseArgs({ options: { user: { type: 'string' } } }).values;
+/** Creates example records of one user through the API of a running gateway. `--reset` deletes the user's data first. */
+runCommand('npm run -s seed -- --user USER [--reset]', async () => {
+  const options = { user: { type: 'string' }, reset: { type: 'boolean', default: false } } as const;
+  const { user, reset } = parseArgs({ options }).values;
   if (user === undefined || !isId(user))
     throw new UsageError('--user must be a user ID of 1 to 255 characters.');
   const config = readConfig();
@@ -25,6 +26,11 @@ runCommand('npm run -s seed -- --user USER', async () => {
   const asPlatform = await createCaller(config, 'seed', 'platform:notifications platform:workspaces');
   const asUser = await createCaller(config, user, 'account:write');
 
+  if (reset) {
+    const asAdmin = await createCaller(config, 'seed', 'platform:admin');
+    await asAdmin(deleteUser, { userId: user });
+    process.stdout.write(`Deleted all data of ${user}.\n`);
+  }
   for (const { id, task, title, project, payload, previewText, prUrl, outcome } of notifications) {
     const { projectId, projectName, projectRepoUrl } = project;
     await asPlatform(publish, {
@@ -47,6 +53,7 @@ runCommand('npm run -s seed -- --user USER', async () => {
   );
 });
 
+const deleteUser = 'mutation Delete($input: DeleteUserInput!) { deleteUser(input: $input) { deleted } }';
 const publish =
   'mutation Publish($input: PublishNotificationInput!) { publishNotification(input: $input) { created } }';
 const resolve =
