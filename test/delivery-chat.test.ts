@@ -18,6 +18,7 @@ const message: Message = {
   title: 'Add dark mode',
   request: 'A plan needs your approval.',
   details: 'Change the theme.\nTest it.',
+  questions: [],
   taskName: 'Dark mode',
   projectName: 'web-shop',
   occurredAt: '2026-05-04T10:00:00.000Z',

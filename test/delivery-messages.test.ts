@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DeliveryData } from '../src/delivery/claim.ts';
 import { describeMessage } from '../src/delivery/message.ts';
-import type { NotificationContent } from '../src/notifications/payload.ts';
+import type { AskUserQuestion, NotificationContent } from '../src/notifications/payload.ts';
 import { claim, data, plan } from './support/delivery-job.ts';
 
 const APP_URL = 'https://app.example.com/inbox?id={id}#top';
@@ -16,6 +16,7 @@ test('a message contains what all channels show', () => {
     title: 'Add a login page',
     request: 'A plan needs your approval.',
     details: 'Add a form.',
+    questions: [],
     taskName: 'Login',
     projectName: 'Shop',
     occurredAt: '2026-05-04T09:59:59.000Z',
@@ -81,6 +82,37 @@ describe('the request and the details', () => {
     ['a character at the end is kept', `${'x'.repeat(2997)}😀😀`, `${'x'.repeat(2997)}😀…`],
   ])('%s', (_rule, message, details) => {
     expect(create(result('task_failed', message))?.details).toBe(details);
+  });
+});
+
+describe('the questions', () => {
+  const list = (...questions: AskUserQuestion[]) =>
+    create({ kind: 'question_requested', payload: { toolId: 'tool', input: { questions } } })?.questions;
+
+  test('have their options, with label and description in one line', () => {
+    const options = [
+      { label: 'Half to even', description: 'What the ledger\ndoes today', preview: 'Not shown' },
+      { label: ' Half\u2028up ', description: '\u202e' },
+      { label: '' },
+    ];
+    expect(list({ question: 'How?\nBy which rule?', options }, { question: 'When?', options: [] })).toEqual([
+      {
+        question: 'How?\nBy which rule?',
+        options: ['Half to even: What the ledger does today', 'Half up', ''],
+        omitted: 0,
+      },
+      { question: 'When?', options: [], omitted: 0 },
+    ]);
+  });
+
+  test('are limited: 10 questions with 10 options each, and their lengths', () => {
+    const long = 'x'.repeat(5000);
+    const options = Array(50).fill({ label: long, description: long });
+    const listed = list(...Array(50).fill({ question: long, options }));
+    const option = `${'x'.repeat(99)}…: ${'x'.repeat(299)}…`;
+    expect(listed).toEqual(
+      Array(10).fill({ question: `${'x'.repeat(999)}…`, options: Array(10).fill(option), omitted: 40 }),
+    );
   });
 });
 

@@ -25,6 +25,7 @@ const message: Message = {
   title: 'Add a login page',
   request: 'A plan needs your approval.',
   details: 'First the form.',
+  questions: [],
   taskName: null,
   projectName: null,
   occurredAt: inSeconds(0),

@@ -167,6 +167,7 @@ const message: Message = {
   title: 'Add a login page',
   request: 'A plan needs your approval.',
   details: 'First the form, then the session.',
+  questions: [],
   taskName: 'Login',
   projectName: 'Shop',
   occurredAt: '2026-01-31T09:30:00.000Z',

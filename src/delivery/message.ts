@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { NotificationKind } from '../notifications/notification.enums.ts';
-import { requirePayload } from '../notifications/payload.ts';
+import { type AskUserQuestionOption, requirePayload } from '../notifications/payload.ts';
 import { toLine } from '../values/line.ts';
 import type { Time } from '../values/time.ts';
 import { truncate } from '../values/truncate.ts';
@@ -19,6 +19,8 @@ export type Message = {
    * The summary of the plan, the questions, the preview or the message; null if it is empty. May have several lines.
    */
   readonly details: string | null;
+  /** The questions with their options, which only email lists; empty if the user is asked none. */
+  readonly questions: readonly MessageQuestion[];
   /** One line, as is the name of the project. */
   readonly taskName: string | null;
   readonly projectName: string | null;
@@ -27,6 +29,14 @@ export type Message = {
   readonly expiresAt: Time;
   /** Where the user reads the notification; null if APP_URL is not set. */
   readonly url: string | null;
+};
+
+/** A question, and the beginning of its options, one line each: "Half up: What the invoices print". */
+export type MessageQuestion = {
+  readonly question: string;
+  readonly options: readonly string[];
+  /** The number of options that are not listed. */
+  readonly omitted: number;
 };
 
 /**
@@ -39,6 +49,9 @@ export function hashMessageKey({ userId, notificationId }: Message): string {
 
 /** Longer details are truncated: the web app shows the rest. */
 const MAX_DETAILS = 3000;
+
+/** Limits of the listed questions: their number, that of options of each, and lengths in UTF-16 code units. */
+const MAX_LISTED = { questions: 10, options: 10, question: 1000, label: 100, description: 300 };
 
 /** Creates the message of a delivery; `undefined` if its notification was deleted. */
 export function describeMessage(
@@ -56,6 +69,7 @@ export function describeMessage(
     title: toLine(title),
     request,
     details: details ? truncate(details, MAX_DETAILS) : null,
+    questions: listQuestions({ kind, payload }),
     taskName: taskName && toLine(taskName),
     projectName: projectName && toLine(projectName),
     occurredAt,
@@ -65,6 +79,22 @@ export function describeMessage(
 }
 
 type Content = Parameters<typeof requirePayload>[0];
+
+function listQuestions(content: Content): MessageQuestion[] {
+  if (content.kind !== 'question_requested') return [];
+  const { questions } = requirePayload(content, 'question_requested').input;
+  return questions.slice(0, MAX_LISTED.questions).map(({ question, options }) => ({
+    question: truncate(question, MAX_LISTED.question),
+    options: options.slice(0, MAX_LISTED.options).map(describeOption),
+    omitted: Math.max(0, options.length - MAX_LISTED.options),
+  }));
+}
+
+function describeOption({ label, description = '' }: AskUserQuestionOption): string {
+  return [truncate(toLine(label), MAX_LISTED.label), truncate(toLine(description), MAX_LISTED.description)]
+    .filter((part) => part !== '')
+    .join(': ');
+}
 
 /** Returns a sentence about what happened or what the user must do, and the details. */
 function summarize(

@@ -65,6 +65,21 @@ test('an email has as many lines whatever the names contain', async () => {
   );
 });
 
+test('an email has one line for each option of a question, whatever the option contains', async () => {
+  const ask = (label: string, description: string) => {
+    const questions = [{ question: 'Which?', options: [{ label, description }, { label: 'None' }] }];
+    return describe({ kind: 'question_requested', payload: { toolId: 'tool', input: { questions } } });
+  };
+  const expected = countLines((await receive(ask('One', 'The first'))).text ?? '');
+  await fc.assert(
+    fc.asyncProperty(arbitraryName, arbitraryName, async (label, description) => {
+      const { text = '' } = await receive(ask(label, description));
+      expect(countLines(text)).toBe(expected);
+      expect(text).toMatch(/^2\. None$/m);
+    }),
+  );
+});
+
 test('a chat message has as many lines whatever the names contain', () => {
   const expected = countLines(formatMessage(plain));
   fc.assert(

@@ -34,6 +34,7 @@ const message: Message = {
   title: 'Plan for the web shop',
   request: 'A plan needs your approval.',
   details: '1. Add a cart\n2. Test it',
+  questions: [],
   taskName: 'Add a cart',
   projectName: 'web-shop',
   occurredAt: '2026-05-04T10:00:00.000Z',
@@ -139,6 +140,37 @@ Stop email about plans that need your approval: ${link}
     expect(html).not.toMatch(/<(img|table|script|link|style)/);
   });
 
+  test('lists the questions with their numbered options in place of the details, as text and as HTML', async () => {
+    const questions = [
+      {
+        question: 'How should <half a cent> be rounded?',
+        options: ['Half to even: As today', 'Up & away'],
+        omitted: 3,
+      },
+      { question: 'When?', options: [], omitted: 0 },
+    ];
+    const { parsed } = await receive({ kind: 'question_requested', details: 'Both questions', questions });
+    expect(parsed.text).toContain(`
+
+How should <half a cent> be rounded?
+1. Half to even: As today
+2. Up & away
+(and 3 more)
+
+When?
+
+Task: Add a cart
+`);
+    expect(parsed.html).toContain(`>How should &lt;half a cent&gt; be rounded?</blockquote>
+<ol>
+<li>Half to even: As today</li>
+<li>Up &amp; away</li>
+</ol>
+<p>(and 3 more)</p>
+<blockquote`);
+    expect(`${parsed.text}${parsed.html}`).not.toContain('Both questions');
+  });
+
   test('omits what a notification does not have', async () => {
     const { parsed } = await receive({ details: null, taskName: null, projectName: null, url: null });
     expect(parsed.text).toMatch(/^Plan for the web shop\n\nA plan [^\n]*\n\nTime: [^\n]*\n\n-- \n[^\n]*\n$/);
@@ -186,6 +218,7 @@ Stop email about plans that need your approval: ${link}
       title: toLine(hostile),
       request: hostile,
       details: `.\r\nQUIT\r\n${hostile}`,
+      questions: [{ question: hostile, options: [toLine(hostile)], omitted: 0 }],
       taskName: toLine(hostile),
       projectName: toLine(hostile),
       userId: `alice\r\nBcc: eve@example.net`,

@@ -21,6 +21,7 @@ const message: Message = {
   title: 'Größe: "100 %" of <tests> failed — retry? 😀',
   request: 'A task failed.',
   details: '.\n..\n.\nFrom here\nÜ: 用户',
+  questions: [],
   taskName: 'Run the tests',
   projectName: null,
   occurredAt: '2026-05-04T10:00:00.000Z',

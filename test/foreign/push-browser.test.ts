@@ -30,6 +30,7 @@ const message: Message = {
   title: 'The build failed',
   request: 'The task failed.',
   details: 'Exit status 2',
+  questions: [],
   taskName: null,
   projectName: null,
   occurredAt: '2026-05-04T10:00:00.000Z',

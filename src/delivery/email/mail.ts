@@ -1,7 +1,7 @@
 import type { SendMailOptions } from 'nodemailer';
 import type { Mailbox } from '../../config/delivery-formats.ts';
 import type { NotificationKind } from '../../notifications/notification.enums.ts';
-import { hashMessageKey, type Message } from '../message.ts';
+import { hashMessageKey, type Message, type MessageQuestion } from '../message.ts';
 import { toUnsubscribeUrl, type UnsubscribeTokens } from './unsubscribe-token.ts';
 
 /** What all emails of a gateway have in common. */
@@ -65,7 +65,9 @@ const QUOTE = 'white-space: pre-wrap; margin: 1rem 0; padding-left: 1rem; border
  * programs apply their own light or dark theme.
  */
 function renderMail(message: Message, unsubscribeUrl: string | null): MailContent {
-  const { details } = message;
+  const { questions } = message;
+  // Questions are listed with their options instead.
+  const details = questions.length === 0 ? message.details : null;
   const facts = listFacts(message);
   const stop = `Stop email about ${kindNames[message.kind]}`;
 
@@ -73,6 +75,7 @@ function renderMail(message: Message, unsubscribeUrl: string | null): MailConten
     message.title,
     message.request,
     details,
+    ...questions.map(formatQuestion),
     facts.map(([name, value]) => `${name}: ${value}`).join('\n'),
     message.url && `Open the notification: ${message.url}`,
     unsubscribeUrl && `-- \n${stop}: ${unsubscribeUrl}`,
@@ -81,6 +84,7 @@ function renderMail(message: Message, unsubscribeUrl: string | null): MailConten
     `<h1 style="font-size: 1.25rem">${escapeHtml(message.title)}</h1>`,
     `<p>${escapeHtml(message.request)}</p>`,
     details && `<blockquote style="${QUOTE}">${escapeHtml(details)}</blockquote>`,
+    ...questions.map(renderQuestion),
     `<p>${facts.map(([name, value]) => `${name}: ${escapeHtml(value)}`).join('<br>\n')}</p>`,
     message.url && `<p>${renderLink(message.url, 'Open the notification')}</p>`,
     unsubscribeUrl && `<hr>\n<p><small>${renderLink(unsubscribeUrl, stop)}</small></p>`,
@@ -89,6 +93,24 @@ function renderMail(message: Message, unsubscribeUrl: string | null): MailConten
     text: removeControls(`${text.filter((part) => part !== null).join('\n\n')}\n`),
     html: removeControls(renderDocument(message.title, html.filter((part) => part !== null).join('\n'))),
   };
+}
+
+function formatQuestion({ question, options, omitted }: MessageQuestion): string {
+  const items = options.map((option, index) => `${index + 1}. ${option}`);
+  return [question, ...items, ...noteOmitted(omitted)].join('\n');
+}
+
+function renderQuestion({ question, options, omitted }: MessageQuestion): string {
+  const items = options.map((option) => `<li>${escapeHtml(option)}</li>`);
+  return [
+    `<blockquote style="${QUOTE}">${escapeHtml(question)}</blockquote>`,
+    ...(items.length > 0 ? [`<ol>\n${items.join('\n')}\n</ol>`] : []),
+    ...noteOmitted(omitted).map((note) => `<p>${note}</p>`),
+  ].join('\n');
+}
+
+function noteOmitted(omitted: number): string[] {
+  return omitted > 0 ? [`(and ${omitted} more)`] : [];
 }
 
 function listFacts({ taskName, projectName, occurredAt }: Message): [name: string, value: string][] {
