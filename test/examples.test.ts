@@ -71,6 +71,14 @@ test('every file in examples/ is an example or its variables, and all names are 
   expect(new Set(examples.map(({ name }) => name)).size).toBe(examples.length);
 });
 
+test('every example begins with a short title, which GraphiQL shows in its menu, and an empty comment', () => {
+  for (const { title, query } of examples) {
+    expect(title).toMatch(/^[A-Z][\w' -]{4,44}$/);
+    expect(query).toMatch(/^# .+\n#\n# [A-Z]/);
+  }
+  expect(new Set(examples.map(({ title }) => title)).size).toBe(examples.length);
+});
+
 test('every platform operation has an example', () => {
   const shown = new Set(
     examples

@@ -85,14 +85,17 @@ describe('the key in the printed URL', () => {
     expect((await sendRaw(gateway, `${lines.join('\r\n')}\r\n\r\n${body}`)).status).toBe(200);
   });
 
-  test('is neither in the page nor in its files, and the page has no token', async () => {
+  test.each([
+    ['graphql', 'renderYogaGraphiQL'],
+    ['docs', 'SwaggerUIBundle'],
+  ])('is neither in the page /%s nor in its files, and the page has no token', async (path, start) => {
     const page = await (
-      await fetch(`${gateway.address}/graphql`, { headers: { Accept: 'text/html' } })
+      await fetch(`${gateway.address}/${path}`, { headers: { Accept: 'text/html' } })
     ).text();
     expect(page).toContain('data-token-path="graphql/token"');
     const boot = /src="([^"]*boot[^"]*)"/.exec(page)?.[1] ?? '';
     const script = await (await fetch(`${gateway.address}/${boot}`)).text();
-    expect(script).toContain('renderYogaGraphiQL');
+    expect(script).toContain(start);
     for (const text of [page, script]) {
       expect(text).not.toContain(key);
       expect(text).not.toMatch(/eyJ/);

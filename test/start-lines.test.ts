@@ -50,12 +50,13 @@ test('the URLs begin with PUBLIC_URL, which clients use, instead of the address 
   expect(listStartLines(config, started)).toEqual(
     expect.arrayContaining([
       'GraphiQL  https://example.test/account/graphql#key=page-key',
-      'REST      https://example.test/account/docs',
+      'REST      https://example.test/account/docs#key=page-key',
     ]),
   );
 });
 
-test('the URL of GraphiQL has no key if the page cannot get a token', () => {
+test('the URLs of pages have no key if they cannot get a token', () => {
   const lines = listStartLines(readConfig({}), { ...started, pageKey: undefined });
   expect(lines).toContain('GraphiQL  http://127.0.0.1:4000/graphql');
+  expect(lines).toContain('REST      http://127.0.0.1:4000/docs');
 });

@@ -6,6 +6,8 @@ export type Example = {
   group: string;
   /** The file name without extension. */
   name: string;
+  /** The entry in GraphiQL's menu: the first line of the file, which is a comment. */
+  title: string;
   query: string;
   /** JSON; empty if the operation has no variables. */
   variables: string;
@@ -22,10 +24,13 @@ export function readExamples(): Example[] {
     return names.sort().map((file): Example => {
       const name = file.slice(0, -'.graphql'.length);
       const variables = new URL(`${name}.json`, directory);
+      const query = readFileSync(new URL(file, directory), 'utf8');
+      const [title = ''] = query.split('\n');
       return {
         group,
         name,
-        query: readFileSync(new URL(file, directory), 'utf8'),
+        title: title.replace(/^# /, ''),
+        query,
         variables: existsSync(variables) ? readFileSync(variables, 'utf8') : '',
       };
     });

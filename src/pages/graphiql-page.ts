@@ -1,6 +1,7 @@
 import type { Example } from './graphiql-examples.ts';
 import { noticeElement, noticeScript } from './graphiql-notice.ts';
 import { linkStyle, type PageFiles, renderHtml } from './page.ts';
+import { tokenPathAttribute, tokenScript } from './token-script.ts';
 
 /** The names of the editor's worker scripts, relative to the URL of the boot script. */
 export type WorkerFiles = { editorWorkerService: string; json: string; graphql: string };
@@ -33,11 +34,24 @@ const headersWithoutToken = {
   ),
 };
 
-/** Keeps the title at its full width. If there are many tabs, they scroll instead. */
+/**
+ * Keeps the title at its full width: if there are many tabs, they scroll instead. The colors of the menu are those of
+ * GraphiQL's theme, which the user can choose.
+ */
 export const titleStyle = `
 .graphiql-session-header > .graphiql-logo {
   flex-shrink: 0;
   white-space: nowrap;
+}
+.graphiql-logo select {
+  width: 7.5em;
+  padding: 2px 4px;
+  border: 1px solid hsla(var(--color-neutral), var(--alpha-tertiary));
+  border-radius: var(--border-radius-4);
+  background: hsl(var(--color-base));
+  color: hsl(var(--color-neutral));
+  font: inherit;
+  font-size: 14px;
 }
 `;
 
@@ -50,7 +64,7 @@ export function renderPage({ script, style, icon, boot }: PageFiles, grantsToken
     scripts: [boot, script],
     body: `  <body class="no-focus-outline">
     <noscript>GraphiQL requires JavaScript.</noscript>
-    <div id="root"${grantsTokens ? ' data-token-path="graphql/token"' : ''}></div>
+    <div id="root"${tokenPathAttribute(grantsTokens)}></div>
     ${noticeElement}
   </body>`,
   });
@@ -115,36 +129,6 @@ addEventListener('DOMContentLoaded', async () => {
   YogaGraphiQL.renderYogaGraphiQL(root, options);
 });
 
-/** Exchanges the key for a token, or returns why there is none. */
-async function requestToken() {
-  const path = document.querySelector('#root').dataset.tokenPath;
-  if (path === undefined) return { key: 'off' };
-  const key = takeKey();
-  if (key === null) return { key: 'missing' };
-  const headers = { 'Content-Type': 'application/json' };
-  const reply = await fetch(path, { method: 'POST', headers, body: JSON.stringify({ key }) });
-  return reply.ok ? reply.json() : { key: 'invalid' };
-}
-
-/** Moves the key from the URL to the storage of this browser tab, where reloads find it. */
-function takeKey() {
-  const given = readKey();
-  if (given !== null) {
-    sessionStorage.setItem('graphiql:key', given);
-    history.replaceState(null, '', location.pathname + location.search);
-  }
-  return sessionStorage.getItem('graphiql:key');
-}
-
-function readKey() {
-  return new URLSearchParams(location.hash.slice(1)).get('key');
-}
-
-// Pasting the URL with another key into the address bar does not load the page again.
-addEventListener('hashchange', () => {
-  if (readKey() !== null) location.reload();
-});
-
 /** The tab that was open before the page was reloaded. Without this, GraphiQL opens a new tab. */
 function readOpenTab() {
   try {
@@ -155,7 +139,7 @@ function readOpenTab() {
     return {};
   }
 }
-${noticeScript}
+${tokenScript}${noticeScript}
 /** Renders the title with a menu that opens an example in a new tab. */
 function renderTitle() {
   const { createElement } = React;
@@ -165,7 +149,6 @@ function renderTitle() {
     {
       'aria-label': 'Examples',
       value: '',
-      style: { width: '7.5em', font: 'inherit', fontSize: '14px' },
       onChange: ({ target }) => {
         location.search = '?example=' + encodeURIComponent(target.value);
       },
@@ -175,7 +158,7 @@ function renderTitle() {
       createElement(
         'optgroup',
         { key: label, label },
-        members.map(({ name }) => createElement('option', { key: name, value: name }, name)),
+        members.map(({ name, title }) => createElement('option', { key: name, value: name }, title)),
       ),
     ),
   );

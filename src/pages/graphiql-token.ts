@@ -18,8 +18,8 @@ const MAX_BODY_BYTES = 256;
 const LIFETIME_SECONDS = 3600;
 
 /**
- * Creates the key with which GraphiQL gets a token from this process. Returns undefined without the page, in production
- * and with a configured key set. The key is printed as part of the page's URL, in the fragment, which browsers send to
+ * Creates the key with which the pages get a token from this process. Returns undefined without GraphiQL, in production
+ * and with a configured key set. The key is printed as part of their URLs, in the fragment, which browsers send to
  * no server: a page cannot know whether a proxy in front of it serves other machines, but they do not have the key.
  */
 export function createPageKey({

@@ -43,6 +43,7 @@ export function renderHtml({ title, icon, style, scripts, body }: PageParts): st
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width">
+    <meta name="color-scheme" content="light dark">
     <title>Workspace account gateway: ${title}</title>
     <link rel="icon" href="${icon}">
     ${style}

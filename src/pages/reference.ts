@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Request, Response } from 'express';
 import { lazy } from '../values/lazy.ts';
 import { type Assets, type AssetType, addAsset, sendAsset, sendPage } from './page.ts';
-import { bootScript, renderPage } from './reference-page.ts';
+import { bootScript, referenceStyle, renderPage } from './reference-page.ts';
 
 /** The page, and its files by name. */
 type Docs = { page: string; assets: Assets };
@@ -16,8 +16,8 @@ export const REFERENCE_PATHS = /^\/docs(?:\/assets\/[^/]+)?$/;
  * Serves the REST reference: Swagger UI with `openapi.json`, without a CDN. The files are read at the first request;
  * they occupy about 2.5 MB.
  */
-export function serveReference(): Handler {
-  const open = lazy(prepare);
+export function serveReference(grantsTokens: boolean): Handler {
+  const open = lazy(() => prepare(grantsTokens));
   return async (request, response, next) => {
     const { page, assets } = await open();
     const [, name] = request.path.split('/assets/');
@@ -28,21 +28,22 @@ export function serveReference(): Handler {
   };
 }
 
-async function prepare(): Promise<Docs> {
+async function prepare(grantsTokens: boolean): Promise<Docs> {
   const assets: Assets = new Map();
   const add = async (stem: string, extension: AssetType, content: string | Buffer) =>
     `docs/assets/${await addAsset(assets, stem, extension, content)}`;
-  const page = renderPage({
+  const style = await read(import.meta.resolve('swagger-ui-dist/swagger-ui.css'));
+  const files = {
     script: await add(
       'swagger-ui',
       'js',
       await read(import.meta.resolve('swagger-ui-dist/swagger-ui-bundle.js')),
     ),
-    style: await add('swagger-ui', 'css', await read(import.meta.resolve('swagger-ui-dist/swagger-ui.css'))),
+    style: await add('swagger-ui', 'css', style + referenceStyle),
     icon: await add('icon', 'png', await read(import.meta.resolve('swagger-ui-dist/favicon-32x32.png'))),
     boot: await add('boot', 'js', bootScript),
-  });
-  return { page, assets };
+  };
+  return { page: renderPage(files, grantsTokens), assets };
 }
 
 function read(url: string): Promise<Buffer> {

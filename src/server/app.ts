@@ -54,7 +54,7 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
     createMonitoring({ ...services, isStopping }, metrics, metricsAccess, ({ locals }) => locals.record.log),
   );
   app.get(toPattern('/openapi.json'), serveOpenApi(schema, publicUrl));
-  app.get(REFERENCE_PATHS, serveReference());
+  app.get(REFERENCE_PATHS, serveReference(pageKey !== undefined));
   app.get(toPattern('/'), serveStart(config.graphiql));
   app.get(toPattern(UNSUBSCRIBE_PATH), unsubscribe.show);
   app.post(toPattern(UNSUBSCRIBE_PATH), unsubscribe.accept);

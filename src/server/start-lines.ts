@@ -4,7 +4,7 @@ import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import type { Secret } from '../values/secret.ts';
 import { version } from '../version.ts';
 
-/** The addresses of a gateway, and the key with which its GraphiQL page gets a token. */
+/** The addresses of a gateway, and the key with which its pages get a token. */
 type Started = { address: string; adminAddress: string | undefined; pageKey: Secret | undefined };
 
 /** Lists the lines that a gateway prints when it has started. */
@@ -14,9 +14,10 @@ export function listStartLines(config: Config, { address, adminAddress, pageKey 
   lines.push(describeScopes(config), ...listDeliveryLines(config));
   if (config.production) return lines;
   const publicUrl = config.publicUrl ?? address;
-  const page = `${publicUrl}/graphql`;
-  if (config.graphiql) lines.push(`GraphiQL  ${pageKey === undefined ? page : addPageKey(page, pageKey)}`);
-  lines.push(`REST      ${publicUrl}/docs`);
+  const toUrl = (path: string) =>
+    pageKey === undefined ? publicUrl + path : addPageKey(publicUrl + path, pageKey);
+  if (config.graphiql) lines.push(`GraphiQL  ${toUrl('/graphql')}`);
+  lines.push(`REST      ${toUrl('/docs')}`);
   if (config.keySet.kind === 'development') {
     const effective = { ...config, port: Number(new URL(address).port || 80) };
     const settings = formatSettings(effective, tokenSettings);

@@ -148,15 +148,15 @@ describe.skipIf(!hasBrowser)(
           JSON.stringify(sessionStorage),
         ]);
         expect(local).not.toContain(key);
-        expect(JSON.parse(session ?? '')).toEqual({ 'graphiql:key': key });
+        expect(JSON.parse(session ?? '')).toEqual({ 'gateway:key': key });
         for (const stored of [local, session]) expect(stored).not.toContain('eyJ');
       });
 
       test('lists every example, and opens one in a new tab with a valid token', async () => {
         const menu = page.getByRole('combobox', { name: 'Examples' });
-        const names = await menu.locator('option:enabled').allInnerTexts();
-        expect(names).toEqual(readExamples().map(({ name }) => name));
-        await menu.selectOption('dismiss');
+        const titles = await menu.locator('option:enabled').allInnerTexts();
+        expect(titles).toEqual(readExamples().map(({ title }) => title));
+        await menu.selectOption('Dismiss a notification');
         await page.getByRole('tab', { name: 'Dismiss', selected: true }).waitFor();
         await run(page);
         await expectResult(page, '"status": "DISMISSED"');

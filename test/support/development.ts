@@ -10,10 +10,17 @@ export type DevelopmentGateway = TestGateway & {
   settings: Record<string, string>;
 };
 
+type Started = Pick<TestGateway, 'startLines'>;
+
 /** Returns the URL of GraphiQL that a gateway printed. */
-export function findGraphiqlUrl({ startLines }: Pick<TestGateway, 'startLines'>): string {
-  const [, url] = /^GraphiQL +(\S+)$/m.exec(startLines.join('\n')) ?? [];
-  if (url === undefined) throw new Error('The gateway printed no URL of GraphiQL.');
+export const findGraphiqlUrl = (gateway: Started): string => findUrl(gateway, 'GraphiQL');
+
+/** Returns the URL of the REST reference that a gateway printed. */
+export const findReferenceUrl = (gateway: Started): string => findUrl(gateway, 'REST');
+
+function findUrl({ startLines }: Started, name: string): string {
+  const [, url] = new RegExp(`^${name} +(\\S+)$`, 'm').exec(startLines.join('\n')) ?? [];
+  if (url === undefined) throw new Error(`The gateway printed no URL of ${name}.`);
   return url;
 }
 
