@@ -57,8 +57,13 @@ export type RequestRecord = {
   readonly published: PublishedNotification[];
 };
 
-/** The user and the ID of a published notification. */
-export type PublishedNotification = { readonly user: string; readonly notification: string };
+/** The user and the ID of a published notification. `created` is `false` if it was stored already. */
+export type PublishedNotification = {
+  readonly user: string;
+  readonly notification: string;
+  readonly kind: string;
+  readonly created: boolean;
+};
 
 /** An error in a reply: of one root field, or of the whole request if `field` is undefined. */
 export type RequestFailure = { readonly field?: string; readonly code: ErrorCode };

@@ -17,18 +17,18 @@ import { readEncryptionKeys } from './encryption/encryption-keys.ts';
 import { type Change, createHub } from './live/hub.ts';
 import { startLiveEvents } from './live/live-events.ts';
 import type { Log } from './log.ts';
-import { createCredentialMetrics } from './metrics/credential-metrics.ts';
 import { createBacklogMetrics, createDeliveryMetrics } from './metrics/delivery-metrics.ts';
 import { createEventDelay } from './metrics/event-delay.ts';
 import { createFallbackCounter } from './metrics/rate-limit-fallbacks.ts';
 import { createStateMetrics } from './metrics/state-metrics.ts';
+import { createStatisticsMetrics } from './metrics/statistics-metrics.ts';
 import { createPageKey } from './pages/graphiql-token.ts';
 import { LargeReads } from './quota/large-reads.ts';
 import { createLimiters, openRedis } from './quota/limiters.ts';
 import { createQuota } from './quota/quota.ts';
 import { ReadScheduler } from './quota/read-scheduler.ts';
 import { createServedSchema } from './schema.ts';
-import { countCredentialsByState } from './statistics/statistics.ts';
+import { readGauges } from './statistics/statistics.ts';
 
 /** Everything that a gateway runs with. Created once for each process. */
 export type Services = Awaited<ReturnType<typeof createServices>>;
@@ -46,9 +46,10 @@ export async function createServices(config: Config, database: Database, log: Lo
   const redis = config.redisUrl === null ? undefined : await openRedis(config.redisUrl);
   const limiters = createLimiters(config.limits, redis, createFallbackCounter(metrics));
   const quota = createQuota(config.limits, limiters);
-  createCredentialMetrics(metrics, () => countCredentialsByState(database.fork(), cipher));
+  createStatisticsMetrics(metrics, () => readGauges(database.fork(), cipher));
   createStateMetrics(metrics, {
     liveSubscribers: () => hub.size,
+    maxLiveSubscribers: () => config.maxSubscribers,
     isListening: () => live.problem === undefined,
     pools: database.pools,
     cachedTokens: () => tokens.size,

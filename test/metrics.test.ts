@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createCredentialMetrics } from '../src/metrics/credential-metrics.ts';
+import { createStatisticsMetrics } from '../src/metrics/statistics-metrics.ts';
 import { graphql, rest } from './support/client.ts';
 import { eventually } from './support/eventually.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
@@ -56,12 +56,16 @@ test('every metric has a help text, a type and a name that ends with its unit', 
     'db_client_connection_max',
     'db_client_connection_pending_requests',
     'gateway_cached_tokens',
+    'gateway_deliveries',
     'gateway_editor_credentials',
     ERRORS,
     'gateway_event_delay_seconds',
     'gateway_key_set_age_seconds',
     'gateway_listener_up',
     'gateway_live_subscribers',
+    'gateway_live_subscribers_max',
+    'gateway_notifications',
+    'gateway_notifications_published_total',
     'gateway_rate_limit_fallbacks_total',
     OPERATIONS,
     'graphql_subscription_duration_seconds',
@@ -340,13 +344,13 @@ describe('the database', () => {
   );
 });
 
-test('counts credentials at most once a minute, and reports no outdated numbers if counting fails', async () => {
+test('reads the statistics at most once a minute, and reports no outdated numbers if reading fails', async () => {
   const registry = new Registry();
   let count = 0;
-  createCredentialMetrics(registry, async () => {
+  createStatisticsMetrics(registry, async () => {
     count += 1;
     if (count > 2) throw new Error('unavailable');
-    return [{ state: 'connected', count }];
+    return { notifications: [], deliveries: [], credentials: [{ state: 'connected', count }] };
   });
   const readCount = async () => /^gateway_editor_credentials\{.*$/m.exec(await registry.metrics())?.[0];
   const start = Date.now();
@@ -362,6 +366,32 @@ test('counts credentials at most once a minute, and reports no outdated numbers 
   } finally {
     vi.useRealTimers();
   }
+});
+
+test('shows notifications by kind and status, and counts those that were published once', async () => {
+  const published = { kind: 'task_failed' };
+  const count = async (name: string, labels: Record<string, string>) =>
+    (await scrape(gateway)).sum(name, labels) ?? 0;
+  await updateStatistics(gateway.database);
+  // Another gateway, because this one reads the statistics at most once a minute.
+  const before = await startTestGateway({}, gateway.database);
+  const active = { ...published, status: 'active' };
+  const activeBefore = (await scrape(before)).sum('gateway_notifications', active) ?? 0;
+  const publishedBefore = await count('gateway_notifications_published_total', published);
+  for (let time = 0; time < 2; time += 1)
+    await publish(gateway, 'carol', 'task_failed', { id: 'once', task: { id: 'once', projectId: 'p' } });
+  await eventually(async () =>
+    expect((await count('gateway_notifications_published_total', published)) - publishedBefore).toBe(1),
+  );
+  await updateStatistics(gateway.database);
+  const after = await startTestGateway({ MAX_SUBSCRIBERS: '7' }, gateway.database);
+  const { sum } = await scrape(after);
+  expect((sum('gateway_notifications', active) ?? 0) - activeBefore).toBe(1);
+  // Combinations without records are 0, so that the first is seen as an increase.
+  expect(sum('gateway_deliveries', { channel: 'chat', state: 'failed' })).toBe(0);
+  expect(sum('gateway_live_subscribers_max')).toBe(7);
+  await before.close();
+  await after.close();
 });
 
 test('counts cached tokens, and reports the age of a fetched key set', async () => {

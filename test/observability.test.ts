@@ -113,7 +113,7 @@ function parseQuery(query: string): { selectors: Selector[]; groupedBy: string[]
         value,
       })),
     }))
-    .filter(({ name }) => !/^(and|or|unless|sum|max|count|rate|increase|vector)$/.test(name));
+    .filter(({ name }) => !/^(and|or|unless|offset|sum|max|count|rate|increase|vector)$/.test(name));
   return { selectors, groupedBy };
 }
 
@@ -202,4 +202,19 @@ test('the alerts query only existing metrics, and all are documented', async () 
   const documented = tableBelow(readPage('docs/observability.md'), 'Dashboard and alerts');
   expect(documented.map(([name]) => name)).toEqual(alerts);
   expect(queries.flatMap(findUnknown)).toEqual([]);
+});
+
+test('every alert links to its section of the documentation', async () => {
+  const text = await readRepositoryFile('ops/prometheus-alerts.yaml');
+  const alerts = Array.from(text.matchAll(/- alert: (\w+)/g), ([, name]) => name ?? '');
+  const page = /^https:\/\/git\.example\.com\/acme\/workspace-account-gateway\/docs\/observability\.md$/;
+  const links = Array.from(text.matchAll(/^ {10}runbook_url: "(.+)#(.+)"$/gm));
+  for (const [, address] of links) expect(address).toMatch(page);
+  expect(links.map(([, , anchor]) => anchor)).toEqual(alerts.map((name) => name.toLowerCase()));
+  const [, runbooks = ''] = readPage('docs/observability.md').text.split(/^## Runbooks$/m);
+  const sections = Array.from(
+    runbooks.split(/^## /m)[0]?.matchAll(/^### (\w+)$/gm) ?? [],
+    ([, name]) => name,
+  );
+  expect(sections).toEqual(alerts);
 });

@@ -23,11 +23,15 @@ const SEVERAL = 'several';
 export function createRequestMetrics(
   registry: Registry,
   schema: GraphQLSchema,
+  kinds: readonly string[],
 ): (request: CompletedRequest) => void {
   const operationTypes = listOperationTypes(schema);
-  const { requests, operations, streams, errors } = registerMetrics(registry);
+  const { requests, operations, streams, errors, publications } = registerMetrics(registry);
+  // So that the first publication is seen as an increase.
+  for (const kind of kinds) publications.inc({ kind }, 0);
 
-  return ({ method, route, status, seconds, operations: fields, failures }) => {
+  return ({ method, route, status, seconds, operations: fields, failures, published }) => {
+    for (const { kind, created } of published) if (created) publications.inc({ kind });
     const [first = ''] = fields;
     const field = fields.size > 1 ? SEVERAL : first;
     for (const { field: failed = field, code } of failures) {
@@ -81,7 +85,13 @@ function registerMetrics(registry: Registry) {
     labelNames: ['graphql_root_field', 'code'],
     registers,
   });
-  return { requests, operations, streams, errors };
+  const publications = new Counter({
+    name: 'gateway_notifications_published_total',
+    help: 'Published notifications by kind, without those that were stored already.',
+    labelNames: ['kind'],
+    registers,
+  });
+  return { requests, operations, streams, errors, publications };
 }
 
 function listOperationTypes(schema: GraphQLSchema): ReadonlyMap<string, string> {

@@ -7,6 +7,7 @@ type Reading = () => number | undefined;
 /** The state of a gateway that is read at every scrape. */
 export type GatewayState = {
   liveSubscribers: Reading;
+  maxLiveSubscribers: Reading;
   isListening(): boolean;
   pools(): PoolState[];
   cachedTokens: Reading;
@@ -21,6 +22,11 @@ export function createStateMetrics(registry: Registry, state: GatewayState): voi
   const gauge = (name: string, help: string, read: Reading) => createGauge(registry, name, help, read);
 
   gauge('gateway_live_subscribers', 'Open live subscriptions.', state.liveSubscribers);
+  gauge(
+    'gateway_live_subscribers_max',
+    'Maximum number of open live subscriptions (MAX_SUBSCRIBERS).',
+    state.maxLiveSubscribers,
+  );
   gauge('gateway_listener_up', 'Whether the gateway receives announcements of changes: 1 or 0.', () =>
     Number(state.isListening()),
   );

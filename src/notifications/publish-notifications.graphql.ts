@@ -158,8 +158,9 @@ builder.mutationFields((t) => ({
 /** Publishes notifications, and adds their IDs, which may be generated, to the log line of the request. */
 async function publish(context: Context, requests: readonly PublishRequest[]): Promise<Publication[]> {
   const publications = await publishNotifications(context, requests, context.now);
-  for (const { notification } of publications) {
-    context.published.push({ user: notification.userId, notification: notification.id });
+  for (const { notification, created } of publications) {
+    const { userId, id, kind } = notification;
+    context.published.push({ user: userId, notification: id, kind, created });
   }
   return publications;
 }

@@ -21,7 +21,7 @@ export const referenceStyle = `
   color: #1c2022;
   text-shadow: none;
 }
-html:not(.dark-mode) .swagger-ui a {
+html:not(.dark-mode) .swagger-ui a:not(.nostyle) {
   color: #0b5cad;
 }
 html:not(.dark-mode) .swagger-ui .btn.authorize span {

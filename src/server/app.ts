@@ -8,6 +8,7 @@ import { resultTypes } from '../graphql/plugins/request.ts';
 import { createGraphQLServer, GRAPHQL_PATH, sendGraphQLError, serveGraphQL } from '../graphql/server.ts';
 import { createRouteNames, toPattern } from '../http/messages.ts';
 import { createRequestMetrics } from '../metrics/request-metrics.ts';
+import { notificationKinds } from '../notifications/notification.enums.ts';
 import { serveOpenApi } from '../openapi/document.ts';
 import { createGraphiql } from '../pages/graphiql.ts';
 import { grantPageToken } from '../pages/graphiql-token.ts';
@@ -29,7 +30,9 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
   const identifyCaller = createIdentifyCaller(services.authenticate, services.shared);
   const app = express().disable('x-powered-by').set('query parser', 'simple');
 
-  app.use(recordRequests(log, createRouteNames(paths), createRequestMetrics(metrics, schema)));
+  app.use(
+    recordRequests(log, createRouteNames(paths), createRequestMetrics(metrics, schema, notificationKinds)),
+  );
   app.use(setSecurityHeaders);
   // Before the step that allows other origins to read replies.
   if (pageKey !== undefined)

@@ -4,7 +4,7 @@ import type { RequestRecord } from '../context.ts';
 import type { Log } from '../log.ts';
 
 /** A request whose reply was sent or whose caller disconnected. */
-export type CompletedRequest = Pick<RequestRecord, 'operations' | 'failures'> & {
+export type CompletedRequest = Pick<RequestRecord, 'operations' | 'failures' | 'published'> & {
   method: string;
   /** The template of the path; undefined if no endpoint has this path. */
   route: string | undefined;
@@ -60,7 +60,7 @@ export function recordRequests(
       const status = response.headersSent ? response.statusCode : undefined;
       const { operations, failures, published } = record;
       const route = nameRoute(path);
-      onComplete({ method, route, status, seconds: milliseconds / 1000, operations, failures });
+      onComplete({ method, route, status, seconds: milliseconds / 1000, operations, failures, published });
       record.log[PROBES.has(path) ? 'debug' : 'info'](
         {
           method,
@@ -68,7 +68,9 @@ export function recordRequests(
           operation: [...operations].join(',') || undefined,
           user: record.user,
           ...(published.length > 0 && {
-            published: published.slice(0, MAX_PUBLISHED),
+            published: published
+              .slice(0, MAX_PUBLISHED)
+              .map(({ user, notification }) => ({ user, notification })),
             publishedCount: published.length,
           }),
           status,

@@ -23,15 +23,18 @@ export async function readTotals(em: EntityManager): Promise<Totals | null> {
   return found?.asOf ? { counts: found.counts, asOf: found.asOf } : null;
 }
 
+type NotificationCount = { kind: NotificationKind; status: NotificationStatus; count: number };
+
 /** Lists the numbers of notifications by kind and status. Combinations without any are omitted. */
-export function listNotificationCounts({
-  counts,
-}: Totals): { kind: NotificationKind; status: NotificationStatus; count: number }[] {
+export function listNotificationCounts(totals: Totals): NotificationCount[] {
+  return countNotifications(totals).filter(isAny);
+}
+
+function countNotifications({ counts }: Totals): NotificationCount[] {
   return notificationKinds.flatMap((kind) =>
     notificationStatuses
       .toSorted()
-      .map((status) => ({ kind, status, count: counts[`notifications/${kind}/${status}`] ?? 0 }))
-      .filter(isAny),
+      .map((status) => ({ kind, status, count: counts[`notifications/${kind}/${status}`] ?? 0 })),
   );
 }
 
@@ -47,13 +50,18 @@ export function listWorkspaceCounts({ counts }: Totals): { status: WorkspaceStat
 export type DeliveryCount = { channel: DeliveryChannel; state: ShownDeliveryState; count: number };
 
 /** Lists the numbers of deliveries by channel and state. Combinations without any are omitted. */
-export function listDeliveryCounts({ counts }: Totals): DeliveryCount[] {
-  return deliveryChannels.toSorted().flatMap((channel) =>
-    shownDeliveryStates
-      .toSorted()
-      .map((state) => ({ channel, state, count: counts[`deliveries/${channel}/${state}`] ?? 0 }))
-      .filter(isAny),
-  );
+export function listDeliveryCounts(totals: Totals): DeliveryCount[] {
+  return countDeliveries(totals).filter(isAny);
+}
+
+function countDeliveries({ counts }: Totals): DeliveryCount[] {
+  return deliveryChannels
+    .toSorted()
+    .flatMap((channel) =>
+      shownDeliveryStates
+        .toSorted()
+        .map((state) => ({ channel, state, count: counts[`deliveries/${channel}/${state}`] ?? 0 })),
+    );
 }
 
 function isAny({ count }: { count: number }): boolean {
@@ -99,11 +107,20 @@ async function isUsed(em: EntityManager, keyId: string): Promise<boolean> {
   return first?.keyId === keyId;
 }
 
-/** Reads the numbers of stored credentials in each state; none until all users were counted once. */
-export async function countCredentialsByState(
-  em: EntityManager,
-  cipher: CredentialCipher,
-): Promise<CredentialCount[]> {
+/** The counts that the metrics show, combinations without records included. */
+export type Gauges = {
+  notifications: NotificationCount[];
+  deliveries: DeliveryCount[];
+  credentials: CredentialCount[];
+};
+
+/** Reads the counts that the metrics show; `null` until all users were counted once. */
+export async function readGauges(em: EntityManager, cipher: CredentialCipher): Promise<Gauges | null> {
   const totals = await readTotals(em);
-  return totals === null ? [] : listCredentialCounts(em, totals, cipher);
+  if (totals === null) return null;
+  return {
+    notifications: countNotifications(totals),
+    deliveries: countDeliveries(totals),
+    credentials: await listCredentialCounts(em, totals, cipher),
+  };
 }

@@ -11,18 +11,22 @@ const rules = fileURLToPath(new URL('../../ops/prometheus-alerts.yaml', import.m
 
 const age = 'gateway_delivery_age_seconds';
 const overdue = 'gateway_delivery_overdue_seconds';
-const attempts = (outcome: string) => `gateway_delivery_attempts_total~${outcome}`;
+const attempts = (outcome: string) => `gateway_delivery_attempts_total{outcome="${outcome}"}`;
+const errors = (code: string) => `gateway_errors_total{code="${code}"}`;
+const deliveries = (state: string) => `gateway_deliveries{state="${state}"}`;
+const credentials = (state: string) => `gateway_editor_credentials{state="${state}"}`;
 
 /** The values of a metric for each minute, in Prometheus' notation: `0+60x9` rises by 60, `0x9` stays. */
 type Series = Readonly<Record<string, string>>;
 
-/** Returns the alerts that fire after so many minutes, as Prometheus evaluates them. */
+/** A target that is scraped; without it, an alert fires. */
+const scraped: Series = { up: '1x2000' };
+
+/** Expects these alerts to fire after so many minutes, as Prometheus evaluates them. */
 async function evaluate(series: Series, minutes: number, firing: readonly string[]): Promise<void> {
   const input = Object.entries(series).map(([name, values]) => {
-    const [metric, outcome] = name.split('~');
-    const labels = { job: 'gateway', instance: 'a', channel: 'email', ...(outcome && { outcome }) };
-    const matchers = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
-    return { series: `${metric}{${matchers}}`, values };
+    const [metric, own = '}'] = name.split('{');
+    return { series: `${metric}{job="gateway",instance="a",channel="email",${own}`, values };
   });
   const expected = firing.map((name) => ({ labels: `{alertname="${name}"}`, value: 1 }));
   const scenario = {
@@ -83,6 +87,68 @@ test.skipIf(!hasPromtool).each<[what: string, series: Series, minutes: number, f
     20,
     ['GatewayNothingDelivered', 'GatewayProviderRefuses'],
   ],
+  ['a scrape has just failed', { up: '1x9 0x9' }, 11, []],
+  ['scrapes of a process fail', { up: '1x9 0x9' }, 14, ['GatewayDown']],
+  ['the only target has just disappeared', { up: '1x9 stale' }, 13, []],
+  ['there is no target', { up: '1x9 stale' }, 18, ['GatewayMissing']],
+  ['401s are as frequent as yesterday', { [errors('unauthenticated')]: '0+60x1600' }, 1500, []],
+  ['some 401s follow none', { [errors('unauthenticated')]: '0x1450 0+3x60' }, 1480, []],
+  [
+    'many 401s follow few',
+    { [errors('unauthenticated')]: '0+6x1450 8700+60x60' },
+    1480,
+    ['GatewayTokensRejected'],
+  ],
+  ['429s are as frequent as yesterday', { [errors('rate_limited')]: '0+60x1600' }, 1500, []],
+  ['many 429s follow none', { [errors('rate_limited')]: '0x1450 0+60x60' }, 1480, ['GatewayRateLimited']],
+  [
+    'a process has 80 % of its streams',
+    { gateway_live_subscribers: '800x60', gateway_live_subscribers_max: '1000x60' },
+    30,
+    [],
+  ],
+  [
+    'a process has 81 % of its streams',
+    { gateway_live_subscribers: '810x60', gateway_live_subscribers_max: '1000x60' },
+    30,
+    ['GatewayStreamsNearLimit'],
+  ],
+  [
+    'few deliveries fail among many',
+    { [deliveries('failed')]: '0x60 20x60', [deliveries('delivered')]: '0+10x120' },
+    70,
+    [],
+  ],
+  [
+    'a few deliveries fail among none',
+    { [deliveries('failed')]: '0x60 10x60', [deliveries('delivered')]: '500x120' },
+    70,
+    [],
+  ],
+  [
+    'many deliveries fail',
+    { [deliveries('failed')]: '0x60 20x60', [deliveries('delivered')]: '0+2x120' },
+    70,
+    ['GatewayDeliveriesFailed'],
+  ],
+  [
+    'a tenth of the credentials needs new authentication',
+    { [credentials('needs_reauth')]: '100x60', [credentials('connected')]: '900x60' },
+    30,
+    [],
+  ],
+  [
+    'most of ten credentials need new authentication',
+    { [credentials('needs_reauth')]: '9x60', [credentials('connected')]: '1x60' },
+    30,
+    [],
+  ],
+  [
+    'more than a tenth of the credentials needs new authentication',
+    { [credentials('needs_reauth')]: '120x60', [credentials('connected')]: '880x60' },
+    30,
+    ['GatewayCredentialsNeedReauth'],
+  ],
 ])('the alerts if %s (needs promtool)', async (_what, series, minutes, firing) => {
-  await expect(evaluate(series, minutes, firing)).resolves.toBeUndefined();
+  await expect(evaluate({ ...scraped, ...series }, minutes, firing)).resolves.toBeUndefined();
 });
