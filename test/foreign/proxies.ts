@@ -44,32 +44,38 @@ export const hasProxies =
 /** A running proxy. */
 export type RunningProxy = { name: string; address: string; stop: Process['stop'] };
 
-/** Starts a proxy with a copy of its configuration that differs in addresses only, and waits until it forwards. */
+/**
+ * Starts a proxy with a copy of its configuration that differs in addresses only, and waits until it forwards. With the
+ * paths of a certificate and its key, both in PEM, it has TLS as its comments describe.
+ */
 export async function startProxy(
   { program, file, run }: ProxyProgram,
   folder: string,
   gateways: readonly number[],
+  tls?: CertificateFiles,
 ): Promise<RunningProxy> {
   const address = `127.0.0.1:${await freePort()}`;
   const upstreams = gateways.map((port) => `127.0.0.1:${port}`);
-  const text = (await readRepositoryFile(file))
-    .replace(/^( *(?:listen|bind)) :?80\b/m, `$1 ${address}`)
+  const plain = await readRepositoryFile(file);
+  const text = (tls === undefined ? plain : enableTls(plain, tls))
+    .replace(/^( *(?:listen|bind)) :?(?:80|443)\b/m, `$1 ${address}`)
     .replaceAll(/127\.0\.0\.1:400(\d)/g, (_all, instance) => upstreams[instance - 1] ?? '');
-  const path = join(folder, basename(file));
+  const scheme = tls === undefined ? 'http' : 'https';
+  const path = join(folder, `${basename(file)}.${scheme}`);
   await writeFile(path, text);
   const child = spawn(program, run(path), {
     // The last three are for Caddy.
     env: {
       PATH: process.env.PATH,
       HOME: folder,
-      SITE: `http://${address}`,
+      SITE: `${scheme}://${address}`,
       GATEWAYS: upstreams.join(' '),
       CADDY_ADMIN: `127.0.0.1:${await freePort()}`,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const proxy = captureOutput(child, program);
-  const url = `http://${address}`;
+  const url = `${scheme}://${address}`;
   const forwards = eventually(async () => {
     const { status } = await fetch(`${url}/healthz`);
     if (status !== 200) throw new Error(`${program} replied with ${status}`);
@@ -77,4 +83,19 @@ export async function startProxy(
   const failed = proxy.ended.then(({ stderr }) => Promise.reject(new Error(`${program}: ${stderr}`)));
   await Promise.race([forwards, failed]);
   return { name: program, address: url, stop: proxy.stop };
+}
+
+/** A certificate with its key, both in one file for HAProxy. */
+type CertificateFiles = { cert: string; key: string; both: string };
+
+/** Replaces the line without TLS by those in the comment that follows it. Caddy needs only a certificate. */
+function enableTls(text: string, { cert, key, both }: CertificateFiles): string {
+  return text
+    .replace(/^ *(?:listen|bind) :?80;?\n *# With TLS.*\n((?: *# .*\n)+)/m, (_all, lines: string) =>
+      lines.replaceAll('# ', ''),
+    )
+    .replace(/\/etc\/nginx\/\S+\.crt/, cert)
+    .replace(/\/etc\/nginx\/\S+\.key/, key)
+    .replace(/\/etc\/haproxy\/\S+\.pem/, both)
+    .replace(/^\{\$SITE.*\{$/m, `$&\n\ttls ${cert} ${key}`);
 }
