@@ -4,7 +4,7 @@ import { LongestFirst } from './test/support/longest-first.ts';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/foreign/**', '**/node_modules/**'],
+    exclude: ['test/foreign/**', 'test/**/*.long.test.ts', '**/node_modules/**'],
     globalSetup: 'test/support/global-setup.ts',
     reporters: ['default', './test/support/closing-line.ts'],
     testTimeout: 30_000,

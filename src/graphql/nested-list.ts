@@ -4,7 +4,7 @@ import { MAX_READ_BYTES } from '../quota/large-reads.ts';
 import type { PageArguments } from './page-arguments.ts';
 
 /** The maximum size of a page of a list inside another list, and its default size. */
-export const MAX_NESTED_PAGE_SIZE = 20;
+const MAX_NESTED_PAGE_SIZE = 20;
 
 /** The maximum number of records of such lists in a reply. */
 const MAX_NESTED_RECORDS = 2000;

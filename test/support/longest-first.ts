@@ -4,6 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * The slowest test files, which start first: otherwise one of them could run alone at the end.
  */
 const longest = [
+  'abuse/push-starvation',
   'shutdown',
   'systemd',
   'key-set-readiness',
