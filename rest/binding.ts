@@ -11,21 +11,14 @@ import { isRecord, valueAt } from '../src/errors/json-path.ts';
 import { toIssues } from '../src/errors/validation-issues.ts';
 import { asGatewayError } from '../src/graphql/plugins/masking.ts';
 import { readJson } from '../src/http/read-json.ts';
-import { describeRange, wholeNumberSchema } from '../src/values/constraints.ts';
-import {
-  type ArgumentSource,
-  type Binding,
-  isSource,
-  listSources,
-  type QueryShape,
-  type Route,
-} from './route.ts';
+import { createQueryReader, type Query } from './query.ts';
+import { type ArgumentSource, type Binding, isSource, type Route } from './route.ts';
 import { containsSecret, isStrictObject, toCamelCase, unwrap } from './wire.ts';
 
 /** The parts of a request that supply arguments, decoded. */
 export type Parts = {
   path: Readonly<Record<string, string>>;
-  query: Readonly<Record<string, readonly string[]>>;
+  query: Query;
   body: unknown;
 };
 
@@ -36,11 +29,11 @@ export type Parts = {
  */
 export function createReader(route: Route): (request: Request) => Promise<Parts> {
   const pathNames = listPathParameters(route.path);
-  const queryParameters = listQueryParameters(route);
+  const readQuery = createQueryReader(route);
   return async (request) => {
     const issues: ValidationIssue[] = [];
     const path = parsePathParameters(pathNames, request.path, issues);
-    const query = queryParameters.length === 0 ? {} : parseQuery(queryParameters, request.query, issues);
+    const query = readQuery(request.query, issues);
     if (issues.length > 0) throw new BadRequestError(summarizeIssues(issues), issues);
     if (route.body === undefined) return { path, query, body: undefined };
     const body = await readJson(request);
@@ -77,53 +70,6 @@ function parsePathParameters(
     }
   }
   return parameters;
-}
-
-/** The parameters of a page. Both are at most the largest GraphQL `Int`. A list contains all records by default. */
-export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
-
-type QueryParameter = { name: string; shape: QueryShape | z.ZodInt };
-
-function listQueryParameters({ bind, paged }: Route): QueryParameter[] {
-  const own = listSources(bind).filter((source) => source.from === 'query');
-  const page = Object.entries(paged ? pageShapes : {}).map(([name, shape]) => ({ name, shape }));
-  return [...own, ...page];
-}
-
-/** Parses query parameters. Unknown parameters are ignored; invalid parameters become issues. */
-function parseQuery(declared: readonly QueryParameter[], sent: Request['query'], issues: ValidationIssue[]) {
-  const query: Record<string, readonly string[]> = {};
-  for (const parameter of declared) {
-    const values = [sent[parameter.name]].flat().filter((value) => typeof value === 'string');
-    if (values.length === 0) continue;
-    issues.push(...findIssues(parameter, values));
-    query[parameter.name] = [...new Set(values)];
-  }
-  return query;
-}
-
-function findIssues({ name, shape }: QueryParameter, values: readonly string[]): ValidationIssue[] {
-  const path = ['query', name];
-  if (values.length > 1 && !(shape instanceof z.ZodEnum))
-    return [{ path, message: 'must not be repeated', value: values }];
-  return values.flatMap((value) => findMessages(shape, value).map((message) => ({ path, message, value })));
-}
-
-/** Returns the messages of the rules that a value breaks. */
-function findMessages(shape: QueryParameter['shape'], value: string): string[] {
-  if (shape instanceof z.ZodNumber) {
-    const isValid = /^\d+$/.test(value) && shape.safeParse(Number(value)).success;
-    return isValid ? [] : [describeRange(shape.minValue, shape.maxValue)];
-  }
-  const issues = shape.safeParse(value).error?.issues ?? [];
-  return issues.map(({ message }) =>
-    shape instanceof z.ZodEnum ? `must be one of ${shape.options.join(', ')}` : message,
-  );
-}
-
-/** Converts a checked query to a page. Without `limit` it extends to the end of the list. */
-export function toOffsetPage({ limit, offset }: Parts['query']) {
-  return { limit: limit && Number(limit[0]), offset: offset && Number(offset[0]) };
 }
 
 /** Creates the function that converts a request to arguments. */

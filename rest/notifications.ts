@@ -1,13 +1,18 @@
 import { z } from 'zod';
-import { dismissNotificationField } from '../src/notifications/dismiss-notifications.graphql.ts';
+import {
+  dismissNotificationField,
+  dismissNotificationsField,
+} from '../src/notifications/dismiss-notifications.graphql.ts';
 import {
   type NotificationKind,
   notificationKinds,
   notificationStatuses,
   taskStatuses,
 } from '../src/notifications/notification.enums.ts';
-import { notificationsField } from '../src/notifications/notifications.graphql.ts';
-import { path, query, type Route } from './route.ts';
+import { notificationCountsField } from '../src/notifications/notification-counts.graphql.ts';
+import { notificationField, notificationsField } from '../src/notifications/notifications.graphql.ts';
+import { idSchema } from '../src/values/constraints.ts';
+import { body, path, query, type Route } from './route.ts';
 import { nullableText, optionalText, timestamp, toPascalCase, variant } from './wire.ts';
 
 const text = () => z.string().min(1);
@@ -130,6 +135,43 @@ const notification = z
   ])
   .meta({ id: 'Notification', description: 'A notification. Its kind determines its type.' });
 
+const counts = z
+  .strictObject({
+    total: z.int().describe('The number of active notifications of all kinds.'),
+    by_kind: z
+      .array(
+        z
+          .strictObject({
+            kind: notificationKind,
+            count: z.int().describe('The number of active notifications.'),
+          })
+          .meta({
+            id: 'NotificationKindCount',
+            description: 'The number of active notifications of one kind.',
+          }),
+      )
+      .describe('Counts by kind. Every kind is included, even if its count is 0.'),
+  })
+  .meta({ id: 'NotificationCounts', description: "Counts of a user's active notifications." });
+
+const dismissedList = z
+  .strictObject({
+    dismissed_count: z
+      .int()
+      .describe(
+        'The number of notifications that this request dismissed. Notifications that were dismissed before are not counted.',
+      ),
+    notifications: z
+      .array(notification)
+      .describe(
+        'The notifications that this request dismissed, oldest first. If they exceed 16 MiB together, the last ones are omitted.',
+      ),
+  })
+  .meta({
+    id: 'DismissNotificationsReply',
+    description: 'Response body of "Dismiss several notifications".',
+  });
+
 /** Reading and dismissing notifications. */
 export const notifications: readonly Route[] = [
   {
@@ -175,5 +217,49 @@ export const notifications: readonly Route[] = [
       shape: z.array(notification),
       description: 'The notifications.',
     },
+  },
+  {
+    method: 'get',
+    path: '/user/notifications/{id}',
+    field: notificationField,
+    tag: 'Notifications',
+    isExtension: true,
+    summary: 'Get a notification',
+    description: "Returns one of the caller's notifications.",
+    bind: { id: path('id', "The notification's ID.") },
+    reply: { name: 'notification', shape: notification, description: 'The notification.' },
+  },
+  {
+    method: 'get',
+    path: '/user/notification-counts',
+    field: notificationCountsField,
+    tag: 'Notifications',
+    isExtension: true,
+    summary: 'Count active notifications',
+    description: "Returns the numbers of the caller's active notifications.",
+    bind: {},
+    reply: { shape: counts, description: 'The counts.' },
+  },
+  {
+    method: 'post',
+    path: '/user/notifications/dismiss',
+    field: dismissNotificationsField,
+    tag: 'Notifications',
+    isExtension: true,
+    summary: 'Dismiss several notifications',
+    description:
+      "Dismisses notifications, whatever their status. Unknown IDs, IDs of other users' notifications and IDs of " +
+      'dismissed notifications are ignored.',
+    body: z
+      .strictObject({
+        ids: z
+          .array(z.string().meta({ ...idSchema.meta() }))
+          .min(1, 'must have at least 1 item')
+          .max(100)
+          .describe("The notifications' IDs, 1 to 100."),
+      })
+      .meta({ id: 'NotificationsDismissal', description: 'The notifications to dismiss.' }),
+    bind: { input: { ids: body('ids') } },
+    reply: { shape: dismissedList, description: 'The dismissed notifications.' },
   },
 ];

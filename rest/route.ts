@@ -7,11 +7,13 @@ import type { z } from 'zod';
 
 /** A path of the REST API: a GraphQL root field, the sources of its arguments, and the shape of the reply. */
 export type Route = {
-  method: 'get' | 'put' | 'post' | 'delete';
+  method: 'get' | 'put' | 'patch' | 'post' | 'delete';
   /** With parameters in braces: `/user/notifications/{id}/dismiss`. */
   path: string;
   /** The root field that the route runs: the name that its `*.graphql.ts` file exports. */
   field: string;
+  /** The `operationId` of a route that is not the only one of its root field. Defaults to `field`. */
+  operationId?: string;
   /** The section of the reference that describes it. */
   tag: Tag;
   /** The title of the operation. */
@@ -36,6 +38,11 @@ export type Route = {
     description: string;
   };
 };
+
+/** Returns the `operationId` of a route. */
+export function getOperationId({ operationId, field }: Route): string {
+  return operationId ?? field;
+}
 
 /** The sections of the reference. */
 export type Tag = 'Notifications' | 'Notification preferences' | 'Editor auth' | 'Workspaces';

@@ -61,28 +61,31 @@ const workspace = z
       'A development workspace of a user. `error_message` is present only while the status is `error`.',
   });
 
+const list: Route = {
+  method: 'get',
+  path: '/user/workspaces',
+  field: workspacesField,
+  tag: 'Workspaces',
+  summary: 'List all workspaces',
+  description:
+    "Returns the caller's workspaces in all projects, newest first by `created_at`, then by `id` in descending order. " +
+    'The specification shows no path for this operation, so `/user/workspaces` and `/workspaces` both return it.',
+  bind: {
+    filter: {
+      projectIds: query('project_id', idSchema, 'Filter by project. Defaults to all projects.'),
+      statuses: query(
+        'status',
+        workspaceStatus,
+        'Filter by status. Can be repeated. Defaults to all statuses.',
+      ),
+    },
+  },
+  paged: true,
+  reply: { name: 'workspaces', from: 'nodes', shape: z.array(workspace), description: 'The workspaces.' },
+};
+
 /** The list of the caller's workspaces. */
 export const workspaces: readonly Route[] = [
-  {
-    method: 'get',
-    path: '/user/workspaces',
-    field: workspacesField,
-    tag: 'Workspaces',
-    summary: 'List all workspaces',
-    description:
-      "Returns the caller's workspaces in all projects, newest first by `created_at`, then by `id` in descending order. The specification " +
-      'leaves the path of this operation open.',
-    bind: {
-      filter: {
-        projectIds: query('project_id', idSchema, 'Filter by project. Defaults to all projects.'),
-        statuses: query(
-          'status',
-          workspaceStatus,
-          'Filter by status. Can be repeated. Defaults to all statuses.',
-        ),
-      },
-    },
-    paged: true,
-    reply: { name: 'workspaces', from: 'nodes', shape: z.array(workspace), description: 'The workspaces.' },
-  },
+  list,
+  { ...list, path: '/workspaces', operationId: 'allWorkspaces' },
 ];

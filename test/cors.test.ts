@@ -110,6 +110,7 @@ test.each(['/user/workspaces', '/user/notification-preferences', '/editor/auth',
     expect(headers.get('access-control-allow-methods')?.split(',').sort()).toEqual([
       'DELETE',
       'GET',
+      'PATCH',
       'POST',
       'PUT',
     ]);

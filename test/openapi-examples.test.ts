@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { getOperationId } from '../rest/route.ts';
 import { routes } from '../rest/router.ts';
 import { notifications, workspaces } from '../src/commands/seed-records.ts';
 import { type RestReply, type RestRequest, rest } from './support/client.ts';
@@ -54,6 +55,16 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   await reply('notifications', 'One of each kind', ask('GET', notificationsPath));
   await reply('dismissNotification', 'Question', ask('POST', '/user/notifications/seed-11/dismiss'));
 
+  await reply('notification', 'Question', ask('GET', '/user/notifications/seed-11'));
+  await reply(
+    'notificationCounts',
+    'One of each kind, one dismissed',
+    ask('GET', '/user/notification-counts'),
+  );
+  const seen = { ids: ['seed-11', 'seed-12'] };
+  const dismissal = ask('POST', '/user/notifications/dismiss', { body: seen });
+  await reply('dismissNotifications', 'Two notifications, one dismissed before', dismissal, seen);
+
   await reply('notificationPreferences', 'Nothing stored', ask('GET', preferencesPath));
   const changes = {
     preferences: [
@@ -81,6 +92,7 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
 
   await putWorkspaces(gateway, 'alice', [...workspaces]);
   await reply('workspaces', 'All', ask('GET', workspacesPath));
+  await reply('allWorkspaces', 'All', ask('GET', '/workspaces'));
 
   await error(
     'Malformed HTTP',
@@ -89,17 +101,23 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   for (const [field, path] of Object.entries({
     notifications: notificationsPath,
     workspaces: workspacesPath,
+    allWorkspaces: '/workspaces',
   }))
     await error('Parameter out of range', ask('GET', `${path}?limit=0`), field);
   const headers = { 'Content-Type': 'application/json' };
   const cutPreferences = ask('PUT', preferencesPath, { raw: '{"preferences": [', headers });
   await error('Body that is not JSON', cutPreferences, 'updateNotificationPreferences');
+  const cutIds = ask('POST', '/user/notifications/dismiss', { raw: '{"ids": [', headers });
+  await error('Body that is not JSON', cutIds, 'dismissNotifications');
   const cutPair = ask('PUT', subscriptionPath, { raw: '{"accessToken": ', headers });
   await error('Body that is not JSON', cutPair, 'storeEditorSubscription');
   await error('No token', rest(gateway, 'GET', workspacesPath));
   const nothing = await signToken({ sub: 'alice', org_id: 'acme', scope: '' });
-  for (const { method, path, field } of routes)
-    await error('Token without the scope', ask(method.toUpperCase(), path, { token: nothing }), field);
+  for (const route of routes) {
+    const { method, path } = route;
+    const refused = ask(method.toUpperCase(), path, { token: nothing });
+    await error('Token without the scope', refused, getOperationId(route));
+  }
   const single = await signToken({ sub: 'alice' });
   await error('No organization', ask('GET', '/editor/auth', { token: single }));
   await error('Unknown ID', ask('POST', '/user/notifications/nobody/dismiss'));
@@ -109,6 +127,9 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   const wrongPair = ask('PUT', subscriptionPath, { body: { ...pair, accessToken: 'a b' } });
   await error('Token with a space', wrongPair, 'storeEditorSubscription');
   await error('Empty ID', ask('POST', '/user/notifications//dismiss'), 'dismissNotification');
+  await error('Empty ID', ask('GET', '/user/notifications/'), 'notification');
+  const noIds = ask('POST', '/user/notifications/dismiss', { body: { ids: [] } });
+  await error('No IDs', noIds, 'dismissNotifications');
   const dismissAgain = () => rest(limited, 'POST', '/user/notifications/seed-11/dismiss', { token });
   await dismissAgain();
   await error('Too many requests', dismissAgain());

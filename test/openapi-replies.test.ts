@@ -35,6 +35,9 @@ type Call = { path: string; body?: unknown };
 const calls: Record<string, Call> = {
   dismissNotification: { path: '/user/notifications/task_failed/dismiss' },
   notifications: { path: '/user/notifications' },
+  notification: { path: '/user/notifications/task_failed' },
+  notificationCounts: { path: '/user/notification-counts' },
+  dismissNotifications: { path: '/user/notifications/dismiss', body: { ids: ['task_failed'] } },
   updateNotificationPreferences: {
     path: '/user/notification-preferences',
     body: { preferences: [{ email_enabled: true, push_enabled: false, chat_dm_enabled: true }] },
@@ -47,6 +50,7 @@ const calls: Record<string, Call> = {
   editorAuth: { path: '/editor/auth' },
   deleteEditorAuth: { path: '/editor/auth' },
   workspaces: { path: '/user/workspaces' },
+  allWorkspaces: { path: '/workspaces' },
 };
 
 type Send = (method: string, call: Call) => Promise<{ status: number; headers: Headers }>;
@@ -69,9 +73,9 @@ const requestsByStatus: Record<number, Send> = {
   },
   401: send({ token: 'not-a-token' }),
   403: async (method, call) => send({ token: await signToken({ sub: 'alice', scope: '' }) })(method, call),
-  404: send({ path: '/user/notifications/nobody/dismiss' }),
+  404: async (method, call) => send({ path: call.path.replace('task_failed', 'nobody') })(method, call),
   422: async (method, call) =>
-    send(call.body ? { body: {} } : { path: '/user/notifications//dismiss' })(method, call),
+    send(call.body ? { body: {} } : { path: call.path.replace('task_failed', '') })(method, call),
   429: async (method, call) => {
     const at = () => limited;
     await send({ at })(method, call);
@@ -87,6 +91,9 @@ test('the document contains exactly the paths and statuses of the contract', () 
   ]);
   expect(Object.fromEntries(documented)).toEqual({
     'POST /user/notifications/{id}/dismiss': '200 400 401 403 404 422 429 500',
+    'GET /user/notifications/{id}': '200 400 401 403 404 422 429 500',
+    'GET /user/notification-counts': '200 400 401 403 429 500',
+    'POST /user/notifications/dismiss': '200 400 401 403 422 429 500',
     'GET /user/notifications': '200 304 400 401 403 429 500',
     'PUT /user/notification-preferences': '200 400 401 403 422 429 500',
     'GET /user/notification-preferences': '200 400 401 403 429 500',
@@ -94,6 +101,7 @@ test('the document contains exactly the paths and statuses of the contract', () 
     'GET /editor/auth': '200 400 401 403 429 500',
     'DELETE /editor/auth': '204 400 401 403 429 500',
     'GET /user/workspaces': '200 304 400 401 403 429 500',
+    'GET /workspaces': '200 304 400 401 403 429 500',
   });
 });
 

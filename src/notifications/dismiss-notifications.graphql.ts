@@ -117,7 +117,9 @@ const DismissNotificationsPayload = builder.objectRef<Dismissed>('DismissNotific
   }),
 });
 
-builder.mutationField('dismissNotifications', (t) =>
+export const dismissNotificationsField = 'dismissNotifications';
+
+builder.mutationField(dismissNotificationsField, (t) =>
   t.field({
     access: accountWrite,
     type: DismissNotificationsPayload,

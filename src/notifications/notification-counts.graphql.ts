@@ -39,7 +39,9 @@ export const Counts = builder.objectRef<CountsWithCursor>('NotificationCounts').
   }),
 });
 
-builder.queryField('notificationCounts', (t) =>
+export const notificationCountsField = 'notificationCounts';
+
+builder.queryField(notificationCountsField, (t) =>
   t.field({
     access: accountRead,
     type: Counts,

@@ -142,7 +142,9 @@ builder.queryField(notificationsField, (t) =>
   }),
 );
 
-builder.queryField('notification', (t) =>
+export const notificationField = 'notification';
+
+builder.queryField(notificationField, (t) =>
   t.field({
     access: accountRead,
     type: NotificationUnion,

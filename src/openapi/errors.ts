@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listSources, type Route } from '../../rest/route.ts';
+import { getOperationId, listSources, type Route } from '../../rest/route.ts';
 import { toPascalCase } from '../../rest/wire.ts';
 import type { Access } from '../auth/access.ts';
 import { type ErrorCode, httpStatus } from '../errors/gateway-errors.ts';
@@ -106,8 +106,9 @@ function listCodes({ bind, body }: Route, { membership }: Access): readonly Code
 }
 
 /** Describes a route's error response for one status, with its examples. */
-function describeError({ field }: Route, codes: readonly Code[]): Json {
-  const examples = codes.map((code) => code.toLowerCase()).flatMap((code) => [`${field}.${code}`, code]);
+function describeError(route: Route, codes: readonly Code[]): Json {
+  const words = codes.map((code) => code.toLowerCase());
+  const examples = words.flatMap((code) => [`${getOperationId(route)}.${code}`, code]);
   return {
     description: codes.map((code) => `\`${code.toLowerCase()}\`: ${errorDescriptions[code]}`).join(' '),
     headers: toHeaderRefs(...codes.flatMap((code) => codeHeaders[code] ?? quota)),

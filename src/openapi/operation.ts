@@ -1,6 +1,12 @@
 import { z } from 'zod';
-import { pageShapes } from '../../rest/binding.ts';
-import { type ArgumentSource, type Binding, listSources, type Route } from '../../rest/route.ts';
+import { pageShapes } from '../../rest/query.ts';
+import {
+  type ArgumentSource,
+  type Binding,
+  getOperationId,
+  listSources,
+  type Route,
+} from '../../rest/route.ts';
 import { toPascalCase } from '../../rest/wire.ts';
 import { type Access, describeAccess } from '../auth/access.ts';
 import { idSchema } from '../values/constraints.ts';
@@ -9,12 +15,13 @@ import { describeJson, quota, toHeaderRefs } from './responses.ts';
 import { type Json, reference, referenceComponent, toSchema } from './schemas.ts';
 
 /** Lists the shapes of a route's bodies by the names that {@link describeOperation} uses. */
-export function listShapes({ field, summary, bind, body, reply }: Route): Record<string, z.ZodType> {
+export function listShapes(route: Route): Record<string, z.ZodType> {
+  const { field, summary, bind, body, reply } = route;
   const { name, shape, description } = reply;
   const metadata = { id: `${toPascalCase(field)}Reply`, description: `Response body of "${summary}".` };
   const replyShape = name ? z.strictObject({ [name]: shape.describe(description) }).meta(metadata) : shape;
   return {
-    ...(body && { [`${field}.request`]: body }),
+    ...(body && { [`${getOperationId(route)}.request`]: body }),
     ...(reply.status !== 204 && { [`${field}.reply`]: replyShape }),
     ...listEnums(bind),
   };
@@ -31,9 +38,10 @@ function listEnums(bind: Binding): Record<string, z.ZodType> {
 export function describeOperation(route: Route, access: Access, schemas: Record<string, Json>): Json {
   const { field, reply, paged, isExtension } = route;
   const parameters = describeParameters(route);
-  const describeBody = (name: string) => describeJson(schemas[name], name);
+  const operationId = getOperationId(route);
+  const request = `${operationId}.request`;
   return {
-    operationId: field,
+    operationId,
     tags: [route.tag],
     summary: route.summary,
     description: [
@@ -44,12 +52,14 @@ export function describeOperation(route: Route, access: Access, schemas: Record<
     ...(isExtension && { 'x-extension': true }),
     security: [{ bearer: [access.scope] }],
     ...(parameters.length > 0 && { parameters }),
-    ...(route.body && { requestBody: { required: true, content: describeBody(`${field}.request`) } }),
+    ...(route.body && { requestBody: { required: true, content: describeJson(schemas[request], request) } }),
     responses: {
       [reply.status ?? 200]: {
         description: reply.description,
         headers: toHeaderRefs(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
-        ...(reply.status !== 204 && { content: describeBody(`${field}.reply`) }),
+        ...(reply.status !== 204 && {
+          content: describeJson(schemas[`${field}.reply`], `${operationId}.reply`),
+        }),
       },
       ...(paged && { 304: reference('responses', 'NotModified') }),
       ...describeErrors(route, access),

@@ -8,7 +8,8 @@ A user's notifications, notification preferences, editor connection and workspac
   user, and the same in GraphQL.
 - **Null or omitted.** A nullable field is always present. An optional field is omitted while it has no value.
 - **Bodies** are JSON in UTF-8 with \`Content-Type: application/json\`, of at most 1 MiB and 256 nested levels. Unknown
-  properties are rejected. Unknown query parameters are ignored, and so is the body of an operation that takes none.
+  properties are rejected. The body of an operation that takes none is ignored. Unknown query parameters are ignored,
+  except by extensions, which reject them.
 - **Lists** of notifications and workspaces are sorted by \`created_at\`, newest first, then by \`id\`. They contain all
   records unless \`limit\` is given. With \`If-None-Match\`, an unchanged list returns 304.
 - **Errors** have a \`code\` from a fixed list. \`errors\` lists all errors of the first check that failed, up to 100,

@@ -26,7 +26,7 @@ export function allowOrigins(origins: readonly string[], log: Log): RequestHandl
   const allowed = new Set(origins);
   const handle = cors({
     origin: [...origins],
-    methods: ['GET', 'POST', 'PUT', 'DELETE'],
+    methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: [
       'Authorization',
       'Content-Type',

@@ -66,7 +66,9 @@ export function checkAgainstOpenApi(
 ): void {
   const what = `${request.method} ${request.path} -> ${reply.status} ${reply.text.slice(0, 2000)}`;
   const method = request.method.toLowerCase();
-  const path = Object.keys(openApi.paths).find((template) => matchesTemplate(template, request.path));
+  const path = Object.keys(openApi.paths).find(
+    (template) => openApi.paths[template]?.[method] && matchesTemplate(template, request.path),
+  );
   const operation = path === undefined ? undefined : openApi.paths[path]?.[method];
   if (path === undefined || operation === undefined) return;
   const response = findResponse(operation, reply.status);

@@ -86,6 +86,7 @@ const notification = {
 };
 
 const kind = { enum: ['plan_requested', 'question_requested', 'task_failed', 'task_response_ready'] };
+const counts = strict({ total: integer, by_kind: list(strict({ kind, count: integer })) });
 const channels = {
   notification_kind: kind,
   email_enabled: boolean,
@@ -158,13 +159,21 @@ const errors: Record<number, object> = {
 const successes: [method: string, path: RegExp, status: number, body: object | null][] = [
   ['POST', /^\/user\/notifications\/[^/]+\/dismiss$/, 200, strict({ notification })],
   ['GET', /^\/user\/notifications$/, 200, strict({ notifications: list(notification) })],
-  ['GET', /^\/user\/(notifications|workspaces)$/, 304, null],
+  ['GET', /^\/user\/notifications\/[^/]+$/, 200, strict({ notification })],
+  ['GET', /^\/user\/notification-counts$/, 200, counts],
+  [
+    'POST',
+    /^\/user\/notifications\/dismiss$/,
+    200,
+    strict({ dismissed_count: integer, notifications: list(notification) }),
+  ],
+  ['GET', /^(\/user\/notifications|(\/user)?\/workspaces)$/, 304, null],
   ['PUT', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(storedPreference) })],
   ['GET', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(preference) })],
   ['PUT', /^\/editor\/auth\/subscription$/, 200, editorAuth],
   ['GET', /^\/editor\/auth$/, 200, editorAuth],
   ['DELETE', /^\/editor\/auth$/, 204, null],
-  ['GET', /^\/user\/workspaces$/, 200, strict({ workspaces: list(workspace) })],
+  ['GET', /^(\/user)?\/workspaces$/, 200, strict({ workspaces: list(workspace) })],
 ];
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, allowUnionTypes: true });

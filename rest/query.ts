@@ -1,0 +1,92 @@
+import type { Request } from 'express';
+import { z } from 'zod';
+import type { ValidationIssue } from '../src/errors/issue.ts';
+import { describeRange, wholeNumberSchema } from '../src/values/constraints.ts';
+import { listSources, type QueryShape, type Route } from './route.ts';
+
+/** Query parameters by name, decoded, each with its values. */
+export type Query = Readonly<Record<string, readonly string[]>>;
+
+/** The parameters of a page. Both are at most the largest GraphQL `Int`. A list contains all records by default. */
+export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
+
+type QueryParameter = { name: string; shape: QueryShape | z.ZodInt };
+
+/**
+ * Creates the function that reads the query parameters of a route. Invalid parameters become issues. Unknown ones are
+ * ignored on the paths of the specification, and become issues on the paths of extensions.
+ */
+export function createQueryReader({ bind, paged, isExtension = false }: Route) {
+  const own = listSources(bind).filter((source) => source.from === 'query');
+  const page = Object.entries(paged ? pageShapes : {}).map(([name, shape]) => ({ name, shape }));
+  const declared: readonly QueryParameter[] = [...own, ...page];
+  const names = declared.map(({ name }) => name);
+  return (sent: Request['query'], issues: ValidationIssue[]): Query => {
+    if (isExtension) issues.push(...findUnknown(names, sent));
+    const query: Record<string, readonly string[]> = {};
+    for (const parameter of declared) {
+      const values = [sent[parameter.name]].flat().filter((value) => typeof value === 'string');
+      if (values.length === 0) continue;
+      issues.push(...findIssues(parameter, values));
+      query[parameter.name] = [...new Set(values)];
+    }
+    return query;
+  };
+}
+
+function findUnknown(names: readonly string[], sent: Request['query']): ValidationIssue[] {
+  const unknown = Object.keys(sent).filter((name) => !names.includes(name));
+  return unknown.map((name) => {
+    const nearest = findNearest(name, names);
+    const hint = nearest === undefined ? 'this path has none' : `the nearest is ${nearest}`;
+    const message = `is not a known parameter; ${hint}`;
+    return { path: ['query', name], message, value: sent[name], unknownKeyCount: 1 };
+  });
+}
+
+/** Longer names are compared by their start. */
+const MAX_COMPARED = 32;
+
+function findNearest(name: string, known: readonly string[]): string | undefined {
+  const start = name.toLowerCase().slice(0, MAX_COMPARED);
+  const distances = known.map((candidate) => countEdits(start, candidate));
+  return known[distances.indexOf(Math.min(...distances))];
+}
+
+/** Counts the insertions, deletions and replacements between two words (Levenshtein). */
+function countEdits(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [index, letter] of [...from].entries()) {
+    const next = [index + 1];
+    for (const [column, other] of [...to].entries()) {
+      const [replaced = 0, inserted = 0, deleted = 0] = [row[column], next[column], row[column + 1]];
+      next.push(Math.min(replaced + (letter === other ? 0 : 1), inserted + 1, deleted + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+function findIssues({ name, shape }: QueryParameter, values: readonly string[]): ValidationIssue[] {
+  const path = ['query', name];
+  if (values.length > 1 && !(shape instanceof z.ZodEnum))
+    return [{ path, message: 'must not be repeated', value: values }];
+  return values.flatMap((value) => findMessages(shape, value).map((message) => ({ path, message, value })));
+}
+
+/** Returns the messages of the rules that a value breaks. */
+function findMessages(shape: QueryParameter['shape'], value: string): string[] {
+  if (shape instanceof z.ZodNumber) {
+    const isValid = /^\d+$/.test(value) && shape.safeParse(Number(value)).success;
+    return isValid ? [] : [describeRange(shape.minValue, shape.maxValue)];
+  }
+  const issues = shape.safeParse(value).error?.issues ?? [];
+  return issues.map(({ message }) =>
+    shape instanceof z.ZodEnum ? `must be one of ${shape.options.join(', ')}` : message,
+  );
+}
+
+/** Converts a checked query to a page. Without `limit` it extends to the end of the list. */
+export function toOffsetPage({ limit, offset }: Query) {
+  return { limit: limit && Number(limit[0]), offset: offset && Number(offset[0]) };
+}
