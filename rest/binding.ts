@@ -7,13 +7,13 @@ import {
   ValidationError,
 } from '../src/errors/gateway-errors.ts';
 import { type Path, summarizeIssues, type ValidationIssue } from '../src/errors/issue.ts';
-import { isRecord, valueAt } from '../src/errors/json-path.ts';
+import { valueAt } from '../src/errors/json-path.ts';
 import { toIssues } from '../src/errors/validation-issues.ts';
 import { asGatewayError } from '../src/graphql/plugins/masking.ts';
 import { readJson } from '../src/http/read-json.ts';
 import { createQueryReader, type Query } from './query.ts';
 import { type ArgumentSource, type Binding, isSource, type Route } from './route.ts';
-import { containsSecret, isStrictObject, toCamelCase, unwrap } from './wire.ts';
+import { containsSecret, isStrictObject, toArguments, toCamelCase, unwrap } from './wire.ts';
 
 /** The parts of a request that supply arguments, decoded. */
 export type Parts = {
@@ -102,20 +102,6 @@ function readSource(source: ArgumentSource, bodyShape: z.ZodObject | undefined):
       return ({ body }) => shape && toArguments(shape, valueAt(body, [name]));
     }
   }
-}
-
-/** Converts a checked body to arguments: names in camel case, enum values in upper case. */
-export function toArguments(shape: z.core.$ZodType, value: unknown): unknown {
-  const inner = unwrap(shape);
-  if (inner instanceof z.ZodArray && Array.isArray(value))
-    return value.map((item) => toArguments(inner.element, item));
-  if (inner instanceof z.ZodEnum) return String(value).toUpperCase();
-  if (!isStrictObject(inner) || !isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.entries(inner.shape)
-      .filter(([name]) => value[name] !== undefined)
-      .map(([name, item]) => [toCamelCase(name), toArguments(item, value[name])]),
-  );
 }
 
 /** Returns the error of an operation that a route ran, with the broken rules of arguments located in the request. */

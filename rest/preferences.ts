@@ -5,7 +5,7 @@ import {
 } from '../src/notifications/preferences/preferences.graphql.ts';
 import { notificationKind } from './notifications.ts';
 import { body, type Route } from './route.ts';
-import { timestamp } from './wire.ts';
+import { ignoredText, timestamp } from './wire.ts';
 
 const channels = {
   email_enabled: z.boolean().describe('Whether email is enabled.'),
@@ -49,17 +49,51 @@ const effectivePreference = z
       'The channels over which a user receives notifications of one kind. All are enabled until the preference is stored.',
   });
 
-const change = z
+const selector = {
+  notification_kind: notificationKind
+    .nullish()
+    .describe('The kind of notification. Defaults to all kinds, also if it is `null`.'),
+};
+
+/** What a preference contains besides, so that clients can send back what they read. */
+const unchangeable = {
+  user_id: ignoredText('The ID of the user who owns the preference.'),
+  created_at: ignoredText('Timestamp of creation.'),
+  updated_at: ignoredText('Timestamp of the last change of a channel.'),
+};
+
+const replacement = z.strictObject({ ...selector, ...channels, ...unchangeable }).meta({
+  id: 'NotificationPreferenceChange',
+  description: 'All channels for one kind of notification, or for all kinds.',
+});
+
+const partialChange = z
   .strictObject({
-    notification_kind: notificationKind
-      .optional()
-      .describe('The kind of notification. Defaults to all kinds.'),
-    ...channels,
+    ...selector,
+    email_enabled: channels.email_enabled.optional(),
+    push_enabled: channels.push_enabled.optional(),
+    chat_dm_enabled: channels.chat_dm_enabled.optional(),
+    ...unchangeable,
   })
   .meta({
-    id: 'NotificationPreferenceChange',
-    description: 'The channels for one kind of notification, or for all kinds.',
+    id: 'NotificationPreferencePatch',
+    description:
+      'Some channels for one kind of notification, or for all kinds. At least one is required; omitted channels do not change.',
   });
+
+function changeList(change: z.ZodObject) {
+  return z
+    .array(change)
+    .max(100)
+    .describe(
+      'The changes, at most 100. They are applied in order, so later ones override earlier ones. Those without a kind ' +
+        'must not differ.',
+    );
+}
+
+const rules =
+  'An item without a kind applies to all kinds. Any update, even an empty one, stores a preference for every kind, with ' +
+  'defaults where none was stored. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.';
 
 /** Reading and updating notification preferences. */
 export const preferences: readonly Route[] = [
@@ -69,21 +103,30 @@ export const preferences: readonly Route[] = [
     field: updateNotificationPreferencesField,
     tag: 'Notification preferences',
     summary: 'Update notification preferences',
-    description:
-      "Updates the caller's notification preferences. An item without a kind applies to all kinds. Kinds to which no " +
-      'item applies keep their channels. Any update, even an empty one, stores a preference for every kind, with ' +
-      'defaults where none was stored. `updated_at` changes only if a channel changes. Preferences do not affect the ' +
-      'inbox.',
+    description: `Replaces all channels of some kinds of notification, or of all kinds. ${rules}`,
     body: z
-      .strictObject({
-        preferences: z
-          .array(change)
-          .max(100)
-          .describe(
-            'The changes, at most 100. They are applied in order, so later ones override earlier ones.',
-          ),
-      })
+      .strictObject({ preferences: changeList(replacement) })
       .meta({ id: 'NotificationPreferencesUpdate', description: 'Changes of notification preferences.' }),
+    bind: { input: { preferences: body('preferences') } },
+    reply: {
+      name: 'preferences',
+      from: 'preferences',
+      shape: z.array(preference),
+      description: 'The preferences for all kinds.',
+    },
+  },
+  {
+    method: 'patch',
+    path: '/user/notification-preferences',
+    field: updateNotificationPreferencesField,
+    operationId: 'patchNotificationPreferences',
+    tag: 'Notification preferences',
+    isExtension: true,
+    summary: 'Change some notification preferences',
+    description: `Changes some channels of some kinds of notification, or of all kinds. ${rules}`,
+    body: z
+      .strictObject({ preferences: changeList(partialChange) })
+      .meta({ id: 'NotificationPreferencesPatch', description: 'Changes of some channels.' }),
     bind: { input: { preferences: body('preferences') } },
     reply: {
       name: 'preferences',

@@ -31,6 +31,29 @@ export const optionalText = (description: string) => z.string().optional().descr
 /** A credential in a body, never shown in an error. The metadata add its constraints to the OpenAPI document. */
 export const secret = () => z.string().meta({ ...credentialSchema.meta(), format: 'password' });
 
+/** How properties of a body become arguments, where they do not have the same value. */
+const bodyRules = z.registry<{ isIgnored: true }>();
+
+/** A text that callers may send back as they read it. It is no argument. */
+export function ignoredText(description: string) {
+  return z.string().nullish().describe(`${description} Ignored.`).register(bodyRules, { isIgnored: true });
+}
+
+/** Converts a checked body to arguments: names in camel case, enum values in upper case. */
+export function toArguments(shape: z.core.$ZodType, value: unknown): unknown {
+  const inner = unwrap(shape);
+  if (value === null) return null;
+  if (inner instanceof z.ZodArray && Array.isArray(value))
+    return value.map((item) => toArguments(inner.element, item));
+  if (inner instanceof z.ZodEnum) return String(value).toUpperCase();
+  if (!isStrictObject(inner) || !isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(inner.shape)
+      .filter(([name, item]) => value[name] !== undefined && !bodyRules.get(item)?.isIgnored)
+      .map(([name, item]) => [toCamelCase(name), toArguments(item, value[name])]),
+  );
+}
+
 /** Whether a body of this shape contains a credential. */
 export function containsSecret(shape: z.core.$ZodType): boolean {
   const inner = unwrap(shape);

@@ -50,7 +50,7 @@ const invalidBodies: [what: string, raw: string, items: Items][] = [
       preferences: [
         { ...item, email_enabled: 'true', push_enabled: null },
         { ...item, notification_kind: 'PLAN_REQUESTED', sms_enabled: 1 },
-        { ...item, chat_dm_enabled: 0, notification_kind: null },
+        { ...item, chat_dm_enabled: 0, notification_kind: null, user_id: 7 },
       ],
       more: [],
     }),
@@ -63,12 +63,8 @@ const invalidBodies: [what: string, raw: string, items: Items][] = [
         'PLAN_REQUESTED',
       ],
       ['body.preferences[1].sms_enabled', 'is not a known property', 1],
-      [
-        'body.preferences[2].notification_kind',
-        'must be one of plan_requested, question_requested, task_failed, task_response_ready',
-        null,
-      ],
       ['body.preferences[2].chat_dm_enabled', 'must be a boolean', 0],
+      ['body.preferences[2].user_id', 'must be a string', 7],
       ['body.more', 'is not a known property', []],
     ],
   ],

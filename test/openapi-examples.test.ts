@@ -74,6 +74,9 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   };
   const update = ask('PUT', preferencesPath, { body: changes });
   await reply('updateNotificationPreferences', 'Email for failed tasks only', update, changes);
+  const patch = { preferences: [{ notification_kind: 'task_failed', chat_dm_enabled: false }] };
+  const patched = ask('PATCH', preferencesPath, { body: patch });
+  await reply('patchNotificationPreferences', 'No chat about failed tasks', patched, patch);
   await reply('notificationPreferences', 'Stored', ask('GET', preferencesPath));
 
   await reply('editorAuth', 'Nothing stored', ask('GET', '/editor/auth'));
@@ -109,6 +112,8 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   await error('Body that is not JSON', cutPreferences, 'updateNotificationPreferences');
   const cutIds = ask('POST', '/user/notifications/dismiss', { raw: '{"ids": [', headers });
   await error('Body that is not JSON', cutIds, 'dismissNotifications');
+  const cutPatch = ask('PATCH', preferencesPath, { raw: '{"preferences": [', headers });
+  await error('Body that is not JSON', cutPatch, 'patchNotificationPreferences');
   const cutPair = ask('PUT', subscriptionPath, { raw: '{"accessToken": ', headers });
   await error('Body that is not JSON', cutPair, 'storeEditorSubscription');
   await error('No token', rest(gateway, 'GET', workspacesPath));
@@ -124,6 +129,8 @@ async function recordExamples(): Promise<Record<string, Record<string, unknown>>
   const wrong = { preferences: [{ email_enabled: 'yes', push_enabled: true, sms_enabled: true }] };
   const wrongPreferences = ask('PUT', preferencesPath, { body: wrong });
   await error('Invalid preferences', wrongPreferences, 'updateNotificationPreferences');
+  const wrongPatch = ask('PATCH', preferencesPath, { body: { preferences: [{}] } });
+  await error('No channel', wrongPatch, 'patchNotificationPreferences');
   const wrongPair = ask('PUT', subscriptionPath, { body: { ...pair, accessToken: 'a b' } });
   await error('Token with a space', wrongPair, 'storeEditorSubscription');
   await error('Empty ID', ask('POST', '/user/notifications//dismiss'), 'dismissNotification');

@@ -42,6 +42,10 @@ const calls: Record<string, Call> = {
     path: '/user/notification-preferences',
     body: { preferences: [{ email_enabled: true, push_enabled: false, chat_dm_enabled: true }] },
   },
+  patchNotificationPreferences: {
+    path: '/user/notification-preferences',
+    body: { preferences: [{ push_enabled: true }] },
+  },
   notificationPreferences: { path: '/user/notification-preferences' },
   storeEditorSubscription: {
     path: '/editor/auth/subscription',
@@ -96,6 +100,7 @@ test('the document contains exactly the paths and statuses of the contract', () 
     'POST /user/notifications/dismiss': '200 400 401 403 422 429 500',
     'GET /user/notifications': '200 304 400 401 403 429 500',
     'PUT /user/notification-preferences': '200 400 401 403 422 429 500',
+    'PATCH /user/notification-preferences': '200 400 401 403 422 429 500',
     'GET /user/notification-preferences': '200 400 401 403 429 500',
     'PUT /editor/auth/subscription': '200 400 401 403 422 429 500',
     'GET /editor/auth': '200 400 401 403 429 500',

@@ -41,7 +41,7 @@ test.each([
   'GET /./user/workspaces',
   'GET /user/workspaces;a=b',
   'POST /user/workspaces',
-  'PATCH /user/notification-preferences',
+  'PATCH /user/workspaces',
   'GET /editor/auth/subscription',
   'POST /editor/auth',
   'GET /user/notifications/x/dismiss',

@@ -159,6 +159,128 @@ describe.each(['REST', 'GraphQL'] as const)('updating over %s', (api) => {
   });
 });
 
+const patchPath = async (userId: string, preferences: object[]) =>
+  rest(gateway, 'PATCH', path, { token: await member(userId), body: { preferences } });
+
+/** Changes some channels over either API, and returns the error items, in REST's names. */
+const changeSome = {
+  async REST(userId: string, preferences: object[]): Promise<unknown[]> {
+    return (await patchPath(userId, preferences)).body.errors ?? [];
+  },
+  async GraphQL(userId: string, preferences: object[]): Promise<unknown[]> {
+    const text = JSON.stringify(preferences)
+      .replaceAll(
+        /_([a-z]+)(?=[_a-z]*":)/g,
+        (_all, [first = '', ...rest]) => first.toUpperCase() + rest.join(''),
+      )
+      .replaceAll(/"(task_failed|plan_requested)"/g, (word) => word.toUpperCase());
+    const query = `mutation ($input: UpdateNotificationPreferencesInput!) {
+      updateNotificationPreferences(input: $input) { __typename } }`;
+    const { errors } = await graphql(
+      gateway,
+      query,
+      { input: { preferences: JSON.parse(text) } },
+      { token: await member(userId) },
+    );
+    return errors.flatMap(({ extensions }) => extensions.errors);
+  },
+};
+
+describe.each(['REST', 'GraphQL'] as const)('changing some channels over %s', (api) => {
+  const change = changeSome[api];
+  const root = api === 'REST' ? 'body' : 'input';
+
+  test('channels that an item does not name keep their values, or the defaults', async () => {
+    const user = `some-${api}`;
+    await updateBy.REST(user, [{ notification_kind: 'task_failed', ...off }]);
+
+    expect(await change(user, [{ notification_kind: 'task_failed', push_enabled: true }])).toEqual([]);
+    expect(await change(user, [{ email_enabled: false }])).toEqual([]);
+
+    expect(formatChannels(await read(user))).toEqual({
+      plan_requested: 'false true true',
+      question_requested: 'false true true',
+      task_failed: 'false true false',
+      task_response_ready: 'false true true',
+    });
+  });
+
+  test('clients that change different channels do not lose changes of each other', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const user = `lost-${api}-${round}`;
+      const channels = ['email_enabled', 'push_enabled', 'chat_dm_enabled'];
+      await Promise.all(channels.map((name) => change(user, [{ [name]: false }])));
+      expect(new Set(Object.values(formatChannels(await read(user))))).toEqual(
+        new Set(['false false false']),
+      );
+    }
+  });
+
+  test('an item without a channel is an error', async () => {
+    const items = await change('none', [{ email_enabled: true }, { notification_kind: 'task_failed' }]);
+    expect(items).toMatchObject([{ location: `${root}.preferences[1]`, message: 'must change a channel' }]);
+  });
+
+  test('items without a kind that differ are errors, equal ones are not', async () => {
+    const items = await change('differing', [
+      { notification_kind: 'task_failed', email_enabled: true },
+      { email_enabled: true },
+      { email_enabled: true },
+      { email_enabled: true, push_enabled: false },
+      { push_enabled: false },
+    ]);
+    const message = 'must not differ from preferences[1], which also applies to all kinds';
+    expect(items).toMatchObject([
+      { location: `${root}.preferences[3]`, message },
+      { location: `${root}.preferences[4]`, message },
+    ]);
+    expect((await read('differing'))[0]).not.toHaveProperty('created_at');
+  });
+});
+
+test('PUT rejects differing items without a kind, and accepts equal ones and a null kind', async () => {
+  const put = async (preferences: object[]) =>
+    rest(gateway, 'PUT', path, { token: await member('putting'), body: { preferences } });
+  // The specification shows items without a kind. Of four such items, only the last would apply.
+  const four = await put([on, off, off, { ...on, email_enabled: false }]);
+  expect([four.status, four.body.errors.length]).toEqual([422, 3]);
+
+  expect((await put([off, { ...off, notification_kind: null }])).status).toBe(200);
+  expect(new Set(Object.values(formatChannels(await read('putting'))))).toEqual(
+    new Set(['false false false']),
+  );
+});
+
+test('PUT requires all channels', async () => {
+  const body = { preferences: [{ push_enabled: true }] };
+  const reply = await rest(gateway, 'PUT', path, { token: await member('putting'), body });
+  expect(reply.body.errors).toMatchObject([
+    { location: 'body.preferences[0].email_enabled', message: 'is required' },
+    { location: 'body.preferences[0].chat_dm_enabled', message: 'is required' },
+  ]);
+});
+
+test.each(['PUT', 'PATCH'])(
+  '%s accepts what was read, and ignores its owner and timestamps',
+  async (method) => {
+    const user = `round-trip-${method}`;
+    for (const stored of [false, true]) {
+      if (stored) await updateBy.REST(user, [{ ...off, push_enabled: true }]);
+      const preferences = await read(user);
+      const others = preferences.map((item) => ({ ...item, user_id: 'another', created_at: null }));
+      for (const sent of [preferences, others]) {
+        const reply = await rest(gateway, method, path, {
+          token: await member(user),
+          body: { preferences: sent },
+        });
+        expect(reply.status, reply.text).toBe(200);
+        expect(reply.body.preferences).toMatchObject(preferences);
+      }
+    }
+    expect(await read('another')).toMatchObject([on, on, on, on]);
+  },
+);
+
 test('concurrent updates of different kinds all succeed and do not overwrite each other', async () => {
   const waves = Array.from({ length: 5 }, (_, n) => `at-once-${n}`);
   for (const user of waves) {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { toArguments, toBodyPath } from '../rest/binding.ts';
-import { containsSecret, createSerializer, secret, toSelection, variant } from '../rest/wire.ts';
+import { toBodyPath } from '../rest/binding.ts';
+import { containsSecret, createSerializer, secret, toArguments, toSelection, variant } from '../rest/wire.ts';
 
 /** Writes a result and parses it. */
 const write = (of: z.core.$ZodType, result: unknown): unknown =>

@@ -1,7 +1,7 @@
 import { notificationKinds } from '../../src/notifications/notification.enums.ts';
 import {
   findPreferencesInChange,
-  storeChanged,
+  storePreferences,
 } from '../../src/notifications/preferences/preference-statements.ts';
 import { toTime } from '../../src/values/time.ts';
 import { database, inTransaction } from './transaction.ts';
@@ -17,7 +17,7 @@ export async function updatePreferences(userId: string, { preferences }: { prefe
   const [, stored] = await inTransaction([userId], (send) =>
     Promise.all([
       send(
-        storeChanged(database, {
+        storePreferences(database, {
           userId,
           kinds: notificationKinds,
           email: repeat(change.email_enabled),

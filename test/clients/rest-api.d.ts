@@ -140,7 +140,7 @@ export interface paths {
         get: operations["notificationPreferences"];
         /**
          * Update notification preferences
-         * @description Updates the caller's notification preferences. An item without a kind applies to all kinds. Kinds to which no item applies keep their channels. Any update, even an empty one, stores a preference for every kind, with defaults where none was stored. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
+         * @description Replaces all channels of some kinds of notification, or of all kinds. An item without a kind applies to all kinds. Any update, even an empty one, stores a preference for every kind, with defaults where none was stored. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
          *
          *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
          */
@@ -149,7 +149,15 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change some notification preferences
+         * @description Changes some channels of some kinds of notification, or of all kinds. An item without a kind applies to all kinds. Any update, even an empty one, stores a preference for every kind, with defaults where none was stored. `updated_at` changes only if a channel changes. Preferences do not affect the inbox.
+         *
+         *     Requires the scope `account:write`. Requires membership in an organization. Counts against the rate limit for writes.
+         *
+         *     This operation is an extension: the specification does not define it.
+         */
+        patch: operations["patchNotificationPreferences"];
         trace?: never;
     };
     "/editor/auth/subscription": {
@@ -520,21 +528,27 @@ export interface components {
         };
         /** @description Changes of notification preferences. */
         NotificationPreferencesUpdate: {
-            /** @description The changes, at most 100. They are applied in order, so later ones override earlier ones. */
+            /** @description The changes, at most 100. They are applied in order, so later ones override earlier ones. Those without a kind must not differ. */
             preferences: components["schemas"]["NotificationPreferenceChange"][];
         };
-        /** @description The channels for one kind of notification, or for all kinds. */
+        /** @description All channels for one kind of notification, or for all kinds. */
         NotificationPreferenceChange: {
-            /** @description The kind of notification. Defaults to all kinds. */
-            notification_kind?: components["schemas"]["NotificationKind"];
+            /** @description The kind of notification. Defaults to all kinds, also if it is `null`. */
+            notification_kind?: components["schemas"]["NotificationKind"] | null;
             /** @description Whether email is enabled. */
             email_enabled: boolean;
             /** @description Whether push messages are enabled. */
             push_enabled: boolean;
             /** @description Whether chat direct messages are enabled. */
             chat_dm_enabled: boolean;
+            /** @description The ID of the user who owns the preference. Ignored. */
+            user_id?: string | null;
+            /** @description Timestamp of creation. Ignored. */
+            created_at?: string | null;
+            /** @description Timestamp of the last change of a channel. Ignored. */
+            updated_at?: string | null;
         };
-        /** @description Response body of "Update notification preferences". */
+        /** @description Response body of "Change some notification preferences". */
         UpdateNotificationPreferencesReply: {
             /** @description The preferences for all kinds. */
             preferences: components["schemas"]["NotificationPreference"][];
@@ -554,6 +568,28 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             /** @description Timestamp of the last change of a channel. */
             updated_at: components["schemas"]["Timestamp"];
+        };
+        /** @description Changes of some channels. */
+        NotificationPreferencesPatch: {
+            /** @description The changes, at most 100. They are applied in order, so later ones override earlier ones. Those without a kind must not differ. */
+            preferences: components["schemas"]["NotificationPreferencePatch"][];
+        };
+        /** @description Some channels for one kind of notification, or for all kinds. At least one is required; omitted channels do not change. */
+        NotificationPreferencePatch: {
+            /** @description The kind of notification. Defaults to all kinds, also if it is `null`. */
+            notification_kind?: components["schemas"]["NotificationKind"] | null;
+            /** @description Whether email is enabled. */
+            email_enabled?: boolean;
+            /** @description Whether push messages are enabled. */
+            push_enabled?: boolean;
+            /** @description Whether chat direct messages are enabled. */
+            chat_dm_enabled?: boolean;
+            /** @description The ID of the user who owns the preference. Ignored. */
+            user_id?: string | null;
+            /** @description Timestamp of creation. Ignored. */
+            created_at?: string | null;
+            /** @description Timestamp of the last change of a channel. Ignored. */
+            updated_at?: string | null;
         };
         /** @description Response body of "List notification preferences". */
         NotificationPreferencesReply: {
@@ -1481,6 +1517,112 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["NotificationPreferencesUpdate"];
+            };
+        };
+        responses: {
+            /** @description The preferences for all kinds. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UpdateNotificationPreferencesReply"];
+                };
+            };
+            /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BadRequest"];
+                };
+            };
+            /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Unauthenticated"];
+                };
+            };
+            /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                };
+            };
+            /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationFailed"];
+                };
+            };
+            /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RateLimited"];
+                };
+            };
+            /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InternalError"];
+                };
+            };
+        };
+    };
+    patchNotificationPreferences: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NotificationPreferencesPatch"];
             };
         };
         responses: {

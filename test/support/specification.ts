@@ -169,6 +169,7 @@ const successes: [method: string, path: RegExp, status: number, body: object | n
   ],
   ['GET', /^(\/user\/notifications|(\/user)?\/workspaces)$/, 304, null],
   ['PUT', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(storedPreference) })],
+  ['PATCH', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(storedPreference) })],
   ['GET', /^\/user\/notification-preferences$/, 200, strict({ preferences: list(preference) })],
   ['PUT', /^\/editor\/auth\/subscription$/, 200, editorAuth],
   ['GET', /^\/editor\/auth$/, 200, editorAuth],

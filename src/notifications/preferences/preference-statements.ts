@@ -4,14 +4,15 @@ import type { Tables } from '../../database/database.ts';
 import { defineStatement, type Params } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
 import type { NotificationKind } from '../notification.enums.ts';
+import { type Channels, defaultChannels } from './channels.ts';
 
-/** Preferences as inputs of a statement, one array per column. */
+/** Changes of preferences as inputs of a statement, one array per column. A null channel does not change. */
 export type PreferenceColumns = {
   userId: string;
   kinds: readonly NotificationKind[];
-  email: readonly boolean[];
-  push: readonly boolean[];
-  chatDm: readonly boolean[];
+  email: readonly (boolean | null)[];
+  push: readonly (boolean | null)[];
+  chatDm: readonly (boolean | null)[];
   now: Time;
 };
 
@@ -26,46 +27,45 @@ export const preferenceColumns = [
   'updatedAt',
 ] as const;
 
-function insertPreferences(db: Kysely<Tables>, { param }: Params<PreferenceColumns>) {
-  const now = param('now', 'timestamptz');
+/**
+ * Stores preferences that are not stored yet, or whose channels change. Runs in a transaction that has locked the user,
+ * so that what it reads is what it replaces.
+ */
+export const storePreferences = defineStatement((db, { param }: Params<PreferenceColumns>) => {
+  const [userId, now] = [param('userId', 'text'), param('now', 'timestamptz')];
+  const stored = (property: string) => sql.ref(`NotificationPreference.${property}`);
+  const channel = (given: string, property: keyof Channels) =>
+    sql`coalesce(${sql.ref(given)}, ${stored(property)}, ${sql.lit(defaultChannels[property])})`;
   return db
     .insertInto('NotificationPreference')
     .columns(preferenceColumns)
     .expression(
-      sql`select ${param('userId', 'text')}, kind, email, push, chat, ${now}, ${now}
+      sql`select ${userId}, kind, ${channel('email', 'emailEnabled')}, ${channel('push', 'pushEnabled')},
+          ${channel('chat', 'chatDmEnabled')}, ${now}, ${now}
         from unnest(${param('kinds', 'text[]')}, ${param('email', 'bool[]')}, ${param('push', 'bool[]')},
-          ${param('chatDm', 'bool[]')}) as given (kind, email, push, chat)`,
+          ${param('chatDm', 'bool[]')}) as given (kind, email, push, chat)
+        left join ${sql.table('NotificationPreference')}
+          on ${stored('userId')} = ${userId} and ${stored('notificationKind')} = kind`,
+    )
+    .onConflict((conflict) =>
+      conflict
+        .columns(['userId', 'notificationKind'])
+        .doUpdateSet((eb) => ({
+          emailEnabled: eb.ref('excluded.emailEnabled'),
+          pushEnabled: eb.ref('excluded.pushEnabled'),
+          chatDmEnabled: eb.ref('excluded.chatDmEnabled'),
+          updatedAt: eb.ref('excluded.updatedAt'),
+        }))
+        .where((eb) =>
+          eb.or([
+            eb('excluded.emailEnabled', '<>', eb.ref('NotificationPreference.emailEnabled')),
+            eb('excluded.pushEnabled', '<>', eb.ref('NotificationPreference.pushEnabled')),
+            eb('excluded.chatDmEnabled', '<>', eb.ref('NotificationPreference.chatDmEnabled')),
+          ]),
+        ),
     )
     .returning('notificationKind');
-}
-
-/** Stores preferences that are not stored yet, or whose channels differ from the stored ones. */
-export const storeChanged = defineStatement((db, params: Params<PreferenceColumns>) =>
-  insertPreferences(db, params).onConflict((conflict) =>
-    conflict
-      .columns(['userId', 'notificationKind'])
-      .doUpdateSet((eb) => ({
-        emailEnabled: eb.ref('excluded.emailEnabled'),
-        pushEnabled: eb.ref('excluded.pushEnabled'),
-        chatDmEnabled: eb.ref('excluded.chatDmEnabled'),
-        updatedAt: eb.ref('excluded.updatedAt'),
-      }))
-      .where((eb) =>
-        eb.or([
-          eb('excluded.emailEnabled', '<>', eb.ref('NotificationPreference.emailEnabled')),
-          eb('excluded.pushEnabled', '<>', eb.ref('NotificationPreference.pushEnabled')),
-          eb('excluded.chatDmEnabled', '<>', eb.ref('NotificationPreference.chatDmEnabled')),
-        ]),
-      ),
-  ),
-);
-
-/** Stores preferences of kinds that are not stored yet. */
-export const storeMissing = defineStatement((db, params: Params<PreferenceColumns>) =>
-  insertPreferences(db, params).onConflict((conflict) =>
-    conflict.columns(['userId', 'notificationKind']).doNothing(),
-  ),
-);
+});
 
 /** Finds a user's stored preferences. Concurrent calls become one statement. */
 export const findPreferences = defineRowsOfUserRead((db, { param }) =>

@@ -1,10 +1,17 @@
+import { z } from 'zod';
 import { memberRead, memberWrite } from '../../auth/access.ts';
 import { builder } from '../../graphql/builder.ts';
 import { defineSingletonRef } from '../../graphql/record-ref.ts';
 import { maxItems } from '../../graphql/rules.ts';
 import { UserRef } from '../../users/user.graphql.ts';
 import { NotificationKindEnum } from '../notification-enums.graphql.ts';
-import { type EffectivePreference, listPreferences, updatePreferences } from './preferences.ts';
+import {
+  type EffectivePreference,
+  findInvalidChanges,
+  listPreferences,
+  type PreferenceChange,
+  updatePreferences,
+} from './preferences.ts';
 
 const NotificationPreference = builder.objectRef<EffectivePreference>('NotificationPreference').implement({
   description:
@@ -58,19 +65,26 @@ builder.objectField(UserRef, notificationPreferencesField, (t) =>
 );
 
 const NotificationPreferenceInput = builder.inputType('NotificationPreferenceInput', {
-  description: 'The channels for one kind of notification, or for all kinds.',
+  description:
+    'The channels for one kind of notification, or for all kinds. At least one channel is required; the others do not change.',
   fields: (t) => ({
     notificationKind: t.field({
       type: NotificationKindEnum,
       description: 'The kind of notification. Defaults to all kinds.',
     }),
-    emailEnabled: t.boolean({ required: true, description: 'Whether email is enabled.' }),
-    pushEnabled: t.boolean({ required: true, description: 'Whether push messages are enabled.' }),
+    emailEnabled: t.boolean({ description: 'Whether email is enabled. Defaults to the current value.' }),
+    pushEnabled: t.boolean({
+      description: 'Whether push messages are enabled. Defaults to the current value.',
+    }),
     chatDmEnabled: t.boolean({
-      required: true,
-      description: 'Whether chat direct messages are enabled.',
+      description: 'Whether chat direct messages are enabled. Defaults to the current value.',
     }),
   }),
+});
+
+const changesSchema = z.custom<PreferenceChange[]>().superRefine((changes, context) => {
+  for (const { index, message } of findInvalidChanges(changes))
+    context.addIssue({ code: 'custom', path: [index], message });
 });
 
 const UpdateNotificationPreferencesInput = builder.inputType('UpdateNotificationPreferencesInput', {
@@ -80,8 +94,8 @@ const UpdateNotificationPreferencesInput = builder.inputType('UpdateNotification
       type: [NotificationPreferenceInput],
       required: true,
       description:
-        'The changes, at most 100. They are applied in order, so later ones override earlier ones.',
-      validate: maxItems(100),
+        'The changes, at most 100. They are applied in order, so later ones override earlier ones. Those without a kind must not differ.',
+      validate: { ...maxItems(100), schema: changesSchema },
     }),
   }),
 });
@@ -106,7 +120,7 @@ builder.mutationField(updateNotificationPreferencesField, (t) =>
     type: UpdateNotificationPreferencesPayload,
     nullable: true,
     description:
-      "Updates the caller's notification preferences. An item without a kind applies to all kinds. Kinds to which no item applies keep their channels.",
+      "Updates the caller's notification preferences. An item without a kind applies to all kinds. Channels that no item names keep their values.",
     args: {
       input: t.arg({
         type: UpdateNotificationPreferencesInput,

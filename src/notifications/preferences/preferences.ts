@@ -4,16 +4,12 @@ import type { Time } from '../../values/time.ts';
 import { type NotificationKind, notificationKinds } from '../notification.enums.ts';
 import { type Channels, defaultChannels } from './channels.ts';
 import type { NotificationPreference } from './preference.entity.ts';
-import {
-  findPreferences,
-  findPreferencesInChange,
-  type PreferenceColumns,
-  storeChanged,
-  storeMissing,
-} from './preference-statements.ts';
+import { findPreferences, findPreferencesInChange, storePreferences } from './preference-statements.ts';
 
-/** One item of an update. Without a kind, it applies to every kind. */
-export type PreferenceChange = Channels & { notificationKind?: NotificationKind | null | undefined };
+/** One item of an update. Without a kind, it applies to every kind. A channel that is null or omitted does not change. */
+export type PreferenceChange = { readonly [Property in keyof Channels]?: boolean | null | undefined } & {
+  notificationKind?: NotificationKind | null | undefined;
+};
 
 /** The preference that applies to a kind. A default that is not stored has no timestamps. */
 export type EffectivePreference = Omit<NotificationPreference, 'createdAt' | 'updatedAt'> & {
@@ -21,12 +17,41 @@ export type EffectivePreference = Omit<NotificationPreference, 'createdAt' | 'up
   updatedAt: Time | null;
 };
 
-/** Returns the last change that applies to a kind, which overrides earlier ones; `undefined` if none applies. */
-export function findLastChange(
+const channelNames = ['emailEnabled', 'pushEnabled', 'chatDmEnabled'] as const;
+
+/**
+ * Yields the rules that items break, by their index: each changes a channel, and those without a kind do not differ,
+ * because only the last of them would apply.
+ */
+export function* findInvalidChanges(
+  changes: readonly PreferenceChange[],
+): Generator<{ index: number; message: string }> {
+  const first = changes.findIndex(({ notificationKind }) => notificationKind == null);
+  const describe = (change: PreferenceChange | undefined) =>
+    channelNames.map((name) => change?.[name] ?? null).join();
+  for (const [index, change] of changes.entries()) {
+    if (channelNames.every((name) => change[name] == null)) yield { index, message: 'must change a channel' };
+    else if (change.notificationKind == null && describe(change) !== describe(changes[first])) {
+      const message = `must not differ from preferences[${first}], which also applies to all kinds`;
+      yield { index, message };
+    }
+  }
+}
+
+/** Returns the channels that changes name for a kind. Later changes override earlier ones. */
+export function mergeChanges(
   kind: NotificationKind,
   changes: readonly PreferenceChange[],
-): Channels | undefined {
-  return changes.findLast(({ notificationKind }) => (notificationKind ?? kind) === kind);
+): Partial<Channels> {
+  const merged: Partial<Channels> = {};
+  for (const change of changes) {
+    if ((change.notificationKind ?? kind) !== kind) continue;
+    for (const name of channelNames) {
+      const isEnabled = change[name];
+      if (isEnabled != null) merged[name] = isEnabled;
+    }
+  }
+  return merged;
 }
 
 /** Lists a user's preferences for all kinds, in the order of {@link notificationKinds}. Stores nothing. */
@@ -54,32 +79,19 @@ export async function updatePreferences(
   changes: readonly PreferenceChange[],
   now: Time,
 ): Promise<EffectivePreference[]> {
-  const wanted = notificationKinds.map((kind) => ({ kind, channels: findLastChange(kind, changes) }));
-  const given = wanted.flatMap(({ kind, channels }) => (channels === undefined ? [] : [{ kind, channels }]));
-  const others = wanted.flatMap(({ kind, channels }) =>
-    channels === undefined ? [{ kind, channels: defaultChannels }] : [],
-  );
-  const [, , stored] = await transactionAndCancel(dependencies, [userId], (run) =>
+  const wanted = notificationKinds.map((kind) => mergeChanges(kind, changes));
+  const [, stored] = await transactionAndCancel(dependencies, [userId], (run) =>
     Promise.all([
-      given.length > 0 ? run(storeChanged, toColumns(userId, given, now)) : [],
-      others.length > 0 ? run(storeMissing, toColumns(userId, others, now)) : [],
+      run(storePreferences, {
+        userId,
+        kinds: notificationKinds,
+        email: wanted.map(({ emailEnabled = null }) => emailEnabled),
+        push: wanted.map(({ pushEnabled = null }) => pushEnabled),
+        chatDm: wanted.map(({ chatDmEnabled = null }) => chatDmEnabled),
+        now,
+      }),
       run(findPreferencesInChange, { userId }),
     ]),
   );
   return addDefaults(userId, stored);
-}
-
-function toColumns(
-  userId: string,
-  preferences: readonly { kind: NotificationKind; channels: Channels }[],
-  now: Time,
-): PreferenceColumns {
-  return {
-    userId,
-    kinds: preferences.map(({ kind }) => kind),
-    email: preferences.map(({ channels }) => channels.emailEnabled),
-    push: preferences.map(({ channels }) => channels.pushEnabled),
-    chatDm: preferences.map(({ channels }) => channels.chatDmEnabled),
-    now,
-  };
 }
