@@ -6,7 +6,7 @@ import {
   storeEditorSubscriptionField,
 } from '../src/editor-auth/editor-auth.graphql.ts';
 import { body, type Route } from './route.ts';
-import { secret } from './wire.ts';
+import { secret, secretOrEmpty } from './wire.ts';
 
 /** The editor integration auth status of the specification. */
 const status = z
@@ -52,7 +52,7 @@ export const editorAuth: readonly Route[] = [
     body: z
       .strictObject({
         accessToken: secret().describe(`The access token. ${SECRECY}`),
-        refreshToken: secret().describe(`The refresh token. ${SECRECY}`),
+        refreshToken: secretOrEmpty(`The refresh token. An empty string if there is none. ${SECRECY}`),
       })
       .meta({ id: 'EditorSubscription', description: "The token pair of a user's editor subscription." }),
     bind: { input: { accessToken: body('accessToken'), refreshToken: body('refreshToken') } },

@@ -32,7 +32,13 @@ export const optionalText = (description: string) => z.string().optional().descr
 export const secret = () => z.string().meta({ ...credentialSchema.meta(), format: 'password' });
 
 /** How properties of a body become arguments, where they do not have the same value. */
-const bodyRules = z.registry<{ isIgnored: true }>();
+const bodyRules = z.registry<{ isIgnored?: true; isEmptyNull?: true }>();
+
+/** A credential in a body, or an empty string if there is none, which is `null` in GraphQL. */
+export function secretOrEmpty(description: string) {
+  const shape = z.string().meta({ ...secret().meta(), minLength: 0 });
+  return shape.describe(description).register(bodyRules, { isEmptyNull: true });
+}
 
 /** A text that callers may send back as they read it. It is no argument. */
 export function ignoredText(description: string) {
@@ -42,7 +48,7 @@ export function ignoredText(description: string) {
 /** Converts a checked body to arguments: names in camel case, enum values in upper case. */
 export function toArguments(shape: z.core.$ZodType, value: unknown): unknown {
   const inner = unwrap(shape);
-  if (value === null) return null;
+  if (value === null || (value === '' && bodyRules.get(inner)?.isEmptyNull)) return null;
   if (inner instanceof z.ZodArray && Array.isArray(value))
     return value.map((item) => toArguments(inner.element, item));
   if (inner instanceof z.ZodEnum) return String(value).toUpperCase();

@@ -1,6 +1,6 @@
 import { createSecretKey, randomBytes } from 'node:crypto';
 import fc from 'fast-check';
-import { CompactEncrypt, decodeProtectedHeader } from 'jose';
+import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
 import { expect, test } from 'vitest';
 import { createCredentialCipher } from '../src/encryption/credential-cipher.ts';
 import { createSubscriptionCipher } from '../src/encryption/subscription-cipher.ts';
@@ -25,8 +25,19 @@ const pair = toSecrets('access', 'refresh');
 
 async function decrypt(ciphertext: string, of = owner, by = cipher) {
   const { accessToken, refreshToken } = await by.decrypt(ciphertext, of);
-  return [accessToken.reveal(), refreshToken.reveal()];
+  return [accessToken.reveal(), refreshToken?.reveal() ?? null];
 }
+
+test('a pair without a refresh token has an empty one when encrypted, which version 0.2.0 can read', async () => {
+  const ciphertext = await cipher.encrypt({ accessToken: new Secret('access'), refreshToken: null }, owner);
+
+  expect(await decrypt(ciphertext)).toEqual(['access', null]);
+  const { plaintext } = await compactDecrypt(ciphertext, first);
+  expect(JSON.parse(new TextDecoder().decode(plaintext))).toEqual({
+    accessToken: 'access',
+    refreshToken: '',
+  });
+});
 
 test('decrypts what it encrypted, for any tokens and any owner', async () => {
   const token = fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 2000 });

@@ -99,6 +99,7 @@ const examples: Readonly<Record<string, [record: Values, change: Values]>> = {
       version: UUID,
       refreshedFrom: null,
       ciphertext: 'c',
+      expiresAt: early,
       keyId: 'k',
       reauthReason: null,
       claimId: 'claim',

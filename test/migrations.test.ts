@@ -185,12 +185,16 @@ test('a credential stored with a numeric version can be read, and refreshed with
 
     const cipher = createCredentialCipher(new Map([['key', key]]));
     const read = await readCredential(opened, cipher, 'alice');
-    expect([read?.version, read?.accessToken.reveal(), read?.refreshToken.reveal()]).toEqual([
+    expect([read?.version, read?.accessToken.reveal(), read?.refreshToken?.reveal()]).toEqual([
       '3',
       'access',
       'refresh',
     ]);
-    const refreshed = { accessToken: new Secret('next-access'), refreshToken: new Secret('next-refresh') };
+    const refreshed = {
+      accessToken: new Secret('next-access'),
+      refreshToken: new Secret('next-refresh'),
+      expiresAt: null,
+    };
     const owner = { userId: 'alice', version: '3' };
     const now = toTime(new Date());
     const dependencies = { database: opened, announce: () => undefined };

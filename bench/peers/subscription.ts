@@ -18,7 +18,8 @@ export async function storeSubscription(
     { accessToken: new Secret(pair.accessToken), refreshToken: new Secret(pair.refreshToken) },
     owner,
   );
-  const encrypted = { ...owner, ciphertext, keyId: cipher.currentKeyId, now: toTime(new Date()) };
+  const { currentKeyId: keyId } = cipher;
+  const encrypted = { ...owner, ciphertext, keyId, expiresAt: null, now: toTime(new Date()) };
   await inTransaction([userId], (send) => send(storePair(database, encrypted)));
   return { auth: { type: 'subscription' }, needs_reauth: false };
 }

@@ -6,7 +6,12 @@ import type { Time } from '../values/time.ts';
 import type { CredentialFailureReason } from './editor-auth.enums.ts';
 
 /** An encrypted token pair to store. */
-export type EncryptedPair = CredentialOwner & { ciphertext: string; keyId: string; now: Time };
+export type EncryptedPair = CredentialOwner & {
+  ciphertext: string;
+  keyId: string;
+  expiresAt: Time | null;
+  now: Time;
+};
 
 /** The user's new revision, which every change returns. */
 const newRevision = sql<number>`(select revision from incremented)`.as('revision');
@@ -28,6 +33,7 @@ export const storePair = defineStatement((db, params: Params<EncryptedPair>) => 
       version: param('version'),
       ciphertext: param('ciphertext'),
       keyId: param('keyId'),
+      expiresAt: param('expiresAt'),
       refreshedFrom: null,
       ...reset,
       createdAt: param('now'),
@@ -38,6 +44,7 @@ export const storePair = defineStatement((db, params: Params<EncryptedPair>) => 
         version: eb.ref('excluded.version'),
         ciphertext: eb.ref('excluded.ciphertext'),
         keyId: eb.ref('excluded.keyId'),
+        expiresAt: eb.ref('excluded.expiresAt'),
         refreshedFrom: null,
         ...reset,
         updatedAt: eb.ref('excluded.updatedAt'),
@@ -58,6 +65,7 @@ export const replacePair = defineStatement(
         version: param('version'),
         ciphertext: param('ciphertext'),
         keyId: param('keyId'),
+        expiresAt: param('expiresAt'),
         refreshedFrom: param('refreshedFrom'),
         ...reset,
         updatedAt: param('now'),
@@ -73,7 +81,14 @@ export const clearPair = defineStatement((db, params: Params<{ userId: string; n
     .with('current', (db) => selectCurrent(db, params))
     .with('incremented', (db) => incrementIfStored(db, params))
     .updateTable('EditorCredential')
-    .set({ ciphertext: null, keyId: null, refreshedFrom: null, ...reset, updatedAt: params.param('now') })
+    .set({
+      ciphertext: null,
+      keyId: null,
+      expiresAt: null,
+      refreshedFrom: null,
+      ...reset,
+      updatedAt: params.param('now'),
+    })
     .where('userId', '=', ownerOfCurrent)
     .returning(newRevision),
 );

@@ -93,11 +93,19 @@ builder.objectField(UserRef, editorAuthField, (t) =>
   }),
 );
 
+/** The description of the expiry of a pair to store. */
+export const expiryDescription =
+  'Timestamp at which the access token expires, if known. Replaces the stored one, also if it is omitted.';
+
 const StoreEditorSubscriptionInput = builder.inputType('StoreEditorSubscriptionInput', {
   description: "The token pair of a user's editor subscription.",
   fields: (t) => ({
     accessToken: t.field({ type: 'Secret', required: true, description: 'The access token.' }),
-    refreshToken: t.field({ type: 'Secret', required: true, description: 'The refresh token.' }),
+    refreshToken: t.field({
+      type: 'Secret',
+      description: 'The refresh token. `null` if there is none, such as for a long-lived access token.',
+    }),
+    expiresAt: t.field({ type: 'DateTime', description: expiryDescription }),
   }),
 });
 
@@ -127,7 +135,9 @@ builder.mutationField(storeEditorSubscriptionField, (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const { cipher, viewer, now, log } = context;
-      const editorAuth = await storeCredential(context, cipher, viewer.userId, input, now);
+      const { accessToken, refreshToken = null, expiresAt = null } = input;
+      const pair = { accessToken, refreshToken, expiresAt };
+      const editorAuth = await storeCredential(context, cipher, viewer.userId, pair, now);
       audit(log, 'editor_credential.stored', viewer.userId, viewer.userId);
       return { editorAuth };
     },

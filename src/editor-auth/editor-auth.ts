@@ -13,7 +13,7 @@ import type { CredentialFailureReason, EditorAuthMethodType, ReauthReason } from
 import type { EditorCredential } from './editor-credential.entity.ts';
 
 /*
- * Terms: A *token pair* consists of an access token and a refresh token of an editor subscription. A *credential* is a
+ * Terms: A *token pair* consists of an access token and, mostly, a refresh token of an editor subscription. A *credential* is a
  * stored pair, its version and, if the pair no longer works, the reason. The API calls it the editor connection.
  * *Editor auth* is the status of the credential, without the pair.
  */
@@ -26,8 +26,11 @@ export type EditorAuth = {
   reauthReason: ReauthReason | null;
 };
 
+/** A token pair to store, and when its access token expires; null if unknown. */
+export type NewPair = TokenPair & Pick<EditorCredential, 'expiresAt'>;
+
 /** A decrypted token pair, its version and, if the user must connect the editor again, the reason. */
-export type Credential = TokenPair & Pick<EditorCredential, 'version' | 'reauthReason'>;
+export type Credential = NewPair & Pick<EditorCredential, 'version' | 'reauthReason'>;
 
 /** Reads the status of a user's credential. */
 export async function readEditorAuth(
@@ -74,7 +77,7 @@ export async function storeCredential(
   { database, announce }: ChangeDependencies,
   cipher: CredentialCipher,
   userId: string,
-  pair: TokenPair,
+  pair: NewPair,
   now: Time,
 ): Promise<EditorAuth> {
   const encrypted = await encryptPair(cipher, userId, pair, now);
@@ -124,9 +127,9 @@ export async function readCredential(
 ): Promise<Credential | null> {
   const stored = await findCredential(database, { userId });
   if (stored === undefined || stored.ciphertext === null) return null;
-  const { version, reauthReason } = stored;
+  const { version, expiresAt, reauthReason } = stored;
   try {
-    return { ...(await cipher.decrypt(stored.ciphertext, stored)), version, reauthReason };
+    return { ...(await cipher.decrypt(stored.ciphertext, stored)), version, expiresAt, reauthReason };
   } catch (error) {
     throw new InternalError(error);
   }
@@ -141,9 +144,10 @@ export const findCredential = defineRowRead((db, { param }: ReadParams<{ userId:
 export async function encryptPair(
   cipher: CredentialCipher,
   userId: string,
-  pair: TokenPair,
+  { expiresAt, ...pair }: NewPair,
   now: Time,
 ): Promise<EncryptedPair> {
   const owner = { userId, version: randomUUIDv7() };
-  return { ...owner, ciphertext: await cipher.encrypt(pair, owner), keyId: cipher.currentKeyId, now };
+  const ciphertext = await cipher.encrypt(pair, owner);
+  return { ...owner, ciphertext, keyId: cipher.currentKeyId, expiresAt, now };
 }

@@ -15,6 +15,8 @@ export const EditorCredentialSchema = defineEntity({
     ciphertext: textColumn().strictNullable(),
     /** The ID of the key that encrypted `ciphertext`. */
     keyId: textColumn().strictNullable(),
+    /** When the access token expires; null if unknown. */
+    expiresAt: timeColumn().strictNullable(),
     reauthReason: enumColumn(credentialFailureReasons).strictNullable(),
     /** The claim on refreshing this version, and its end. */
     claimId: idColumn().strictNullable(),
@@ -27,7 +29,14 @@ export const EditorCredentialSchema = defineEntity({
     { name: 'editor_credential_reason', expression: '"reauth_reason" is null or "ciphertext" is not null' },
     { name: 'editor_credential_claim', expression: '("claim_id" is null) = ("claimed_until" is null)' },
   ],
-  indexes: [{ name: 'editor_credential_by_key', properties: ['keyId'] }],
+  indexes: [
+    { name: 'editor_credential_by_key', properties: ['keyId'] },
+    {
+      name: 'editor_credential_expiring',
+      properties: ['expiresAt', 'userId'],
+      where: 'expires_at is not null',
+    },
+  ],
 });
 
 export class EditorCredential extends EditorCredentialSchema.class {}

@@ -11,7 +11,16 @@ const EditorCredential = builder.objectRef<Credential>('EditorCredential').imple
       description: 'The version of the token pair: an opaque ID, new for each stored pair and never reused.',
     }),
     accessToken: t.expose('accessToken', { type: 'Secret', description: 'The access token.' }),
-    refreshToken: t.expose('refreshToken', { type: 'Secret', description: 'The refresh token.' }),
+    refreshToken: t.expose('refreshToken', {
+      type: 'Secret',
+      nullable: true,
+      description: 'The refresh token. `null` if there is none; the token pair then cannot be refreshed.',
+    }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Timestamp at which the access token expires, as it was stored. `null` if unknown.',
+    }),
     needsReauth: t.boolean({
       description:
         'Whether the platform reported a failure and the user must connect the editor again. Do not refresh such a token pair.',

@@ -1,6 +1,7 @@
 import { platform } from '../auth/access.ts';
 import { builder } from '../graphql/builder.ts';
 import { audit } from '../log.ts';
+import { expiryDescription } from './editor-auth.graphql.ts';
 import {
   CLAIM_SECONDS,
   claimRefresh,
@@ -46,7 +47,7 @@ builder.mutationField('claimEditorCredentialRefresh', (t) =>
     access: platform('platform:credentials'),
     type: ClaimEditorCredentialRefreshPayload,
     nullable: true,
-    description: `Claims the refresh of a token pair for ${CLAIM_SECONDS} seconds, so that only one caller refreshes it. Fails with \`NOT_FOUND\` if no pair is stored. Refreshing does not require a claim.`,
+    description: `Claims the refresh of a token pair for ${CLAIM_SECONDS} seconds, so that only one caller refreshes it. Fails with \`NOT_FOUND\` if no pair is stored, and with \`CONFLICT\` if the pair has no refresh token. Refreshing does not require a claim.`,
     args: {
       input: t.arg({
         type: ClaimEditorCredentialRefreshInput,
@@ -54,8 +55,8 @@ builder.mutationField('claimEditorCredentialRefresh', (t) =>
         description: 'The refresh to claim.',
       }),
     },
-    resolve: async (_root, { input }, { database, viewer, log }) => {
-      const claim = await claimRefresh(database, input);
+    resolve: async (_root, { input }, { database, cipher, viewer, log }) => {
+      const claim = await claimRefresh(database, cipher, input);
       if (claim.granted) audit(log, 'editor_credential.claimed', viewer.userId, input.userId);
       return claim;
     },
@@ -68,7 +69,12 @@ const RefreshEditorCredentialInput = builder.inputType('RefreshEditorCredentialI
     userId: t.id({ required: true, description: "The user's ID." }),
     version: t.id({ required: true, description: 'The version of the token pair that was refreshed.' }),
     accessToken: t.field({ type: 'Secret', required: true, description: 'The access token.' }),
-    refreshToken: t.field({ type: 'Secret', required: true, description: 'The refresh token.' }),
+    refreshToken: t.field({
+      type: 'Secret',
+      description:
+        'The refresh token. `null` if the new pair cannot be refreshed. If the provider returned none because the previous one stays valid, send the previous one.',
+    }),
+    expiresAt: t.field({ type: 'DateTime', description: expiryDescription }),
   }),
 });
 
@@ -97,7 +103,9 @@ builder.mutationField('refreshEditorCredential', (t) =>
     },
     resolve: async (_root, { input }, context) => {
       const { cipher, viewer, now, log } = context;
-      const version = await storeRefreshedCredential(context, cipher, input, now);
+      const { refreshToken = null, expiresAt = null } = input;
+      const refreshed = { ...input, refreshToken, expiresAt };
+      const version = await storeRefreshedCredential(context, cipher, refreshed, now);
       audit(log, 'editor_credential.refreshed', viewer.userId, input.userId);
       return { version };
     },

@@ -8,7 +8,7 @@ import { ConflictError, NotFoundError, REDACTED } from '../errors/gateway-errors
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Time } from '../values/time.ts';
 import { replacePair, selectCurrent } from './credential-statements.ts';
-import { encryptPair, findCredential } from './editor-auth.ts';
+import { encryptPair, findCredential, type NewPair } from './editor-auth.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
 /** The duration of a claim, longer than a provider takes to refresh a pair. */
@@ -24,12 +24,17 @@ export type RefreshClaim = { granted: boolean; claimedUntil: Time };
  * Claims the refresh of a version for `CLAIM_SECONDS`, unless another caller has claimed it. The caller then asks the
  * provider for a new pair. The same `claimId` renews the claim. Storing or deleting a pair ends it.
  * @throws {NotFoundError} if no pair is stored
- * @throws {ConflictError} if `version` is no longer current
+ * @throws {ConflictError} if `version` is no longer current, or its pair has no refresh token
  */
 export async function claimRefresh(
   database: Database,
+  cipher: CredentialCipher,
   { userId, version, claimId }: CredentialOwner & { claimId: string },
 ): Promise<RefreshClaim> {
+  // The pair of a version never changes, so it can be read before the claim.
+  const found = await findCredential(database, { userId });
+  const pair = found?.version === version ? await tryDecrypt(cipher, found) : undefined;
+  if (pair?.refreshToken === null) throw createNotRefreshableError(version);
   const [stored] = await transaction(database, [userId], (run) =>
     run(tryClaim, { userId, version, claimId }),
   );
@@ -88,7 +93,7 @@ const tryClaim = defineStatement((db, params: Params<CredentialOwner & { claimId
 export async function storeRefreshedCredential(
   { database, announce }: ChangeDependencies,
   cipher: CredentialCipher,
-  { userId, version: refreshedFrom, ...pair }: CredentialOwner & TokenPair,
+  { userId, version: refreshedFrom, ...pair }: CredentialOwner & NewPair,
   now: Time,
 ): Promise<string> {
   const encrypted = await encryptPair(cipher, userId, pair, now);
@@ -111,14 +116,28 @@ async function matchesPair(
   stored: EditorCredential,
   pair: TokenPair,
 ): Promise<boolean> {
-  if (stored.ciphertext === null) return false;
-  const found = await cipher.decrypt(stored.ciphertext, stored).catch(() => undefined);
+  const found = await tryDecrypt(cipher, stored);
   return found !== undefined && timingSafeEqual(digest(found), digest(pair));
+}
+
+/** Decrypts a stored pair; `undefined` if there is none or it cannot be decrypted. */
+async function tryDecrypt(
+  cipher: CredentialCipher,
+  stored: EditorCredential | undefined,
+): Promise<TokenPair | undefined> {
+  if (stored === undefined || stored.ciphertext === null) return undefined;
+  return cipher.decrypt(stored.ciphertext, stored).catch(() => undefined);
 }
 
 /** Hashes a pair, because a comparison in constant time requires equal lengths. */
 function digest({ accessToken, refreshToken }: TokenPair): Buffer {
-  return hash('sha256', JSON.stringify([accessToken.reveal(), refreshToken.reveal()]), 'buffer');
+  return hash('sha256', JSON.stringify([accessToken.reveal(), refreshToken?.reveal()]), 'buffer');
+}
+
+function createNotRefreshableError(value: string): ConflictError {
+  const message = 'must be the version of a pair with a refresh token';
+  const issue = { path: ['input', 'version'], message, value };
+  return new ConflictError('NOT_REFRESHABLE', 'The token pair has no refresh token.', [issue]);
 }
 
 /** The error repeats the value only if it looks like a version, because it may be a misplaced token. */

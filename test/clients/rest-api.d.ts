@@ -621,7 +621,7 @@ export interface components {
             accessToken: string;
             /**
              * Format: password
-             * @description The refresh token. The REST API never returns it, and it is never logged.
+             * @description The refresh token. An empty string if there is none. The REST API never returns it, and it is never logged.
              */
             refreshToken: string;
         };
