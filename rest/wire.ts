@@ -28,6 +28,17 @@ export const nullableText = (description: string) => z.string().nullable().descr
 /** Text that some records omit. */
 export const optionalText = (description: string) => z.string().optional().describe(description);
 
+/** When a field is present, if not always or by its value. */
+const presence = z.registry<{ property: string; value: string }>();
+
+/**
+ * A text that is present exactly while an enum before it in the object has a value on the wire. It may be null then.
+ */
+export function onlyWhile(property: string, value: string, shape: z.ZodNullable) {
+  const { description = '' } = shape;
+  return shape.optional().describe(description).register(presence, { property, value });
+}
+
 /** A credential in a body, never shown in an error. The metadata add its constraints to the OpenAPI document. */
 export const secret = () => z.string().meta({ ...credentialSchema.meta(), format: 'password' });
 
@@ -93,13 +104,10 @@ export function toSelection(shape: z.core.$ZodType): string {
   const inner = unwrap(shape);
   if (inner instanceof z.ZodArray) return toSelection(inner.element);
   if (!isUnion(inner)) return isStrictObject(inner) ? `{ ${toFields(inner).join(' ')} }` : '';
-  const fields = inner.options.flatMap((option) => {
-    const typeName = typeNames.get(option)?.typeName;
-    return typeName === undefined
-      ? toFields(option)
-      : [`... on ${typeName} { ${toFields(option).join(' ')} }`];
-  });
-  return `{ ${[...new Set(fields)].join(' ')} }`;
+  const fields = inner.options.map(
+    (option) => `... on ${typeNames.get(option)?.typeName} { ${toFields(option).join(' ')} }`,
+  );
+  return `{ ${fields.join(' ')} }`;
 }
 
 function toFields(object: z.ZodObject): string[] {
@@ -134,7 +142,7 @@ function createNonNullSerializer(shape: z.core.$ZodType): Serialize {
   }
   if (shape instanceof z.ZodEnum || shape instanceof z.ZodLiteral) return createEnumSerializer(shape);
   if (isUnion(shape)) return createUnionSerializer(shape);
-  return isStrictObject(shape) ? createObjectSerializer(shape, []) : identity;
+  return isStrictObject(shape) ? createObjectSerializer(shape) : identity;
 }
 
 function createEnumSerializer(shape: z.core.$ZodType): Serialize {
@@ -142,31 +150,25 @@ function createEnumSerializer(shape: z.core.$ZodType): Serialize {
   return (value) => words.get(value) ?? String(value).toLowerCase();
 }
 
-/** Serializes an object. `others` are fields that only other variants have; they are removed. */
-function createObjectSerializer({ shape }: z.ZodObject, others: readonly string[]): Serialize {
-  const fields = Object.keys(shape)
-    .map((name) => ({ name, serialize: createSerializer(shape[name]) }))
-    .filter(({ serialize }) => serialize !== identity);
-  if (fields.length === 0 && others.length === 0) return identity;
+function createObjectSerializer({ shape }: z.ZodObject): Serialize {
+  const fields = Object.entries(shape)
+    .map(([name, field]) => ({ name, serialize: createSerializer(field), condition: presence.get(field) }))
+    .filter(({ serialize, condition }) => serialize !== identity || condition !== undefined);
+  if (fields.length === 0) return identity;
   return (value) => {
     if (!isRecord(value)) return value;
-    for (const { name, serialize } of fields) value[name] = serialize(value[name]);
-    for (const name of others) value[name] = undefined;
+    for (const { name, serialize, condition } of fields) {
+      if (condition === undefined) value[name] = serialize(value[name]);
+      else if (value[condition.property] !== condition.value) value[name] = undefined;
+    }
     return value;
   };
 }
 
 function createUnionSerializer({ def: { discriminator }, options }: Union): Serialize {
-  // Variants that are not GraphQL types of their own, such as those of a workspace, are selected together. Each result
-  // then contains the fields of all variants. Those that its own variant does not define, such as `error_message`, are
-  // removed.
-  const common = options
-    .filter((option) => !typeNames.has(option))
-    .flatMap(({ shape }) => Object.keys(shape));
   const serializers = new Map(
     options.flatMap((option) => {
-      const others = typeNames.has(option) ? [] : common.filter((name) => !(name in option.shape));
-      const serialize = createObjectSerializer(option, others);
+      const serialize = createObjectSerializer(option);
       return listWords(option.shape[discriminator]).map((word) => [word.toUpperCase(), serialize] as const);
     }),
   );

@@ -3,7 +3,7 @@ import { idSchema } from '../src/values/constraints.ts';
 import { workspaceStatuses } from '../src/workspaces/workspace.enums.ts';
 import { workspacesField } from '../src/workspaces/workspaces.graphql.ts';
 import { query, type Route } from './route.ts';
-import { nullableText, optionalText, timestamp } from './wire.ts';
+import { nullableText, onlyWhile, optionalText, timestamp } from './wire.ts';
 
 const hardware = z
   .strictObject({
@@ -19,47 +19,37 @@ const workspaceStatus = z
   .enum(workspaceStatuses)
   .meta({ id: 'WorkspaceStatus', description: 'The status of a workspace.' });
 
-const common = {
-  id: z
-    .guid()
-    .describe("The workspace's ID: a UUID, unique among the user's workspaces but not across users."),
-  project_id: z.string().describe('The ID of the project that the workspace belongs to.'),
-  status: z.enum(workspaceStatuses).exclude(['error']).describe("The workspace's status."),
-  hardware,
-  keep_active: z.boolean().describe('Whether the workspace stays running when idle.'),
-  machine_id: optionalText(
-    'The ID of the machine that the workspace runs on. Omitted until it is provisioned.',
-  ),
-  private_ip: optionalText("The workspace's address in the internal network. Omitted if it has none."),
-  git_ref: optionalText('The current git reference in the workspace. Omitted if unknown.'),
-  preview_token: optionalText(
-    "The token for the workspace's preview URLs, a secret. Omitted if there is none.",
-  ),
-  created_at: timestamp.describe(
-    'Timestamp of creation, as reported by the platform. Lists are sorted by it.',
-  ),
-  updated_at: timestamp.describe('Timestamp of the last change, as reported by the platform.'),
-};
-
-/** The `Workspace` of the specification. `error_message` is present only while the status is `error`. */
+/** The `Workspace` of the specification. */
 const workspace = z
-  .discriminatedUnion('status', [
-    z
-      .strictObject(common)
-      .meta({ id: 'HealthyWorkspace', description: 'A workspace whose status is not `error`.' }),
-    z
-      .strictObject({
-        ...common,
-        status: z.literal('error').describe("The workspace's status."),
-        error_message: nullableText('The details of the error. `null` if unknown.'),
-      })
-      .meta({ id: 'FailedWorkspace', description: 'A workspace that failed.' }),
-  ])
-  .meta({
-    id: 'Workspace',
-    description:
-      'A development workspace of a user. `error_message` is present only while the status is `error`.',
-  });
+  .strictObject({
+    id: z
+      .guid()
+      .describe("The workspace's ID: a UUID, unique among the user's workspaces but not across users."),
+    project_id: z.string().describe('The ID of the project that the workspace belongs to.'),
+    status: workspaceStatus,
+    hardware,
+    keep_active: z.boolean().describe('Whether the workspace stays running when idle.'),
+    machine_id: optionalText(
+      'The ID of the machine that the workspace runs on. Omitted until it is provisioned.',
+    ),
+    private_ip: optionalText("The workspace's address in the internal network. Omitted if it has none."),
+    git_ref: optionalText('The current git reference in the workspace. Omitted if unknown.'),
+    preview_token: optionalText(
+      "The token for the workspace's preview URLs, a secret. Omitted if there is none.",
+    ),
+    error_message: onlyWhile(
+      'status',
+      'error',
+      nullableText(
+        'The details of the error, `null` if unknown. Present exactly while the status is `error`.',
+      ),
+    ),
+    created_at: timestamp.describe(
+      'Timestamp of creation, as reported by the platform. Lists are sorted by it.',
+    ),
+    updated_at: timestamp.describe('Timestamp of the last change, as reported by the platform.'),
+  })
+  .meta({ id: 'Workspace', description: 'A development workspace of a user.' });
 
 const list: Route = {
   method: 'get',

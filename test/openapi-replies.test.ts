@@ -110,6 +110,8 @@ test('the document contains exactly the paths and statuses of the contract', () 
   });
 });
 
+const quota = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+
 describe.each(operations)('$method $path', ({ method, operation }) => {
   const call = calls[operation.operationId] ?? { path: '' };
 
@@ -119,7 +121,8 @@ describe.each(operations)('$method $path', ({ method, operation }) => {
     expect(reply?.status).toBe(status);
     const documented = Object.keys(findResponse(operation, status)?.headers ?? {});
     // Malformed HTTP is rejected before the caller is identified.
-    const expected = status === 400 ? ['X-Request-Id'] : documented;
+    const isIdentified = status !== 400 && status !== 401;
+    const expected = [...documented, 'X-Request-Id', ...(isIdentified ? quota : [])];
     expect(expected.filter((name) => !reply?.headers.has(name))).toEqual([]);
   });
 });

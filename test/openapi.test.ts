@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../rest/router.ts';
 import { formatOpenApi } from '../src/commands/format-openapi.ts';
 import { schema } from '../src/schema.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { getBodyValidator, getValidator, openApi, operations } from './support/openapi.ts';
-import { checkAgainstSpecification } from './support/specification.ts';
+import { checkAgainstSpecification, errorResponse } from './support/specification.ts';
 
 let gateway: TestGateway;
 let published: TestGateway;
@@ -189,16 +190,22 @@ function matchesSpecification(
   }
 }
 
-/** A rule that the document states only in words: `reauth_reason` is present exactly if `needs_reauth` is true. */
-const breaksUnstatedRule = (body: object) =>
-  'needs_reauth' in body && (body.needs_reauth === true) !== 'reauth_reason' in body;
+/**
+ * Rules that the document states only in words: `reauth_reason` is present exactly if `needs_reauth` is true, and
+ * `error_message` exactly if the status of the workspace is `error`.
+ */
+function breaksUnstatedRule(body: object): boolean {
+  if ('needs_reauth' in body) return (body.needs_reauth === true) !== 'reauth_reason' in body;
+  const workspaces = 'workspaces' in body && Array.isArray(body.workspaces) ? body.workspaces : [];
+  return workspaces.some((item) => (Object(item).status === 'error') !== 'error_message' in Object(item));
+}
 
 describe('the document accepts exactly the replies that the specification allows', () => {
   const replies = Object.entries(openApi.paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { responses }]) =>
       Object.keys(responses)
         .map(Number)
-        .filter((status) => status !== 204 && status !== 304)
+        .filter((status) => status === 200)
         .map((status) => ({ path, method, status })),
     ),
   );
@@ -215,5 +222,30 @@ describe('the document accepts exactly the replies that the specification allows
         validate(body) !== matchesSpecification(request, status, body) && !breaksUnstatedRule(Object(body)),
     );
     expect(disputed).toEqual([]);
+  });
+});
+
+describe('ErrorResponse', () => {
+  const validate = getValidator('components', 'schemas', 'ErrorResponse');
+  const isAllowed = new Ajv2020({ strict: false }).compile(errorResponse);
+  const bodies = examples
+    .filter(({ place }) => Number(place[place.indexOf('responses') + 1]) >= 400)
+    .map(({ value }) => value);
+
+  test('is the schema of every error of every operation', () => {
+    const schemas = operations.flatMap(({ operation }) =>
+      Object.entries(operation.responses)
+        .filter(([status]) => Number(status) >= 400)
+        .map(([, response]) => JSON.stringify(Reflect.get(response, 'content')?.['application/json'].schema)),
+    );
+    expect(new Set(schemas)).toEqual(new Set(['{"$ref":"#/components/schemas/ErrorResponse"}']));
+  });
+
+  test('accepts every error of the examples, and nothing that the specification forbids', () => {
+    expect(bodies.length).toBeGreaterThan(20);
+    expect(bodies.filter((body) => !validate(body))).toEqual([]);
+    const accepted = bodies.flatMap((body) => [...yieldInvalid(body)]).filter((body) => validate(body));
+    expect(accepted.length).toBeGreaterThan(20);
+    expect(accepted.filter((body) => !isAllowed(body))).toEqual([]);
   });
 });

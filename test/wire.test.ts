@@ -2,7 +2,16 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { toBodyPath } from '../rest/binding.ts';
-import { containsSecret, createSerializer, secret, toArguments, toSelection, variant } from '../rest/wire.ts';
+import {
+  containsSecret,
+  createSerializer,
+  nullableText,
+  onlyWhile,
+  secret,
+  toArguments,
+  toSelection,
+  variant,
+} from '../rest/wire.ts';
 
 /** Writes a result and parses it. */
 const write = (of: z.core.$ZodType, result: unknown): unknown =>
@@ -32,7 +41,7 @@ test('an array selects the fields of its items, and a leaf selects none', () => 
   expect(toSelection(z.string().nullable().optional())).toBe('');
 });
 
-test('a union selects a fragment per type, or all fields if it has only one type', () => {
+test('a union selects a fragment per type', () => {
   const types = z.discriminatedUnion('kind', [
     variant('CatType', { kind: z.literal('cat'), lives_left: z.int() }),
     variant('DogType', { kind: z.literal('dog') }),
@@ -40,16 +49,21 @@ test('a union selects a fragment per type, or all fields if it has only one type
   expect(toSelection(types)).toBe(
     '{ ... on CatType { kind lives_left: livesLeft } ... on DogType { kind } }',
   );
-  const states = z.discriminatedUnion('status', [
-    z.strictObject({ status: z.literal('good') }),
-    z.strictObject({ status: z.literal('bad'), error_message: z.string().nullable() }),
-  ]);
-  expect(toSelection(states)).toBe('{ status error_message: errorMessage }');
-  expect(write(states, { status: 'GOOD', error_message: 'stale' })).toEqual({ status: 'good' });
-  expect(write(states, { status: 'BAD', error_message: null })).toEqual({
+});
+
+test('a field with a condition is present exactly while it holds, even if it is null', () => {
+  const state = z.strictObject({
+    status: z.enum(['good', 'bad']),
+    error_message: onlyWhile('status', 'bad', nullableText('The error.')),
+  });
+  expect(toSelection(state)).toBe('{ status error_message: errorMessage }');
+  expect(write(state, { status: 'GOOD', error_message: 'stale' })).toEqual({ status: 'good' });
+  expect(write(state, { status: 'GOOD', error_message: null })).toEqual({ status: 'good' });
+  expect(write(state, { status: 'BAD', error_message: null })).toEqual({
     status: 'bad',
     error_message: null,
   });
+  expect(write(state, { status: 'BAD', error_message: 'x' })).toEqual({ status: 'bad', error_message: 'x' });
 });
 
 test('a result that matches no variant throws', () => {

@@ -4,7 +4,7 @@ import type { Route } from '../../rest/route.ts';
 import { routes } from '../../rest/router.ts';
 import { type Access, requireAccess } from '../auth/access.ts';
 import { sendText } from '../http/messages.ts';
-import { errorShapes } from './errors.ts';
+import { errorResponse } from './errors.ts';
 import { describeOperation, listParameters, listShapes } from './operation.ts';
 import { headers, notModified } from './responses.ts';
 import { type Json, toSchemas } from './schemas.ts';
@@ -19,8 +19,7 @@ const VERSION = '0.1.0';
  */
 export function createOpenApiDocument(schema: GraphQLSchema, address: string): Json {
   const bodies = routes.flatMap((route) => Object.entries(listShapes(route)));
-  const errors = errorShapes.map((shape, index) => [`error.${index}`, shape] as const);
-  const { schemas, components } = toSchemas(Object.fromEntries([...bodies, ...errors]));
+  const { schemas, components } = toSchemas({ ...Object.fromEntries(bodies), errorResponse });
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     const operation = describeOperation(route, findAccess(route, schema), schemas);

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { getOperationId, listSources, type Route } from '../../rest/route.ts';
-import { toPascalCase } from '../../rest/wire.ts';
 import type { Access } from '../auth/access.ts';
 import { type ErrorCode, httpStatus } from '../errors/gateway-errors.ts';
-import { describeJson, type Header, quota, toHeaderRefs } from './responses.ts';
-import { type Json, reference } from './schemas.ts';
+import { describeJson, type Header, toHeaderRefs } from './responses.ts';
+import { type Json, referenceComponent } from './schemas.ts';
 
 /** The cause of each code. `CONFLICT` and `GOING_AWAY` belong to operations without a REST path. */
 export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 'GOING_AWAY'>, string>> = {
@@ -25,11 +24,14 @@ export const errorDescriptions: Readonly<Record<Exclude<ErrorCode, 'CONFLICT' | 
 /** A code that a REST path can return. */
 type Code = keyof typeof errorDescriptions;
 
-/** The headers of each code besides the request's ID, if they are not only those of the rate limit. */
+/**
+ * The headers of each code besides those of every response, which the introduction describes: client generators write
+ * a parser for each header of each response.
+ */
 const codeHeaders: Partial<Record<Code, readonly Header[]>> = {
   UNAUTHENTICATED: ['WWW-Authenticate'],
-  FORBIDDEN: ['WWW-Authenticate', ...quota],
-  RATE_LIMITED: ['Retry-After', ...quota],
+  FORBIDDEN: ['WWW-Authenticate'],
+  RATE_LIMITED: ['Retry-After'],
 };
 
 const item = z
@@ -48,41 +50,25 @@ const item = z
   })
   .meta({ id: 'ErrorItem', description: 'A validation error.' });
 
-/**
- * ErrorResponse of the specification for one code. `ORG_MEMBERSHIP_REQUIRED` has no `errors`. Each code has a complete
- * schema of its own, because client generators do not narrow a shared schema.
- */
-function createErrorShape(code: Code) {
-  const limits = 'All errors of the first check that failed, up to 100, together at most 120 KiB.';
-  return z
-    .strictObject({
-      error: z.string().min(1).describe('Human-readable message.'),
-      code: z.literal(code.toLowerCase()).describe('Machine-readable code.'),
-      ...(code !== 'ORG_MEMBERSHIP_REQUIRED' && { errors: z.array(item).describe(limits) }),
-    })
-    .meta({ id: formatComponentName([code]), description: errorDescriptions[code] });
-}
+const errorCode = z.enum(Object.keys(errorDescriptions).map((code) => code.toLowerCase())).meta({
+  id: 'ErrorCode',
+  description: 'The machine-readable code of an error, from a fixed list.',
+});
 
-const forbidden = createErrorShape('FORBIDDEN');
-const membershipRequired = createErrorShape('ORG_MEMBERSHIP_REQUIRED');
-
-/** The bodies of errors. */
-export const errorShapes = [
-  createErrorShape('BAD_REQUEST'),
-  createErrorShape('UNAUTHENTICATED'),
-  forbidden,
-  membershipRequired,
-  z.discriminatedUnion('code', [forbidden, membershipRequired]).meta({
-    id: formatComponentName(['FORBIDDEN', 'ORG_MEMBERSHIP_REQUIRED']),
-    description: 'The token lacks the required scope, or it names no organization.',
-  }),
-  ...(['NOT_FOUND', 'VALIDATION_FAILED', 'RATE_LIMITED', 'INTERNAL_ERROR'] as const).map(createErrorShape),
-];
-
-/** Formats the component name for the codes of one status: `ForbiddenOrOrgMembershipRequired`. */
-function formatComponentName(codes: readonly Code[]): string {
-  return codes.map((code) => toPascalCase(code.toLowerCase())).join('Or');
-}
+/** The `ErrorResponse` of the specification, the body of every error. */
+export const errorResponse = z
+  .strictObject({
+    error: z.string().min(1).describe('Human-readable message.'),
+    code: errorCode,
+    errors: z
+      .array(item)
+      .optional()
+      .describe(
+        'All errors of the first check that failed, up to 100, together at most 120 KiB. Empty if the code says all, ' +
+          'omitted with `org_membership_required`.',
+      ),
+  })
+  .meta({ id: 'ErrorResponse', description: 'The body of every error.' });
 
 /** Describes the error responses of a route, by status. */
 export function describeErrors(route: Route, access: Access): Json {
@@ -109,9 +95,10 @@ function listCodes({ bind, body }: Route, { membership }: Access): readonly Code
 function describeError(route: Route, codes: readonly Code[]): Json {
   const words = codes.map((code) => code.toLowerCase());
   const examples = words.flatMap((code) => [`${getOperationId(route)}.${code}`, code]);
+  const headers = codes.flatMap((code) => codeHeaders[code] ?? []);
   return {
     description: codes.map((code) => `\`${code.toLowerCase()}\`: ${errorDescriptions[code]}`).join(' '),
-    headers: toHeaderRefs(...codes.flatMap((code) => codeHeaders[code] ?? quota)),
-    content: describeJson(reference('schemas', formatComponentName(codes)), ...examples),
+    ...(headers.length > 0 && { headers: toHeaderRefs(...headers) }),
+    content: describeJson(referenceComponent(errorResponse), ...examples),
   };
 }

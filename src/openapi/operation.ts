@@ -11,7 +11,7 @@ import { toPascalCase } from '../../rest/wire.ts';
 import { type Access, describeAccess } from '../auth/access.ts';
 import { idSchema } from '../values/constraints.ts';
 import { describeErrors } from './errors.ts';
-import { describeJson, quota, toHeaderRefs } from './responses.ts';
+import { describeJson, everyReply, toHeaderRefs } from './responses.ts';
 import { type Json, reference, referenceComponent, toSchema } from './schemas.ts';
 
 /** Lists the shapes of a route's bodies by the names that {@link describeOperation} uses. */
@@ -56,7 +56,7 @@ export function describeOperation(route: Route, access: Access, schemas: Record<
     responses: {
       [reply.status ?? 200]: {
         description: reply.description,
-        headers: toHeaderRefs(...quota, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
+        headers: toHeaderRefs(...everyReply, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
         ...(reply.status !== 204 && {
           content: describeJson(schemas[`${field}.reply`], `${operationId}.reply`),
         }),

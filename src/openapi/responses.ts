@@ -49,21 +49,24 @@ export const headers = {
 /** A header by its name. */
 export type Header = keyof typeof headers;
 
-/** The headers of the rate limit, which replies to authenticated callers have. */
-export const quota = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const;
+/** The headers of every reply to an authenticated caller. */
+export const everyReply = [
+  'X-Request-Id',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+] as const;
 
-/** References the headers of a response. Every response has the request's ID. */
+/** References the headers of a response. */
 export function toHeaderRefs(...names: readonly Header[]) {
-  return Object.fromEntries(
-    ['X-Request-Id', ...names].map((name) => [name, reference('headers', name)] as const),
-  );
+  return Object.fromEntries(names.map((name) => [name, reference('headers', name)] as const));
 }
 
 /** The response if the client has the current list. */
 export const notModified = {
   description:
     'The list has not changed since the `ETag` in `If-None-Match`. There is no body. The request counts as a read.',
-  headers: toHeaderRefs(...quota, 'ETag', 'Cache-Control'),
+  headers: toHeaderRefs(...everyReply, 'ETag', 'Cache-Control'),
 };
 
 /*

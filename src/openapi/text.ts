@@ -12,13 +12,15 @@ A user's notifications, notification preferences, editor connection and workspac
   except by extensions, which reject them.
 - **Lists** of notifications and workspaces are sorted by \`created_at\`, newest first, then by \`id\`. They contain all
   records unless \`limit\` is given. With \`If-None-Match\`, an unchanged list returns 304.
-- **Errors** have a \`code\` from a fixed list. \`errors\` lists all errors of the first check that failed, up to 100,
+- **Errors** have the body \`ErrorResponse\`, with a \`code\` from a fixed list. \`errors\` lists all errors of the first check that failed, up to 100,
   together at most 120 KiB, each with its location. Values of more than 1 KiB are replaced by a description. Checks run
   in this order: path (404), token (401), permission (403), rate limit (429), syntax (400), shape (422), rules (422),
   record (404). Unknown paths, unknown methods and other users' records return 404.
 - **Rate limits** apply per user, with one limit for reads and one for writes, shared by REST and GraphQL. Every
   authenticated request costs at least one point, even if it is invalid. A list costs one point per 1,000 records,
   rounded up. The \`RateLimit-*\` headers show what is left.
+- **Headers.** Every response has \`X-Request-Id\`, and every response to an authenticated caller has the \`RateLimit-*\`
+  headers. Responses with errors list only their other headers.
 - **Extensions**, marked with \`x-extension\`, are operations in addition to the specification of the account and
   integrations service, which this API implements.
 `.trim();

@@ -649,10 +649,8 @@ export interface components {
             /** @description The workspaces. */
             workspaces: components["schemas"]["Workspace"][];
         };
-        /** @description A development workspace of a user. `error_message` is present only while the status is `error`. */
-        Workspace: components["schemas"]["HealthyWorkspace"] | components["schemas"]["FailedWorkspace"];
-        /** @description A workspace whose status is not `error`. */
-        HealthyWorkspace: {
+        /** @description A development workspace of a user. */
+        Workspace: {
             /**
              * Format: uuid
              * @description The workspace's ID: a UUID, unique among the user's workspaces but not across users.
@@ -660,11 +658,7 @@ export interface components {
             id: string;
             /** @description The ID of the project that the workspace belongs to. */
             project_id: string;
-            /**
-             * @description The workspace's status. (enum property replaced by openapi-typescript)
-             * @enum {string}
-             */
-            status: "creating" | "starting" | "running" | "stopping" | "stopped";
+            status: components["schemas"]["WorkspaceStatus"];
             hardware: components["schemas"]["WorkspaceHardware"];
             /** @description Whether the workspace stays running when idle. */
             keep_active: boolean;
@@ -676,11 +670,18 @@ export interface components {
             git_ref?: string;
             /** @description The token for the workspace's preview URLs, a secret. Omitted if there is none. */
             preview_token?: string;
+            /** @description The details of the error, `null` if unknown. Present exactly while the status is `error`. */
+            error_message?: string | null;
             /** @description Timestamp of creation, as reported by the platform. Lists are sorted by it. */
             created_at: components["schemas"]["Timestamp"];
             /** @description Timestamp of the last change, as reported by the platform. */
             updated_at: components["schemas"]["Timestamp"];
         };
+        /**
+         * @description The status of a workspace.
+         * @enum {string}
+         */
+        WorkspaceStatus: "creating" | "starting" | "running" | "stopping" | "stopped" | "error";
         /** @description The hardware that a workspace runs on. */
         WorkspaceHardware: {
             /** @description The kind of processor. */
@@ -694,55 +695,19 @@ export interface components {
             /** @description The kind of graphics processor. `null` if there is none. */
             gpu_kind: string | null;
         };
-        /** @description A workspace that failed. */
-        FailedWorkspace: {
-            /**
-             * Format: uuid
-             * @description The workspace's ID: a UUID, unique among the user's workspaces but not across users.
-             */
-            id: string;
-            /** @description The ID of the project that the workspace belongs to. */
-            project_id: string;
-            /**
-             * @description The workspace's status. (enum property replaced by openapi-typescript)
-             * @enum {string}
-             */
-            status: "error";
-            hardware: components["schemas"]["WorkspaceHardware"];
-            /** @description Whether the workspace stays running when idle. */
-            keep_active: boolean;
-            /** @description The ID of the machine that the workspace runs on. Omitted until it is provisioned. */
-            machine_id?: string;
-            /** @description The workspace's address in the internal network. Omitted if it has none. */
-            private_ip?: string;
-            /** @description The current git reference in the workspace. Omitted if unknown. */
-            git_ref?: string;
-            /** @description The token for the workspace's preview URLs, a secret. Omitted if there is none. */
-            preview_token?: string;
-            /** @description Timestamp of creation, as reported by the platform. Lists are sorted by it. */
-            created_at: components["schemas"]["Timestamp"];
-            /** @description Timestamp of the last change, as reported by the platform. */
-            updated_at: components["schemas"]["Timestamp"];
-            /** @description The details of the error. `null` if unknown. */
-            error_message: string | null;
-        };
-        /**
-         * @description The status of a workspace.
-         * @enum {string}
-         */
-        WorkspaceStatus: "creating" | "starting" | "running" | "stopping" | "stopped" | "error";
-        /** @description The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
-        BadRequest: {
+        /** @description The body of every error. */
+        ErrorResponse: {
             /** @description Human-readable message. */
             error: string;
-            /**
-             * @description Machine-readable code.
-             * @constant
-             */
-            code: "bad_request";
-            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
-            errors: components["schemas"]["ErrorItem"][];
+            code: components["schemas"]["ErrorCode"];
+            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. Empty if the code says all, omitted with `org_membership_required`. */
+            errors?: components["schemas"]["ErrorItem"][];
         };
+        /**
+         * @description The machine-readable code of an error, from a fixed list.
+         * @enum {string}
+         */
+        ErrorCode: "bad_request" | "unauthenticated" | "org_membership_required" | "forbidden" | "not_found" | "validation_failed" | "rate_limited" | "internal_error";
         /** @description A validation error. */
         ErrorItem: {
             /** @description The place in the request, such as `body.preferences[0].email_enabled`, `path.id` or `query.limit`. */
@@ -751,90 +716,6 @@ export interface components {
             message: string;
             /** @description The value that was sent. `null` if nothing was sent or the whole body is rejected with 400, `[redacted]` if the value may contain a credential. */
             value: unknown;
-        };
-        /** @description The token is missing or invalid. The body does not say which check failed. */
-        Unauthenticated: {
-            /** @description Human-readable message. */
-            error: string;
-            /**
-             * @description Machine-readable code.
-             * @constant
-             */
-            code: "unauthenticated";
-            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
-            errors: components["schemas"]["ErrorItem"][];
-        };
-        /** @description The token lacks the required scope. */
-        Forbidden: {
-            /** @description Human-readable message. */
-            error: string;
-            /**
-             * @description Machine-readable code. (enum property replaced by openapi-typescript)
-             * @enum {string}
-             */
-            code: "forbidden";
-            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
-            errors: components["schemas"]["ErrorItem"][];
-        };
-        /** @description The token names no organization. This body has no `errors`. */
-        OrgMembershipRequired: {
-            /** @description Human-readable message. */
-            error: string;
-            /**
-             * @description Machine-readable code. (enum property replaced by openapi-typescript)
-             * @enum {string}
-             */
-            code: "org_membership_required";
-        };
-        /** @description The token lacks the required scope, or it names no organization. */
-        ForbiddenOrOrgMembershipRequired: components["schemas"]["Forbidden"] | components["schemas"]["OrgMembershipRequired"];
-        /** @description The record does not exist or belongs to another user. The body is the same for both. */
-        NotFound: {
-            /** @description Human-readable message. */
-            error: string;
-            /**
-             * @description Machine-readable code.
-             * @constant
-             */
-            code: "not_found";
-            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
-            errors: components["schemas"]["ErrorItem"][];
-        };
-        /** @description The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
-        ValidationFailed: {
-            /** @description Human-readable message. */
-            error: string;
-            /**
-             * @description Machine-readable code.
-             * @constant
-             */
-            code: "validation_failed";
-            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
-            errors: components["schemas"]["ErrorItem"][];
-        };
-        /** @description The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
-        RateLimited: {
-            /** @description Human-readable message. */
-            error: string;
-            /**
-             * @description Machine-readable code.
-             * @constant
-             */
-            code: "rate_limited";
-            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
-            errors: components["schemas"]["ErrorItem"][];
-        };
-        /** @description An internal error. The cause is logged with the reply's `X-Request-Id`. */
-        InternalError: {
-            /** @description Human-readable message. */
-            error: string;
-            /**
-             * @description Machine-readable code.
-             * @constant
-             */
-            code: "internal_error";
-            /** @description All errors of the first check that failed, up to 100, together at most 120 KiB. */
-            errors: components["schemas"]["ErrorItem"][];
         };
     };
     responses: {
@@ -911,92 +792,67 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Forbidden"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `not_found`: The record does not exist or belongs to another user. The body is the same for both. */
             404: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["NotFound"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
             422: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValidationFailed"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1041,66 +897,49 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Forbidden"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1133,92 +972,67 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Forbidden"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `not_found`: The record does not exist or belongs to another user. The body is the same for both. */
             404: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["NotFound"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
             422: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValidationFailed"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1248,66 +1062,49 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Forbidden"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1341,79 +1138,58 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Forbidden"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
             422: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValidationFailed"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1443,66 +1219,49 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1536,79 +1295,58 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
             422: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValidationFailed"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1642,79 +1380,58 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
             422: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValidationFailed"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1748,79 +1465,58 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `validation_failed`: The body or a path parameter breaks a rule. `errors` lists up to 100 errors, together at most 120 KiB, each with its location. */
             422: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ValidationFailed"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1850,66 +1546,49 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -1937,66 +1616,49 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. `org_membership_required`: The token names no organization. This body has no `errors`. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ForbiddenOrOrgMembershipRequired"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2041,66 +1703,49 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Forbidden"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2145,66 +1790,49 @@ export interface operations {
             /** @description `bad_request`: The request is malformed: its body is not JSON or not UTF-8, is empty, is larger than 1 MiB, is nested too deeply, has an unsupported `Content-Encoding` or is sent without `Content-Type: application/json`; a query parameter is invalid; the path cannot be decoded; or the HTTP syntax is invalid. */
             400: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BadRequest"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `unauthenticated`: The token is missing or invalid. The body does not say which check failed. */
             401: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Unauthenticated"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `forbidden`: The token lacks the required scope. */
             403: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Forbidden"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `rate_limited`: The rate limit is exceeded. Retry after the number of seconds in `Retry-After`. */
             429: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     "Retry-After": components["headers"]["Retry-After"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RateLimited"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description `internal_error`: An internal error. The cause is logged with the reply's `X-Request-Id`. */
             500: {
                 headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InternalError"];
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };

@@ -11,16 +11,8 @@ type Schemas = components['schemas'];
 /** The REST API, typed by its document. */
 export type Gateway = Client<paths>;
 
-/** Every possible error body. */
-export type Failure = Schemas[
-  | 'BadRequest'
-  | 'Unauthenticated'
-  | 'Forbidden'
-  | 'OrgMembershipRequired'
-  | 'NotFound'
-  | 'ValidationFailed'
-  | 'RateLimited'
-  | 'InternalError'];
+/** Every error body. */
+export type Failure = Schemas['ErrorResponse'];
 
 /** The value, or the reason why there is none. */
 export type Outcome<Value> = { value: Value } | { refusal: string };
@@ -32,17 +24,16 @@ export function connect(baseUrl: string, token?: string): Gateway {
   });
 }
 
-/** Describes an error; the code determines the fields of the body. */
+/** Describes an error. The compiler checks that every code is handled. */
 function explain(failure: Failure): string {
   switch (failure.code) {
     case 'validation_failed':
     case 'bad_request':
-      return failure.errors.map(({ location, message }) => `${location} ${message}`).join('; ');
+      return (failure.errors ?? []).map(({ location, message }) => `${location} ${message}`).join('; ');
     case 'unauthenticated':
       return 'sign in again';
     case 'org_membership_required':
-      // @ts-expect-error: only this body has no list of errors.
-      return `join an organization${failure.errors ?? ''}`;
+      return 'join an organization';
     case 'forbidden':
     case 'not_found':
     case 'rate_limited':
@@ -66,11 +57,9 @@ function describe(notification: Schemas['Notification']): string {
 }
 
 /** Formats a workspace as one line; only a workspace in the status `error` has an error message. */
-function describeWorkspace(workspace: Schemas['Workspace']): string {
-  const { id, status, hardware } = workspace;
-  if (workspace.status === 'error') return `${id} ${status}: ${workspace.error_message ?? 'unknown'}`;
-  // @ts-expect-error: workspaces in other statuses have no error message.
-  return `${id} ${status} on ${hardware.cpus} ${hardware.cpu_kind}${workspace.error_message ?? ''}`;
+function describeWorkspace({ id, status, hardware, error_message }: Schemas['Workspace']): string {
+  if (status === 'error') return `${id} ${status}: ${error_message ?? 'unknown'}`;
+  return `${id} ${status} on ${hardware.cpus} ${hardware.cpu_kind}`;
 }
 
 type Filter = NonNullable<paths['/user/notifications']['get']['parameters']['query']>;

@@ -60,7 +60,7 @@ describe.skipIf(!hasPython).each([
     expect(sent.map((command, index) => [command, lines[index]])).toEqual(expected);
   }
 
-  test('reads and changes every resource', async () => {
+  test('reads and changes every resource, workspaces and errors without a cast', async () => {
     await expectLines([
       ['inbox', 'awaiting_input: Done; failed: It broke; question: Which?; plan: In short'],
       ['inbox', 'unchanged'],

@@ -6,7 +6,7 @@ import formats from 'ajv-formats';
 
 type Ref = { $ref: string };
 type Header = { required?: boolean; schema: { type?: string } };
-type Response = { headers: Record<string, Ref>; content?: object };
+type Response = { headers?: Record<string, Ref>; content?: object };
 type Operation = {
   operationId: string;
   description: string;
@@ -73,8 +73,8 @@ export function checkAgainstOpenApi(
   if (path === undefined || operation === undefined) return;
   const response = findResponse(operation, reply.status);
   if (response === undefined) throw new Error(`The document describes no such reply: ${what}`);
-  const { headers, content } = response;
-  const issues = headerErrors(headers, reply.headers);
+  const { headers = {}, content } = response;
+  const issues = headerErrors(headers, reply);
   if (content === undefined && reply.text !== '') issues.push('there must be no body');
   if (content !== undefined) {
     const validate = getBodyValidator(path, method, reply.status);
@@ -91,11 +91,19 @@ export function findResponse(operation: Operation, status: number): Response | u
   return openApi.components.responses[formatComponentName(response) ?? ''];
 }
 
-function headerErrors(documented: Record<string, Ref>, headers: Headers): string[] {
+/** Headers that errors have too, although only the introduction says so. */
+const commonHeaders = ['X-Request-Id', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+
+function headerErrors(
+  documented: Record<string, Ref>,
+  { status, headers }: { status: number; headers: Headers },
+): string[] {
   return Object.entries(openApi.components.headers).flatMap(([name, { required, schema }]) => {
     const value = headers.get(name);
-    if (!(name in documented)) return value === null ? [] : [`the header ${name} is not documented`];
-    if (value === null) return required ? [`the header ${name} is missing`] : [];
+    const isCommon = status >= 400 && commonHeaders.includes(name);
+    if (!(name in documented) && !isCommon)
+      return value === null ? [] : [`the header ${name} is not documented`];
+    if (value === null) return required && !isCommon ? [`the header ${name} is missing`] : [];
     const validate = getValidator('components', 'headers', name, 'schema');
     return validate(schema.type === 'integer' ? Number(value) : value)
       ? []

@@ -139,6 +139,12 @@ function errorSchema(code: string) {
   return strict({ error: { type: 'string', minLength: 1 }, code: { const: code }, errors: list(errorItem) });
 }
 
+/** Every error body that the specification allows. The contract narrows it further. */
+export const errorResponse = strict(
+  { error: { type: 'string', minLength: 1 } },
+  { code: text, errors: list(errorItem) },
+);
+
 const errors: Record<number, object> = {
   400: errorSchema('bad_request'),
   401: errorSchema('unauthenticated'),

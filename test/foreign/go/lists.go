@@ -88,16 +88,11 @@ func (s *session) workspaces(ctx context.Context, _ []string) (string, error) {
 		s.workspacesTag = &reply.Headers200.ETag
 		lines := []string{}
 		for _, workspace := range reply.JSON200.Workspaces {
-			variant, err := workspace.ValueByDiscriminator()
-			if err != nil {
-				return "", err
+			line := fmt.Sprintf("%s %s on %d", workspace.Id, workspace.Status, workspace.Hardware.Cpus)
+			if workspace.ErrorMessage != nil {
+				line = fmt.Sprintf("%s %s: %s", workspace.Id, workspace.Status, *workspace.ErrorMessage)
 			}
-			switch it := variant.(type) {
-			case client.HealthyWorkspace:
-				lines = append(lines, fmt.Sprintf("%s %s on %d", it.Id, it.Status, it.Hardware.Cpus))
-			case client.FailedWorkspace:
-				lines = append(lines, fmt.Sprintf("%s %s: %s", it.Id, it.Status, *it.ErrorMessage))
-			}
+			lines = append(lines, line)
 		}
 		return strings.Join(lines, "; "), nil
 	case reply.Headers304 != nil:

@@ -14,7 +14,7 @@ func (s *session) dismiss(ctx context.Context, args []string) (string, error) {
 		return "", err
 	}
 	if reply.JSON200 == nil {
-		return explain(reply)
+		return explain(reply, reply.JSON404, reply.JSON422)
 	}
 	failed, err := reply.JSON200.Notification.AsTaskFailedNotification()
 	return string(failed.Status), err
@@ -54,7 +54,7 @@ func (s *session) mail(ctx context.Context, kinds []string) (string, error) {
 		return "", err
 	}
 	if reply.JSON200 == nil {
-		return explain(reply)
+		return explain(reply, reply.JSON422)
 	}
 	return fmt.Sprintf("%d stored", len(reply.JSON200.Preferences)), nil
 }
@@ -66,7 +66,7 @@ func (s *session) connect(ctx context.Context, args []string) (string, error) {
 		return "", err
 	}
 	if reply.JSON200 == nil {
-		return explain(reply)
+		return explain(reply, reply.JSON422)
 	}
 	return string(reply.JSON200.Auth.Type), nil
 }

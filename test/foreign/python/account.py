@@ -12,28 +12,21 @@ from account_client.api.notification_preferences import (
 from account_client.api.notifications import dismiss_notification, notifications
 from account_client.api.workspaces import workspaces
 from account_client.models import (
-    BadRequest,
     DismissNotificationReply,
     EditorAuthStatus,
     EditorSubscription,
-    FailedWorkspace,
-    Forbidden,
-    HealthyWorkspace,
-    NotFound,
+    ErrorCode,
+    ErrorResponse,
     NotificationKind,
     NotificationPreferenceChange,
     NotificationPreferencesReply,
     NotificationPreferencesUpdate,
     NotificationsReply,
-    OrgMembershipRequired,
     PlanRequestedNotification,
     QuestionRequestedNotification,
-    RateLimited,
     TaskFailedNotification,
     TaskResponseReadyNotification,
-    Unauthenticated,
     UpdateNotificationPreferencesReply,
-    ValidationFailed,
     WorkspacesReply,
 )
 from account_client.types import UNSET
@@ -49,18 +42,18 @@ etags = {}
 def explain(response):
     """Formats the parsed body of an error."""
     match response.parsed:
-        case BadRequest(code=code, errors=items) | ValidationFailed(code=code, errors=items):
+        case ErrorResponse(code=ErrorCode.BAD_REQUEST | ErrorCode.VALIDATION_FAILED as code, errors=items):
             return f"{code}: " + "; ".join(f"{item.location} {item.message}" for item in items)
-        case Unauthenticated(code=code):
+        case ErrorResponse(code=ErrorCode.UNAUTHENTICATED as code):
             return f"{code}: sign in"
-        case Forbidden(code=code):
+        case ErrorResponse(code=ErrorCode.FORBIDDEN as code):
             return f"{code}: get a wider token"
-        case OrgMembershipRequired(code=code):
+        case ErrorResponse(code=ErrorCode.ORG_MEMBERSHIP_REQUIRED as code):
             return f"{code}: join an organization"
-        case NotFound(code=code, error=error):
-            return f"{code}: {error}"
-        case RateLimited(code=code) if int(response.headers["Retry-After"]) > 0:
+        case ErrorResponse(code=ErrorCode.RATE_LIMITED as code) if int(response.headers["Retry-After"]) > 0:
             return f"{code}: wait"
+        case ErrorResponse(code=code, error=error):
+            return f"{code}: {error}"
     raise ValueError(f"unexpected reply {response}")
 
 
@@ -116,11 +109,9 @@ def list_workspaces():
 
 
 def describe_workspace(workspace):
-    match workspace:
-        case HealthyWorkspace():
-            return f"{workspace.id} {workspace.status.value} on {workspace.hardware.cpus}"
-        case FailedWorkspace():
-            return f"{workspace.id} {workspace.status}: {workspace.error_message}"
+    if workspace.error_message:
+        return f"{workspace.id} {workspace.status.value}: {workspace.error_message}"
+    return f"{workspace.id} {workspace.status.value} on {workspace.hardware.cpus}"
 
 
 def dismiss(id):
