@@ -12,6 +12,7 @@ import {
 import { notificationCountsField } from '../src/notifications/notification-counts.graphql.ts';
 import { notificationField, notificationsField } from '../src/notifications/notifications.graphql.ts';
 import { idSchema } from '../src/values/constraints.ts';
+import { isId } from '../src/values/text.ts';
 import { body, path, query, type Route } from './route.ts';
 import { nullableText, optionalText, timestamp, toPascalCase, variant } from './wire.ts';
 
@@ -210,7 +211,7 @@ export const notifications: readonly Route[] = [
         kinds: query('kind', notificationKind, 'Filter by kind. Can be repeated. Defaults to all kinds.'),
       },
     },
-    paged: true,
+    paged: { isId },
     reply: {
       name: 'notifications',
       from: 'nodes',

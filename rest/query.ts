@@ -1,14 +1,16 @@
 import type { Request } from 'express';
 import { z } from 'zod';
+import type { Page } from '../src/database/page.ts';
 import type { ValidationIssue } from '../src/errors/issue.ts';
 import { describeRange, wholeNumberSchema } from '../src/values/constraints.ts';
+import { formatPosition, type Position, parsePosition } from '../src/values/cursor.ts';
 import { listSources, type QueryShape, type Route } from './route.ts';
 
 /** Query parameters by name, decoded, each with its values. */
 export type Query = Readonly<Record<string, readonly string[]>>;
 
-/** The parameters of a page. Both are at most the largest GraphQL `Int`. A list contains all records by default. */
-export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0) };
+/** The parameters of a page. Numbers are at most the largest GraphQL `Int`. A list contains all records by default. */
+export const pageShapes = { limit: wholeNumberSchema(1), offset: wholeNumberSchema(0), after: z.string() };
 
 type QueryParameter = { name: string; shape: QueryShape | z.ZodInt };
 
@@ -18,7 +20,12 @@ type QueryParameter = { name: string; shape: QueryShape | z.ZodInt };
  */
 export function createQueryReader({ bind, paged, isExtension = false }: Route) {
   const own = listSources(bind).filter((source) => source.from === 'query');
-  const page = Object.entries(paged ? pageShapes : {}).map(([name, shape]) => ({ name, shape }));
+  const isCursor = (cursor: string) => paged?.isId(parsePosition(cursor)?.id ?? '') ?? false;
+  const after = pageShapes.after.refine(isCursor, 'must be a cursor of this list');
+  const page = Object.entries(paged ? { ...pageShapes, after } : {}).map(([name, shape]) => ({
+    name,
+    shape,
+  }));
   const declared: readonly QueryParameter[] = [...own, ...page];
   const names = declared.map(({ name }) => name);
   return (sent: Request['query'], issues: ValidationIssue[]): Query => {
@@ -30,6 +37,12 @@ export function createQueryReader({ bind, paged, isExtension = false }: Route) {
       issues.push(...findIssues(parameter, values));
       query[parameter.name] = [...new Set(values)];
     }
+    if (paged && query.after && query.offset)
+      issues.push({
+        path: ['query', 'after'],
+        message: 'must not be combined with offset',
+        value: sent.after,
+      });
     return query;
   };
 }
@@ -87,6 +100,17 @@ function findMessages(shape: QueryParameter['shape'], value: string): string[] {
 }
 
 /** Converts a checked query to a page. Without `limit` it extends to the end of the list. */
-export function toOffsetPage({ limit, offset }: Query) {
-  return { limit: limit && Number(limit[0]), offset: offset && Number(offset[0]) };
+export function toPage({ limit, offset, after }: Query): Page {
+  return {
+    limit: limit && Number(limit[0]),
+    offset: offset && Number(offset[0]),
+    after: after && parsePosition(after[0] ?? ''),
+  };
+}
+
+/** Formats the query of the page after a position, with the other parameters of the current one. */
+export function formatNextQuery(query: Query, position: Position): string {
+  const kept = Object.entries(query).filter(([name]) => name !== 'after' && name !== 'offset');
+  const pairs = kept.flatMap(([name, values]) => values.map((value) => [name, value]));
+  return new URLSearchParams([...pairs, ['after', formatPosition(position)]]).toString();
 }

@@ -25,8 +25,8 @@ export type Route = {
   bind: Binding;
   /** The shape of the JSON body. Without it no body is read. */
   body?: z.ZodObject;
-  /** Whether `limit` and `offset` select a page of the list. */
-  paged?: boolean;
+  /** For a list of which `limit`, `offset` and `after` select a page: whether its cursors can contain an ID. */
+  paged?: { isId: (id: string) => boolean };
   reply: {
     /** A 204 has no body. Defaults to 200. */
     status?: 200 | 204;

@@ -13,7 +13,7 @@ import { editorAuth } from './editor-auth.ts';
 import { sendJson } from './errors.ts';
 import { notifications } from './notifications.ts';
 import { preferences } from './preferences.ts';
-import { toOffsetPage } from './query.ts';
+import { formatNextQuery, toPage } from './query.ts';
 import type { Route } from './route.ts';
 import { createSerializer, toSelection } from './wire.ts';
 import { workspaces } from './workspaces.ts';
@@ -22,13 +22,18 @@ import { workspaces } from './workspaces.ts';
 export const routes: readonly Route[] = [...notifications, ...preferences, ...editorAuth, ...workspaces];
 
 /**
- * Creates the router of the REST API. The operations of its routes run on the plugins of the GraphQL server.
+ * Creates the router of the REST API. `publicUrl` returns the URL that links begin with. The operations of its routes run on the plugins of the GraphQL server.
  *
  * Checks run in this order: path (404), token (401), permission (403), rate limit (429), syntax (400), shape (422),
  * rules (422), record (404, 409).
  * @throws {Error} if a route does not fit the schema
  */
-export function createRestRouter(schema: GraphQLSchema, yoga: GraphQLServer, identifyCaller: IdentifyCaller) {
+export function createRestRouter(
+  schema: GraphQLSchema,
+  yoga: GraphQLServer,
+  identifyCaller: IdentifyCaller,
+  publicUrl: () => string,
+) {
   const router = express.Router();
   for (const route of routes) {
     const { access, document } = prepareOperation(route, schema);
@@ -36,7 +41,9 @@ export function createRestRouter(schema: GraphQLSchema, yoga: GraphQLServer, ide
       // Express would decode parameters, and report invalid encodings, before the token is checked.
       toPattern(route.path),
       identifyCaller({ field: route.field, access }),
-      handle(route, (args) => yoga.getEnveloped(args.contextValue).execute({ schema, document, ...args })),
+      handle(route, publicUrl, (args) =>
+        yoga.getEnveloped(args.contextValue).execute({ schema, document, ...args }),
+      ),
     );
   }
   return router;
@@ -68,7 +75,7 @@ type Execute = (args: {
 }) => PromiseLike<ExecutionResult> | ExecutionResult;
 
 /** Creates the handler of a route. */
-function handle(route: Route, execute: Execute): RequestHandler {
+function handle(route: Route, publicUrl: () => string, execute: Execute): RequestHandler {
   const { field, reply, paged } = route;
   const { status = 200 } = reply;
   const readParts = createReader(route);
@@ -93,10 +100,11 @@ function handle(route: Route, execute: Execute): RequestHandler {
     };
     if (!paged) return send(response, toContent(await run({})));
     const list: RestList = {
-      page: toOffsetPage(parts.query),
+      page: toPage(parts.query),
       isContinued: false,
       etag: '',
       next: undefined,
+      end: undefined,
       readMs: 0,
     };
     const value = await run({ list, ...(matchesKnownTag && { matchesKnownTag }) });
@@ -104,6 +112,10 @@ function handle(route: Route, execute: Execute): RequestHandler {
     response.setHeader('ETag', etag).setHeader('Cache-Control', 'private, no-cache');
     response.appendHeader('Vary', 'Authorization');
     if (matchesKnownTag?.(etag)) return sendJson(response, 304, undefined);
+    if (list.end !== undefined) {
+      const next = `${publicUrl()}${route.path}?${formatNextQuery(parts.query, list.end)}`;
+      response.setHeader('Link', `<${next}>; rel="next"`);
+    }
     const records = toContent(value);
     if (!Array.isArray(records) || reply.name === undefined)
       throw new Error(`${route.path} returns no list.`);

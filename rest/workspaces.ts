@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../src/values/constraints.ts';
+import { isUuid } from '../src/values/text.ts';
 import { workspaceStatuses } from '../src/workspaces/workspace.enums.ts';
 import { workspacesField } from '../src/workspaces/workspaces.graphql.ts';
 import { query, type Route } from './route.ts';
@@ -70,7 +71,7 @@ const list: Route = {
       ),
     },
   },
-  paged: true,
+  paged: { isId: isUuid },
   reply: { name: 'workspaces', from: 'nodes', shape: z.array(workspace), description: 'The workspaces.' },
 };
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parsePosition } from '../src/values/cursor.ts';
 import { graphql, rest } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { member, signToken } from './support/tokens.ts';
@@ -68,10 +69,16 @@ test('limit and offset select exactly the same records as of the whole list', as
       fc.integer({ min: 1, max: 800 }),
       fc.integer({ min: 0, max: 720 }),
       async (limit, offset) => {
-        const { body } = await rest(gateway, 'GET', `/user/notifications?limit=${limit}&offset=${offset}`, {
-          token,
-        });
-        expect(summarize(body.notifications)).toEqual(expected.slice(offset, offset + limit));
+        const { body, headers } = await rest(
+          gateway,
+          'GET',
+          `/user/notifications?limit=${limit}&offset=${offset}`,
+          { token },
+        );
+        const end = offset + limit;
+        expect(summarize(body.notifications)).toEqual(expected.slice(offset, end));
+        const [, after = ''] = /after=([\w-]+)/.exec(headers.get('link') ?? '') ?? [];
+        expect(parsePosition(after)?.id).toBe(end < expected.length ? `n-${end}` : undefined);
       },
     ),
     {

@@ -34,7 +34,7 @@ type Call = { path: string; body?: unknown };
 /** A valid request of every operation. */
 const calls: Record<string, Call> = {
   dismissNotification: { path: '/user/notifications/task_failed/dismiss' },
-  notifications: { path: '/user/notifications' },
+  notifications: { path: '/user/notifications?limit=1' },
   notification: { path: '/user/notifications/task_failed' },
   notificationCounts: { path: '/user/notification-counts' },
   dismissNotifications: { path: '/user/notifications/dismiss', body: { ids: ['task_failed'] } },
@@ -53,8 +53,8 @@ const calls: Record<string, Call> = {
   },
   editorAuth: { path: '/editor/auth' },
   deleteEditorAuth: { path: '/editor/auth' },
-  workspaces: { path: '/user/workspaces' },
-  allWorkspaces: { path: '/workspaces' },
+  workspaces: { path: '/user/workspaces?limit=1' },
+  allWorkspaces: { path: '/workspaces?limit=1' },
 };
 
 type Send = (method: string, call: Call) => Promise<{ status: number; headers: Headers }>;

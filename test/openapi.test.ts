@@ -132,7 +132,9 @@ describe('examples', () => {
     ({ operation }) => {
       const { security, parameters = [], requestBody, responses } = operation;
       const names = parameters.flatMap((parameter) =>
-        'name' in parameter ? [`${parameter.in}.${parameter.name}`] : ['query.limit', 'query.offset'],
+        'name' in parameter
+          ? [`${parameter.in}.${parameter.name}`]
+          : ['query.limit', 'query.offset', 'query.after'],
       );
       const parts = requestBody === undefined ? names : [...names, 'body'];
       const errors = [...nodes(responses)].flatMap(([path, { value }]) =>

@@ -50,7 +50,7 @@ test('pauses after a long list for a multiple of the time that reading took, not
   const { promise, resolve } = Promise.withResolvers<void>();
   const others = Array.from({ length: 4 }, () => scheduler.run('alice', () => promise));
   const readList = () => {
-    const list = { page: {}, isContinued: false, etag: '', next: { limit: 1 }, readMs: 0 };
+    const list = { page: {}, isContinued: false, etag: '', next: { limit: 1 }, end: undefined, readMs: 0 };
     return scheduler.runPart(
       'alice',
       list,
@@ -74,7 +74,14 @@ test('pauses after a long list for a multiple of the time that reading took, not
 test('runs the next long list of a caller when the first is sent', async () => {
   const scheduler = new ReadScheduler();
   const { promise: sent, resolve: leave } = Promise.withResolvers<void>();
-  const createList = () => ({ page: {}, isContinued: false, etag: '', next: { limit: 1 }, readMs: 0 });
+  const createList = () => ({
+    page: {},
+    isContinued: false,
+    etag: '',
+    next: { limit: 1 },
+    end: undefined,
+    readMs: 0,
+  });
   const first = createList();
   await scheduler.runPart(
     'alice',

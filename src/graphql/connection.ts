@@ -170,7 +170,7 @@ const PART_BYTES = 1024 * 1024;
 /** Records with more long text than this are read by a second statement. */
 const INLINE_BYTES = Math.floor(PART_BYTES / PART_RECORDS);
 
-/** Reads the next part of a REST list, and replaces `next` and, with the first part, `etag`. */
+/** Reads the next part of a REST list, and replaces `next` and, with the first part, `etag` and `end`. */
 async function readRestPart<Node extends ListedRecord>(
   list: ListReader<Node>,
   restList: RestList,
@@ -178,27 +178,42 @@ async function readRestPart<Node extends ListedRecord>(
 ): Promise<Node[]> {
   const { page, isContinued } = restList;
   const { limit = Number.POSITIVE_INFINITY } = page;
-  const { records, etag } = await readTaggedPage(
+  // One record more shows whether others follow a short page.
+  const size = Math.min(limit + 1, PART_RECORDS);
+  const { records: found, etag } = await readTaggedPage(
     list,
-    {
-      ...page,
-      limit: Math.min(limit, PART_RECORDS),
-      inlineBytes: INLINE_BYTES,
-      isLong: isContinued || mayBeLong(page),
-    },
+    { ...page, limit: size, inlineBytes: INLINE_BYTES, isLong: isContinued || mayBeLong(page) },
     isContinued,
     matchesKnownTag,
   );
-  if (!isContinued) restList.etag = etag;
+  const records = found.slice(0, limit);
+  let following: Node | undefined;
+  if (!isContinued) {
+    restList.etag = etag;
+    if (page.limit !== undefined && found.length === size) {
+      const [end, next] =
+        found.slice(limit - 1).length > 1 ? found.slice(limit - 1) : await readCut(list, page);
+      following = next;
+      restList.end = end && next && positionOf(end);
+    }
+  }
   const { complete, scanned } = await completeTexts(list, records, { bytes: PART_BYTES }, async () => true);
   const last = scanned.at(-1);
-  const isComplete =
-    scanned.length === limit || (scanned.length === records.length && scanned.length < PART_RECORDS);
-  restList.next =
-    isComplete || last === undefined
-      ? undefined
-      : { after: positionOf(last), ...(page.limit !== undefined && { limit: page.limit - scanned.length }) };
+  const isComplete = scanned.length === records.length && (scanned.length === limit || found.length < size);
+  // What follows the page was read before: records that are deleted meanwhile do not move its end.
+  const rest = following
+    ? { before: positionOf(following) }
+    : { before: page.before, limit: page.limit && page.limit - scanned.length };
+  restList.next = isComplete || last === undefined ? undefined : { ...rest, after: positionOf(last) };
   return complete;
+}
+
+/** Reads the last record of a page and the one that follows it. */
+function readCut<Node>(
+  list: ListReader<Node>,
+  { limit = 1, offset = 0, ...page }: Page,
+): Promise<Listed<Node>[]> {
+  return list.readRecords({ ...page, offset: offset + limit - 1, limit: 2, inlineBytes: 0, isLong: true });
 }
 
 /** A record of a list, with the selected properties. */

@@ -56,7 +56,7 @@ export function describeOperation(route: Route, access: Access, schemas: Record<
     responses: {
       [reply.status ?? 200]: {
         description: reply.description,
-        headers: toHeaderRefs(...everyReply, ...(paged ? (['ETag', 'Cache-Control'] as const) : [])),
+        headers: toHeaderRefs(...everyReply, ...(paged ? (['ETag', 'Cache-Control', 'Link'] as const) : [])),
         ...(reply.status !== 204 && {
           content: describeJson(schemas[`${field}.reply`], `${operationId}.reply`),
         }),
@@ -78,8 +78,16 @@ export const listParameters = {
   Offset: {
     name: 'offset',
     in: 'query',
-    description: 'The number of records to skip.',
+    description:
+      'The number of records to skip. Records that leave the list or its filter meanwhile move the others; `after` does not skip any.',
     schema: { ...toSchema(pageShapes.offset), default: 0 },
+  },
+  After: {
+    name: 'after',
+    in: 'query',
+    description:
+      'A cursor: returns only records after it. It comes from the `Link` of the previous page. Cannot be combined with `offset`.',
+    schema: toSchema(pageShapes.after),
   },
   IfNoneMatch: {
     name: 'If-None-Match',

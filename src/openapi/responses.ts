@@ -39,6 +39,12 @@ export const headers = {
     required: true,
     schema: { type: 'string' },
   },
+  Link: {
+    description:
+      'The next page, if `limit` cut the list (RFC 8288): `<URL>; rel="next"`. The URL has the same parameters, and `after` in ' +
+      'place of `offset`.',
+    schema: { type: 'string', pattern: '^<.+>; rel="next"$' },
+  },
   'Cache-Control': {
     description: 'Only the client may cache the list, and it must revalidate it with its `ETag`.',
     required: true,

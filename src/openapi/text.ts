@@ -11,7 +11,7 @@ A user's notifications, notification preferences, editor connection and workspac
   properties are rejected. The body of an operation that takes none is ignored. Unknown query parameters are ignored,
   except by extensions, which reject them.
 - **Lists** of notifications and workspaces are sorted by \`created_at\`, newest first, then by \`id\`. They contain all
-  records unless \`limit\` is given. With \`If-None-Match\`, an unchanged list returns 304.
+  records unless \`limit\` is given. If it cuts the list, the header \`Link\` contains the URL of the next page. With \`If-None-Match\`, an unchanged list returns 304.
 - **Errors** have the body \`ErrorResponse\`, with a \`code\` from a fixed list. \`errors\` lists all errors of the first check that failed, up to 100,
   together at most 120 KiB, each with its location. Values of more than 1 KiB are replaced by a description. Checks run
   in this order: path (404), token (401), permission (403), rate limit (429), syntax (400), shape (422), rules (422),

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from '../database/page.ts';
 import { mayBeLong } from '../database/read.ts';
+import type { Position } from '../values/cursor.ts';
 
 /** Maximum number of reads that run at once for one caller. */
 const MAX_CONCURRENT_READS = 4;
@@ -25,6 +26,8 @@ export type RestList = {
   etag: string;
   /** What remains after the part that was read; `undefined` if nothing does. */
   next: Page | undefined;
+  /** The position of the last record of the requested page, if its limit cut the list; `undefined` otherwise. */
+  end: Position | undefined;
   /** The time that reading took, in milliseconds. */
   readMs: number;
 };

@@ -50,7 +50,7 @@ export function createApp(services: Services, publicUrl: () => string, isStoppin
     serveGraphQL(yoga),
     sendGraphQLError,
   );
-  app.use(createRestRouter(schema, yoga, identifyCaller));
+  app.use(createRestRouter(schema, yoga, identifyCaller, publicUrl));
   // With an admin port, metrics are served only there.
   const metricsAccess = config.admin === null ? config.metrics : ({ kind: 'off' } as const);
   app.use(

@@ -736,8 +736,10 @@ export interface components {
     parameters: {
         /** @description The maximum number of records to return. Defaults to all. */
         Limit: number;
-        /** @description The number of records to skip. */
+        /** @description The number of records to skip. Records that leave the list or its filter meanwhile move the others; `after` does not skip any. */
         Offset: number;
+        /** @description A cursor: returns only records after it. It comes from the `Link` of the previous page. Cannot be combined with `offset`. */
+        After: string;
         /** @description An `ETag` from an earlier response. If the list is unchanged, the response is 304. */
         IfNoneMatch: string;
     };
@@ -757,6 +759,8 @@ export interface components {
         "WWW-Authenticate": string;
         /** @description The entity tag of the whole list, regardless of filters. It changes whenever a record of the list changes. */
         ETag: string;
+        /** @description The next page, if `limit` cut the list (RFC 8288): `<URL>; rel="next"`. The URL has the same parameters, and `after` in place of `offset`. */
+        Link: string;
         /** @description Only the client may cache the list, and it must revalidate it with its `ETag`. */
         "Cache-Control": "private, no-cache";
     };
@@ -866,8 +870,10 @@ export interface operations {
                 kind?: components["schemas"]["NotificationKind"][];
                 /** @description The maximum number of records to return. Defaults to all. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The number of records to skip. */
+                /** @description The number of records to skip. Records that leave the list or its filter meanwhile move the others; `after` does not skip any. */
                 offset?: components["parameters"]["Offset"];
+                /** @description A cursor: returns only records after it. It comes from the `Link` of the previous page. Cannot be combined with `offset`. */
+                after?: components["parameters"]["After"];
             };
             header?: {
                 /** @description An `ETag` from an earlier response. If the list is unchanged, the response is 304. */
@@ -887,6 +893,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     ETag: components["headers"]["ETag"];
                     "Cache-Control": components["headers"]["Cache-Control"];
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1672,8 +1679,10 @@ export interface operations {
                 status?: components["schemas"]["WorkspaceStatus"][];
                 /** @description The maximum number of records to return. Defaults to all. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The number of records to skip. */
+                /** @description The number of records to skip. Records that leave the list or its filter meanwhile move the others; `after` does not skip any. */
                 offset?: components["parameters"]["Offset"];
+                /** @description A cursor: returns only records after it. It comes from the `Link` of the previous page. Cannot be combined with `offset`. */
+                after?: components["parameters"]["After"];
             };
             header?: {
                 /** @description An `ETag` from an earlier response. If the list is unchanged, the response is 304. */
@@ -1693,6 +1702,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     ETag: components["headers"]["ETag"];
                     "Cache-Control": components["headers"]["Cache-Control"];
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -1759,8 +1769,10 @@ export interface operations {
                 status?: components["schemas"]["WorkspaceStatus"][];
                 /** @description The maximum number of records to return. Defaults to all. */
                 limit?: components["parameters"]["Limit"];
-                /** @description The number of records to skip. */
+                /** @description The number of records to skip. Records that leave the list or its filter meanwhile move the others; `after` does not skip any. */
                 offset?: components["parameters"]["Offset"];
+                /** @description A cursor: returns only records after it. It comes from the `Link` of the previous page. Cannot be combined with `offset`. */
+                after?: components["parameters"]["After"];
             };
             header?: {
                 /** @description An `ETag` from an earlier response. If the list is unchanged, the response is 304. */
@@ -1780,6 +1792,7 @@ export interface operations {
                     "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
                     ETag: components["headers"]["ETag"];
                     "Cache-Control": components["headers"]["Cache-Control"];
+                    Link: components["headers"]["Link"];
                     [name: string]: unknown;
                 };
                 content: {

@@ -70,13 +70,21 @@ export async function listNotifications(gateway: Gateway, query: Filter = {}): P
   return data.notifications.map(describe);
 }
 
-/** Reads the inbox page by page until a page is not full. */
+/** Reads the inbox page by page. The header `Link` of each page but the last has the cursor of the next. */
 export async function* readNotificationPages(gateway: Gateway, limit: number): AsyncGenerator<string[]> {
-  for (let offset = 0; ; offset += limit) {
-    const page = await listNotifications(gateway, { limit, offset });
-    if (page.length > 0) yield page;
-    if (page.length < limit) return;
+  let query: Filter | undefined = { limit };
+  while (query !== undefined) {
+    const { data, error, response } = await gateway.GET('/user/notifications', { params: { query } });
+    if (error) throw new Error(explain(error));
+    yield data.notifications.map(describe);
+    const after = readNextCursor(response.headers);
+    query = after === undefined ? undefined : { limit, after };
   }
+}
+
+function readNextCursor(headers: Headers): string | undefined {
+  const [, url] = /^<(.+)>; rel="next"$/.exec(headers.get('Link') ?? '') ?? [];
+  return url === undefined ? undefined : (new URL(url).searchParams.get('after') ?? undefined);
 }
 
 /** Returns a function that reads the workspaces, or `unchanged` if they are the same as at the last read. */
