@@ -116,11 +116,10 @@ test('filters by status and kind, each with one or more values, and combines bot
   }
 });
 
-test('ignores null filters and unknown query parameters, and selects nothing by an empty list', async () => {
+test('ignores null filters, and selects nothing by an empty list', async () => {
   await publish(gateway, 'unfiltered', 'task_failed', { id: 'it' });
   expect((await page('unfiltered', '(filter: { statuses: null, kinds: null })')).ids).toEqual(['it']);
   expect((await page('unfiltered', '(filter: { statuses: [] })')).ids).toEqual([]);
-  expect(toIds(await readInbox('unfiltered', '?page=7&first=-1&after=x&userId=mine'))).toEqual(['it']);
 });
 
 test('returns all results by default, and a page with limit and offset', async () => {

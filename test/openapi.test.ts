@@ -80,6 +80,10 @@ function* nodes(
 const findBelow = (...keywords: string[]) =>
   [...nodes(openApi)].filter(([path]) => keywords.includes(path.at(-2) ?? '') && !path.includes('examples'));
 
+test('has the version that the specification gives', async () => {
+  expect((await readDocument(gateway)).document.info.version).toBe('0.1.0');
+});
+
 test('every component, property, parameter, header and response is described', () => {
   const described = findBelow(
     'properties',
