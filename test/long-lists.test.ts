@@ -101,6 +101,28 @@ test('a filtered REST list is complete', async () => {
   expect(summarize(body.notifications)).toEqual(expected);
 });
 
+test('a whole list whose filter matches few records is complete, and no statement reads the whole list', async () => {
+  await insertNotifications('dave', Array(25_000).fill(10));
+  await gateway.database.sql(
+    `update notification set status = 'dismissed' where user_id = 'dave' and id in ('n-9', 'n-10000', 'n-10001', 'n-24999')`,
+  );
+  const token = await member('dave');
+  const read = (query: string) => rest(gateway, 'GET', `/user/notifications?${query}`, { token });
+
+  const few = await read('status=dismissed&kind=plan_requested');
+  expect(few.body.notifications.map(({ id }: Listed) => id)).toEqual([
+    'n-9',
+    'n-10000',
+    'n-10001',
+    'n-24999',
+  ]);
+  const none = await read('kind=task_failed');
+  expect(none.body).toEqual({ notifications: [] });
+  // Lists that one statement reads are sent at once.
+  for (const { headers } of [few, none]) expect(headers.get('transfer-encoding')).toBe('chunked');
+  expect((await read('kind=task_failed&limit=5')).body).toEqual({ notifications: [] });
+});
+
 test('a list costs one point per 1,000 records, however many parts it is read in', async () => {
   const token = await signToken({ sub: 'carol' });
   const remaining = async () => {

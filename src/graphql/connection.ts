@@ -167,6 +167,9 @@ function takeBytes<Node>(
 const PART_RECORDS = 250;
 const PART_BYTES = 1024 * 1024;
 
+/** The maximum number of records that a part of a filtered whole list scans, so that no statement takes long. */
+const PART_SCAN_LIMIT = 10_000;
+
 /** Records with more long text than this are read by a second statement. */
 const INLINE_BYTES = Math.floor(PART_BYTES / PART_RECORDS);
 
@@ -180,39 +183,39 @@ async function readRestPart<Node extends ListedRecord>(
   const { limit = Number.POSITIVE_INFINITY } = page;
   // One record more shows whether others follow a short page.
   const size = Math.min(limit + 1, PART_RECORDS);
+  const part = { ...page, limit: size, inlineBytes: INLINE_BYTES, isLong: isContinued || mayBeLong(page) };
+  // Pages have exactly `limit` records, and `offset` counts records that match.
+  const isWhole = page.limit === undefined && page.offset === undefined;
   const { records: found, etag } = await readTaggedPage(
     list,
-    { ...page, limit: size, inlineBytes: INLINE_BYTES, isLong: isContinued || mayBeLong(page) },
+    isWhole ? { ...part, scanLimit: PART_SCAN_LIMIT } : part,
     isContinued,
     matchesKnownTag,
   );
   const records = found.slice(0, limit);
-  let following: Node | undefined;
-  if (!isContinued) {
-    restList.etag = etag;
-    if (page.limit !== undefined && found.length === size) {
-      const [end, next] =
-        found.slice(limit - 1).length > 1 ? found.slice(limit - 1) : await readCut(list, page);
-      following = next;
-      restList.end = end && next && positionOf(end);
-    }
-  }
+  if (!isContinued) restList.etag = etag;
+  const mayBeCut = !isContinued && page.limit !== undefined && found.length === size;
+  const [end, following] = mayBeCut ? await readCut(list, page, found) : [];
+  if (end && following) restList.end = positionOf(end);
   const { complete, scanned } = await completeTexts(list, records, { bytes: PART_BYTES }, async () => true);
   const last = scanned.at(-1);
-  const isComplete = scanned.length === records.length && (scanned.length === limit || found.length < size);
+  const isListEnd = found.length < size && found.at(-1)?.isScanEnd !== true;
+  const isComplete = scanned.length === records.length && (scanned.length === limit || isListEnd);
   // What follows the page was read before: records that are deleted meanwhile do not move its end.
   const rest = following
     ? { before: positionOf(following) }
     : { before: page.before, limit: page.limit && page.limit - scanned.length };
   restList.next = isComplete || last === undefined ? undefined : { ...rest, after: positionOf(last) };
-  return complete;
+  return complete.filter(({ isMatch }) => isMatch !== false);
 }
 
-/** Reads the last record of a page and the one that follows it. */
-function readCut<Node>(
+/** Returns the last record of a page and the one that follows it, which is among the first records of the page or read. */
+async function readCut<Node>(
   list: ListReader<Node>,
   { limit = 1, offset = 0, ...page }: Page,
-): Promise<Listed<Node>[]> {
+  found: readonly Listed<Node>[],
+): Promise<readonly Listed<Node>[]> {
+  if (found.length > limit) return found.slice(limit - 1);
   return list.readRecords({ ...page, offset: offset + limit - 1, limit: 2, inlineBytes: 0, isLong: true });
 }
 
