@@ -64,7 +64,8 @@ export async function buildPythonClient(): Promise<Client> {
 /** Runs Schemathesis against the API of a document, and returns its report. */
 export async function runSchemathesis(document: string, options: readonly string[]): Promise<string> {
   const schemathesis = join(await installPython(), 'schemathesis');
-  const child = spawn(schemathesis, ['run', document, ...options], {
+  const config = ['--config-file', pathTo('schemathesis.toml')];
+  const child = spawn(schemathesis, [...config, 'run', document, ...options], {
     cwd: tmpdir(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
