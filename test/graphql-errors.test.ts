@@ -91,16 +91,23 @@ const invalidVariables: [what: string, query: string, variables: Record<string, 
       },
     },
     [
-      ['input.preferences[0].chatDmEnabled', 'is required', null],
       ['input.preferences[0].emailEnabled', 'must be a boolean', 'yes'],
       [
         'input.preferences[0].notificationKind',
         'must be one of PLAN_REQUESTED, QUESTION_REQUESTED, TASK_FAILED, TASK_RESPONSE_READY',
         'OTHER',
       ],
-      ['input.preferences[1].chatDmEnabled', 'must not be null', null],
       ['input.preferences[1].smsEnabled', 'is not a known field', 1],
       ['input.more', 'is not a known field', {}],
+    ],
+  ],
+  [
+    'lacks a nested field, or has null there',
+    'mutation ($a: DismissNotificationInput!, $b: DismissNotificationInput!) { a: dismissNotification(input: $a) { __typename } b: dismissNotification(input: $b) { __typename } }',
+    { a: {}, b: { id: null } },
+    [
+      ['input.id', 'is required', null],
+      ['input.id', 'must not be null', null],
     ],
   ],
   [
@@ -224,7 +231,7 @@ test.each<[args: string, location: string, message: string, value: unknown]>([
 });
 
 const store = (type: string, given: string) =>
-  `mutation ($r: ${type} = "d") { storeEditorSubscription(input: { accessToken: "LITERAL", refreshToken: ${given} }) { __typename } }`;
+  `mutation ($r: ${type} = "d") { storeEditorSubscription(input: { accessToken: ${given}, refreshToken: "LITERAL" }) { __typename } }`;
 
 test.each<
   [what: string, query: string, variables: Record<string, unknown>, location: string, message: string]
