@@ -1,6 +1,5 @@
-import { type Kysely, sql } from 'kysely';
+import { sql } from 'kysely';
 import { defineRowsOfUserRead } from '../../database/batched-read.ts';
-import type { Tables } from '../../database/database.ts';
 import { defineStatement, type Params } from '../../database/statement.ts';
 import type { Time } from '../../values/time.ts';
 import type { NotificationKind } from '../notification.enums.ts';
