@@ -5,6 +5,7 @@ import { graphql } from './support/client.ts';
 import {
   addTargets,
   listDeliveries,
+  listShown,
   listStored,
   makeDue,
   putContact,
@@ -20,6 +21,9 @@ import { createBrowser, type PushService, startPushService } from './support/pus
 import { asMember, asPlatform, payloads, publish } from './support/records.ts';
 import { updateStatistics } from './support/statistics.ts';
 import { member, platform, signToken } from './support/tokens.ts';
+
+/** Why a test's notification is not sent. */
+type Skip = { disabled?: boolean; suspended?: boolean; settings?: Record<string, string> };
 
 describe('the API of deliveries', () => {
   let gateway: TestGateway;
@@ -107,6 +111,71 @@ describe('the API of deliveries', () => {
     const reply = await graphql(gateway, OF_USER, { id, userId: 'bob' }, { token: await member('mallory') });
     expect(reply.errors[0].extensions.code).toBe('FORBIDDEN');
     expect(reply.data.user).toBeNull();
+  });
+
+  test.each([
+    ['has no target', {}, ['CHAT_DM', 'EMAIL', 'PUSH'], 'NO_TARGET'],
+    ['is disabled', { disabled: true }, ['CHAT_DM', 'EMAIL', 'PUSH'], 'CHANNEL_DISABLED'],
+    ['has a suspended target', { suspended: true }, ['CHAT_DM', 'EMAIL'], 'NO_TARGET'],
+    ['has no provider', { settings: {} }, ['CHAT_DM', 'EMAIL', 'PUSH'], 'NO_PROVIDER'],
+  ])('shows that a channel %s', async (name, { disabled, suspended, settings }: Skip, channels, reason) => {
+    const userId = `skipped-${name.replaceAll(' ', '-')}`;
+    if (disabled || suspended || settings) await addTargets(gateway, userId);
+    if (suspended) {
+      await gateway.database.sql(
+        'update contact set email_suspended_at = now(), chat_suspended_at = now() where user_id = $1',
+        [userId],
+      );
+    }
+    if (disabled) {
+      const off = { emailEnabled: false, pushEnabled: false, chatDmEnabled: false };
+      const query =
+        'mutation ($input: UpdateNotificationPreferencesInput!) { updateNotificationPreferences(input: $input) { __typename } }';
+      await asMember(gateway, userId, query, { input: { preferences: [off] } });
+    }
+    const other = settings && (await startTestGateway(settings, gateway.database));
+    const { id, createdAt } = await publish(other ?? gateway, userId);
+    await other?.close();
+    // What changes later does not change why nothing was sent.
+    await addTargets(gateway, userId);
+
+    const { deliveries } = await asMember(gateway, userId, OF_USER, { id });
+    expect(deliveries.filter(({ state }: { state: string }) => state === 'SKIPPED')).toEqual(
+      channels.map((channel) => ({
+        channel,
+        state: 'SKIPPED',
+        reason,
+        attempts: 0,
+        providerCode: null,
+        pushSubscriptionId: null,
+        nextAttemptAt: null,
+        createdAt,
+        updatedAt: createdAt,
+        deliveredAt: null,
+      })),
+    );
+    expect(deliveries).toHaveLength(3);
+  });
+
+  test('a channel is no longer shown as skipped once a repeat has queued a delivery', async () => {
+    const input = { id: 'n-1', task: { id: 't', projectId: 'p' } };
+    await publish(gateway, 'later-target', 'task_failed', input);
+    expect(await listShown(gateway, 'later-target', 'n-1')).toMatchObject(
+      Array(3).fill({ state: 'SKIPPED', reason: 'NO_TARGET' }),
+    );
+    await putContact(gateway, 'later-target', { email: 'later@example.com' });
+    await publish(gateway, 'later-target', 'task_failed', input);
+    expect(await listShown(gateway, 'later-target', 'n-1')).toMatchObject([
+      { channel: 'CHAT_DM', state: 'SKIPPED' },
+      { channel: 'EMAIL', state: 'PENDING', reason: null },
+      { channel: 'PUSH', state: 'SKIPPED' },
+    ]);
+  });
+
+  test('a notification that an earlier version stored shows no skipped channels', async () => {
+    const { id } = await publish(gateway, 'earlier');
+    await gateway.database.sql(`update notification set skipped_channels = null where user_id = 'earlier'`);
+    expect(await listShown(gateway, 'earlier', id)).toEqual([]);
   });
 
   test('an unknown notification has no deliveries', async () => {

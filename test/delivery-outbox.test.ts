@@ -8,6 +8,7 @@ import {
   unreachableProviders,
 } from './support/delivery.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { dismiss } from './support/inbox.ts';
 import { asMember, asPlatform, payloads, publish, resolve } from './support/records.ts';
 import { platform } from './support/tokens.ts';
 
@@ -19,7 +20,7 @@ afterAll(() => gateway.close());
 
 const PUBLISH = `mutation ($input: PublishNotificationsInput!) {
   publishNotifications(input: $input) {
-    results { created channels deliveredByGateway notification { ... on UserNotification { id } } }
+    results { created channels deliverByCaller notification { ... on UserNotification { id } } }
   }
 }`;
 
@@ -246,41 +247,127 @@ describe('a batch', () => {
   });
 });
 
-describe('deliveredByGateway', () => {
-  test('lists the enabled channels with a provider, whether or not the user has targets', async () => {
-    const [all] = await publishAll([draft('by-gateway', 'n-1')]);
-    expect(all.deliveredByGateway).toEqual(['EMAIL', 'PUSH', 'CHAT_DM']);
+describe('deliverByCaller', () => {
+  const all = ['EMAIL', 'PUSH', 'CHAT_DM'];
+  const one = { CHAT_TOKEN: unreachableProviders.CHAT_TOKEN, DELIVERY: 'false' };
+
+  /** Runs `work` with a gateway that has only some providers. */
+  async function withProviders<Result>(
+    settings: Record<string, string>,
+    work: (other: TestGateway) => Promise<Result>,
+  ) {
+    const other = await startTestGateway(settings, gateway.database);
+    try {
+      return await work(other);
+    } finally {
+      await other.close();
+    }
+  }
+
+  test('is empty if every enabled channel has a provider, whether or not the user has targets', async () => {
+    const [first] = await publishAll([draft('by-gateway', 'n-1')]);
+    expect(first).toMatchObject({ channels: all, deliverByCaller: [] });
 
     await updatePreferences('by-gateway', [{ emailEnabled: true, pushEnabled: false, chatDmEnabled: true }]);
     const [some] = await publishAll([draft('by-gateway', 'n-2')]);
-    expect(some).toMatchObject({
-      channels: ['EMAIL', 'CHAT_DM'],
-      deliveredByGateway: ['EMAIL', 'CHAT_DM'],
-    });
+    expect(some).toMatchObject({ channels: ['EMAIL', 'CHAT_DM'], deliverByCaller: [] });
   });
 
   test.each([
-    ['no provider', {}, [], []],
-    [
-      'one provider',
-      { CHAT_TOKEN: unreachableProviders.CHAT_TOKEN, DELIVERY: 'false' },
-      ['CHAT_DM'],
-      ['chat pending'],
-    ],
+    ['no provider', {}, all, []],
+    ['one provider', one, ['EMAIL', 'PUSH'], ['chat pending']],
   ])(
-    'with %s, the other channels are left to the caller and nothing is queued for them',
-    async (name, settings, channels, rows) => {
+    'with %s, lists the other channels, and nothing is queued for them',
+    async (name, settings, left, rows) => {
       const userId = name.replace(' ', '-');
       await addTargets(gateway, userId);
-      const other = await startTestGateway(settings, gateway.database);
-      const [published] = await publishAll([draft(userId, 'n-1')], other);
-      await other.close();
+      const [published] = await withProviders(settings, (other) => publishAll([draft(userId, 'n-1')], other));
 
-      expect(published).toMatchObject({
-        channels: ['EMAIL', 'PUSH', 'CHAT_DM'],
-        deliveredByGateway: channels,
-      });
+      expect(published).toMatchObject({ channels: all, deliverByCaller: left });
       expect(await stored(userId)).toEqual(rows);
     },
   );
+
+  test('does not list a disabled channel', async () => {
+    await updatePreferences('caller-some', [{ emailEnabled: false, pushEnabled: true, chatDmEnabled: true }]);
+    const [published] = await withProviders({}, (other) => publishAll([draft('caller-some', 'n-1')], other));
+    expect(published).toMatchObject({
+      channels: ['PUSH', 'CHAT_DM'],
+      deliverByCaller: ['PUSH', 'CHAT_DM'],
+    });
+  });
+
+  test('is the same for a repeat, even if preferences and providers have changed', async () => {
+    await addTargets(gateway, 'caller-again');
+    const input = draft('caller-again', 'n-1');
+    await withProviders(one, (other) => publishAll([input], other));
+    await updatePreferences('caller-again', [
+      { emailEnabled: false, pushEnabled: true, chatDmEnabled: true },
+    ]);
+    const [repeated] = await publishAll([input]);
+
+    expect(repeated).toMatchObject({ created: false, channels: all, deliverByCaller: ['EMAIL', 'PUSH'] });
+    // The gateway does not send what the caller was told to send.
+    expect(await stored('caller-again')).toEqual(['chat pending']);
+  });
+
+  test('is empty for a notification that is no longer active', async () => {
+    const input = draft('caller-settled', 'n-1');
+    const [superseded, dismissed, late] = await withProviders({}, async (other) => {
+      await publishAll([input], other);
+      await publishAll([draft('caller-settled', 'n-2')], other);
+      const repeat = async (id: string) => (await publishAll([draft('caller-settled', id)], other))[0];
+      const first = await repeat('n-1');
+      await dismiss(gateway, 'caller-settled', ['n-2']);
+      const occurredAt = new Date(Date.now() - 60_000).toISOString();
+      return [
+        first,
+        await repeat('n-2'),
+        (await publishAll([draft('caller-settled', 'n-3', { occurredAt })], other))[0],
+      ];
+    });
+    expect(superseded).toMatchObject({ created: false, channels: all, deliverByCaller: [] });
+    expect(dismissed).toMatchObject({ created: false, channels: all, deliverByCaller: [] });
+    expect(late).toMatchObject({ created: true, channels: all, deliverByCaller: [] });
+  });
+
+  test('is empty for a repeat more than 24 hours after the publication', async () => {
+    const input = draft('caller-late', 'n-1');
+    const [recent, old] = await withProviders({}, async (other) => {
+      await publishAll([input], other);
+      const age = (interval: string) =>
+        gateway.database.sql(
+          `update notification set created_at = now() - interval '${interval}' where user_id = 'caller-late'`,
+        );
+      await age('23 h 59 min');
+      const [before] = await publishAll([input], other);
+      await age('24 h 1 min');
+      return [before, (await publishAll([input], other))[0]];
+    });
+    expect(recent.deliverByCaller).toEqual(all);
+    expect(old).toMatchObject({ created: false, deliverByCaller: [] });
+  });
+
+  test('is decided again for a repeat of a notification that an earlier version stored', async () => {
+    const input = draft('caller-earlier', 'n-1');
+    await publishAll([input]);
+    await gateway.database.sql(
+      `update notification set skipped_channels = null where user_id = 'caller-earlier'`,
+    );
+    const [repeated] = await withProviders(one, (other) => publishAll([input], other));
+    expect(repeated).toMatchObject({ created: false, deliverByCaller: ['EMAIL', 'PUSH'] });
+  });
+
+  test('has a result of its own for each notification of a batch', async () => {
+    await updatePreferences('caller-b', [
+      { notificationKind: 'TASK_FAILED', emailEnabled: false, pushEnabled: false, chatDmEnabled: true },
+    ]);
+    const results = await withProviders(one, (other) =>
+      publishAll([draft('caller-a', 'n'), draft('caller-b', 'n')], other),
+    );
+    expect(results.map(({ deliverByCaller }: { deliverByCaller: string[] }) => deliverByCaller)).toEqual([
+      ['EMAIL', 'PUSH'],
+      [],
+    ]);
+  });
 });

@@ -58,6 +58,7 @@ const examples: Readonly<Record<string, [record: Values, change: Values]>> = {
       prUrl: null,
       payload: { toolId: 'x', input: { plan: "it's", summary: null, a: [1, { z: true, b: '?' }] } },
       payloadSize: null,
+      skippedChannels: null,
       occurredAt: early,
       ...times,
       resolvedAt: null,
@@ -66,6 +67,7 @@ const examples: Readonly<Record<string, [record: Values, change: Values]>> = {
     {
       payload: { toolId: 'y', input: { z: 1, a: 2 } },
       payloadSize: 123,
+      skippedChannels: 57,
       resolvedAt: late,
       dismissedAt: null,
       taskName: 'N',

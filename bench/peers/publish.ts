@@ -1,5 +1,7 @@
+import { listEnabled } from '../../src/notifications/channel-decision.ts';
 import { insertPublication } from '../../src/notifications/insert-publication.ts';
 import { readPublications } from '../../src/notifications/read-publications.ts';
+import type { DeliveryChannel } from '../../src/values/delivery-channel.enums.ts';
 import { toTime } from '../../src/values/time.ts';
 import type { createNotification } from '../change-requests.ts';
 import { database, inTransaction } from './transaction.ts';
@@ -7,19 +9,22 @@ import { database, inTransaction } from './transaction.ts';
 /** The input of a notification. */
 type Input = ReturnType<typeof createNotification>;
 
-const channelNames = { emailEnabled: 'EMAIL', pushEnabled: 'PUSH', chatDmEnabled: 'CHAT_DM' } as const;
+const channelNames = { email: 'EMAIL', push: 'PUSH', chat: 'CHAT_DM' } as const;
 
 /**
  * Publishes notifications with the gateway's own statements and returns the fields that the bench selects in GraphQL.
  */
 export async function publish(inputs: readonly Input[]) {
+  const providers: DeliveryChannel[] = [];
   const now = toTime(new Date());
   const users = inputs.map(({ userId }) => userId);
   const ids = inputs.map(({ id }) => id);
   const [inserted, stored] = await inTransaction([...new Set(users)], (send) =>
     Promise.all([
-      Promise.all(inputs.map((input) => send(insertPublication(database, { ...toDraft(input), now })))),
-      send(readPublications(database, { users, ids })),
+      Promise.all(
+        inputs.map((input) => send(insertPublication(database, { ...toDraft(input), providers, now }))),
+      ),
+      send(readPublications(database, { users, ids, providers })),
     ]),
   );
   const rows = new Map(stored.map((row) => [row.id, row]));
@@ -28,9 +33,7 @@ export async function publish(inputs: readonly Input[]) {
     if (row === undefined) throw new Error('A notification was not stored.');
     return {
       created: inserted[index]?.length === 1,
-      channels: (['emailEnabled', 'pushEnabled', 'chatDmEnabled'] as const).flatMap((name) =>
-        row[name] === false ? [] : [channelNames[name]],
-      ),
+      channels: listEnabled(row.decision).map((channel) => channelNames[channel]),
       notification: { id, status: row.status.toUpperCase(), createdAt: row.createdAt },
     };
   });

@@ -1,10 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { getKysely } from '../database/database.ts';
+import { lifetime } from '../notifications/channel-decision.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
-import type { ShownDeliveryState } from './delivery.enums.ts';
-import { lifetime } from './queue.ts';
 import {
   deliveryKey,
   isUnfinished,
@@ -12,32 +11,25 @@ import {
   selectWithTargets,
   unwantedReason,
 } from './select-deliveries.ts';
-
-/** The state that is shown. A delivered message stays delivered while it is updated. */
-export const shownState: RawBuilder<ShownDeliveryState> = sql`case when step = 'update' then 'delivered'
-  when ${sql.ref('mayBeDelivered')} and state in ('cancelled', 'failed') then 'maybe_delivered' else state end`;
+import { type ShownDelivery, selectShown, shownProperties } from './shown-deliveries.ts';
 
 /** Lists the deliveries of a notification, by channel. Returns none for an unknown notification. */
-export function listDeliveries(em: EntityManager, userId: string, notificationId: string) {
+export function listDeliveries(
+  em: EntityManager,
+  userId: string,
+  notificationId: string,
+): Promise<ShownDelivery[]> {
   return getKysely(em)
-    .selectFrom('Delivery')
-    .select(['channel', 'target', 'attempts', 'reason', 'providerCode'])
-    .select(['createdAt', 'updatedAt', 'deliveredAt'])
-    .select([
-      shownState.as('state'),
-      sql<Time | null>`case when state = 'pending' and step = 'message' then ${sql.ref('dueAt')} end`.as(
-        'nextAttemptAt',
-      ),
-    ])
-    .where('userId', '=', userId)
-    .where('notificationId', '=', notificationId)
-    .orderBy('channel')
-    .orderBy('target')
+    .selectFrom('Notification')
+    .innerJoinLateral(selectShown('Notification').as('shown'), (join) => join.onTrue())
+    .select(['Notification.userId', 'Notification.id as notificationId', 'Notification.createdAt'])
+    .select(shownProperties)
+    .where('Notification.userId', '=', userId)
+    .where('Notification.id', '=', notificationId)
+    .orderBy('shown.channel')
+    .orderBy('shown.target')
     .execute();
 }
-
-/** A delivery as it is shown to its user. */
-export type ShownDelivery = Awaited<ReturnType<typeof listDeliveries>>[number];
 
 /**
  * The deliveries of a channel whose first attempt was due and that are not finished. `dueSince` is when the first attempt

@@ -4,9 +4,10 @@ export type DeliveryState = (typeof deliveryStates)[number];
 
 /**
  * The states that are shown. `maybe_delivered`: the delivery was cancelled or expired after an attempt that may have
- * delivered the message. It is stored as `cancelled` or `failed`, which gateways of version 0.2 can read.
+ * delivered the message. It is stored as `cancelled` or `failed`, which gateways of version 0.2 can read. `skipped`: no
+ * delivery was queued for the channel. It is stored with the notification.
  */
-export const shownDeliveryStates = [...deliveryStates, 'maybe_delivered'] as const;
+export const shownDeliveryStates = [...deliveryStates, 'maybe_delivered', 'skipped'] as const;
 export type ShownDeliveryState = (typeof shownDeliveryStates)[number];
 
 /** What a sender does next: send the message, or mark a delivered message as settled. */
@@ -33,3 +34,7 @@ export type DeliveryFailureReason = (typeof deliveryFailureReasons)[number];
 
 export const deliveryReasons = [...cancelReasons, ...deliveryFailureReasons] as const;
 export type DeliveryReason = (typeof deliveryReasons)[number];
+
+/** The reasons that are shown. Deliveries are skipped because of the added ones, or of `channel_disabled`. */
+export const shownDeliveryReasons = [...deliveryReasons, 'no_target', 'no_provider'] as const;
+export type ShownDeliveryReason = (typeof shownDeliveryReasons)[number];

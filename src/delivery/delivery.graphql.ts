@@ -4,8 +4,9 @@ import { countNested } from '../graphql/nested-list.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
 import { UserRef } from '../users/user.graphql.ts';
 import { deliveryChannels } from '../values/delivery-channel.enums.ts';
-import { listDeliveries, MAX_RETRIED, retryDeliveries, type ShownDelivery } from './deliveries.ts';
-import { deliveryReasons, shownDeliveryStates } from './delivery.enums.ts';
+import { listDeliveries, MAX_RETRIED, retryDeliveries } from './deliveries.ts';
+import { shownDeliveryReasons, shownDeliveryStates } from './delivery.enums.ts';
+import type { ShownDelivery } from './shown-deliveries.ts';
 
 /** Exported for the statistics. */
 export const DeliveryStateEnum = builder.enumType('DeliveryState', {
@@ -18,14 +19,18 @@ export const DeliveryStateEnum = builder.enumType('DeliveryState', {
     cancelled: 'The delivery was cancelled before it was sent. `reason` gives the cause.',
     maybe_delivered:
       'The delivery was cancelled or expired after an attempt that may have delivered the message: its reply was lost, or the sender stopped. `reason` gives the cause of the end.',
+    skipped: 'No delivery was queued when the notification was published. `reason` gives the cause.',
   }),
 });
 
 const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
-  description: 'The reason why a delivery was cancelled, failed or retried.',
-  values: toEnumValues(deliveryReasons, {
+  description: 'The reason why a delivery was skipped, cancelled, failed or retried.',
+  values: toEnumValues(shownDeliveryReasons, {
     settled: 'The notification was dismissed, resolved, superseded or deleted.',
     channel_disabled: "The user's preferences disable the channel.",
+    no_target:
+      'The user had no address, chat member or push subscription for the channel, or the address or member was suspended.',
+    no_provider: 'The gateway had no provider for the channel, so the publishing service had to deliver.',
     target_removed: 'The address, chat member or push subscription was removed or suspended.',
     recipient_rejected: 'The provider refused the recipient.',
     message_rejected: 'The provider refused the message.',
@@ -43,12 +48,16 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
 });
 
 const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
-  description: 'The delivery of a notification to one email address, chat member or push subscription.',
+  description:
+    'The delivery of a notification to one email address, chat member or push subscription, or over one channel if it was skipped.',
   fields: (t) => ({
+    userId: t.exposeID('userId', { description: 'The ID of the user who owns the notification.' }),
+    notificationId: t.exposeID('notificationId', { description: "The notification's ID." }),
     channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
     pushSubscriptionId: t.id({
       nullable: true,
-      description: 'The ID of the push subscription. `null` for other channels.',
+      description:
+        'The ID of the push subscription. `null` for other channels and if the delivery was skipped.',
       resolve: ({ target }) => (target === '' ? null : target),
     }),
     state: t.expose('state', { type: DeliveryStateEnum, description: 'The state.' }),
@@ -60,13 +69,13 @@ const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
       type: DeliveryReasonEnum,
       nullable: true,
       description:
-        'The reason for the cancellation or the last failure, including a failed update of a delivered chat message. `null` if there is none.',
+        'The reason for the skip, the cancellation or the last failure, including a failed update of a delivered chat message. `null` if there is none.',
     }),
     providerCode: t.exposeString('providerCode', {
       nullable: true,
       description: "The provider's code for `reason`, such as `550 5.1.1` or `410`. `null` if there is none.",
     }),
-    nextAttemptAt: t.expose('nextAttemptAt', {
+    nextAttemptAt: t.expose('dueAt', {
       type: 'DateTime',
       nullable: true,
       description: 'Earliest timestamp of the next attempt. `null` unless the state is `PENDING`.',
@@ -90,7 +99,7 @@ builder.queryField('deliveries', (t) =>
     type: [DeliveryRef],
     nullable: true,
     description:
-      'Returns the deliveries of a notification, one for each target of the user: email address, chat member or push subscription. Empty if the notification is unknown or no delivery was queued for it.',
+      'Returns the deliveries of a notification, one for each target of the user: email address, chat member or push subscription. A channel without one is `SKIPPED` if it was disabled or had no target or no provider when the notification was published. Empty if the notification is unknown. A notification that was published before version 0.3.0 has no `SKIPPED` deliveries.',
     args: {
       notificationId: t.arg.id({ required: true, description: "The notification's ID." }),
     },

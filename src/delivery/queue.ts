@@ -3,16 +3,15 @@ import type { DeliveryConfig } from '../config.ts';
 import type { Tables } from '../database/database.ts';
 import type { Outbox, PublishedKeys } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
+import { isDeliverable, isLeftToCaller, isTarget, lifetime } from '../notifications/channel-decision.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
 import { isChannelEnabled } from '../notifications/preferences/channels.ts';
 import { selectFromKeys } from '../notifications/read-publications.ts';
 import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
-import type { Time } from '../values/time.ts';
 import type { Delivery } from './delivery.entity.ts';
 import type { CancelReason, DeliveryState, DeliveryStep } from './delivery.enums.ts';
 import {
   deliveryKey,
-  isTarget,
   matchesNotificationIn,
   mayBeDelivered,
   searchableChannels,
@@ -36,9 +35,6 @@ export function createOutbox(config: DeliveryConfig): Outbox {
     },
   };
 }
-
-/** How long after its publication, or after a manual retry, a message may be sent. */
-export const lifetime = sql.raw(`interval '24 h'`);
 
 type Input = PublishedKeys & Readonly<Record<DeliveryChannel, boolean>> & { emailDelay: number };
 
@@ -92,8 +88,7 @@ export const insertDeliveries = defineStatement((db, params: Params<Input>) => {
           'published.createdAt',
           sql`now()`.as('updatedAt'),
         ])
-        .where('published.status', '=', sql.lit('active'))
-        .where('published.createdAt', '>', sql<Time>`now() - ${lifetime}`),
+        .where(isDeliverable('published')),
     )
     .onConflict((conflict) => conflict.doNothing())
     .returning('channel');
@@ -117,6 +112,7 @@ function selectPublished(db: Pick<Kysely<Tables>, 'selectFrom'>, params: Params<
       'Notification.status',
       'Notification.revision',
       'Notification.createdAt',
+      'Notification.skippedChannels',
     ])
     .select(before.as('before'));
 }
@@ -143,7 +139,8 @@ function selectSuperseded(db: Pick<Kysely<Tables & { published: Published }>, 's
     .select(sql<'settled'>`'settled'`.as('reason'));
 }
 
-/** Selects the targets of a published notification in the channels that are configured and that its user enables. */
+/** Selects the targets of a published notification in the channels that are configured, that its user enables, and that
+ * were not left to the caller when it was published. */
 function selectTargets({
   param,
 }: Params<Input>): RawBuilder<Pick<Delivery, 'channel' | 'target' | 'provider'>> {
@@ -154,7 +151,8 @@ function selectTargets({
   ) =>
     sql`select ${sql.lit(channel)}, ${target} from ${sql.table(table)}
       where ${param(channel, 'bool')} and ${sql.ref(`${table}.userId`)} = ${sql.ref('published.userId')}
-        and ${isTarget[channel]} and ${isChannelEnabled(channel)}`;
+        and ${isTarget[channel]} and ${isChannelEnabled(channel)}
+        and not ${isLeftToCaller(channel, sql.ref<number | null>('published.skippedChannels'))}`;
   return sql`(${select('email', 'Contact', sql`'', 'email'`)}
     union all ${select('chat', 'Contact', sql`'', 'chat'`)}
     union all ${select('push', 'PushSubscription', sql`id, host`)})`;

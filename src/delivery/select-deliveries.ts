@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
+import { isTarget } from '../notifications/channel-decision.ts';
 import { isChannelEnabled } from '../notifications/preferences/channels.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { CancelReason } from './delivery.enums.ts';
@@ -67,13 +68,6 @@ export function selectWithTargets(db: Pick<Kysely<Tables>, 'selectFrom'>) {
         .onRef('PushSubscription.id', '=', 'Delivery.target'),
     );
 }
-
-/** Whether a joined contact or push subscription is a target of its channel that is not suspended. */
-export const isTarget: Readonly<Record<DeliveryChannel, RawBuilder<boolean>>> = {
-  email: sql`(${sql.ref('Contact.email')} is not null and ${sql.ref('Contact.emailSuspendedAt')} is null)`,
-  push: sql`(${sql.ref('PushSubscription.id')} is not null)`,
-  chat: sql`(${sql.ref('Contact.chatMemberId')} is not null and ${sql.ref('Contact.chatSuspendedAt')} is null)`,
-};
 
 /** Why a delivery of {@link selectWithTargets} is no longer wanted; null if it still is. */
 export const unwantedReason: RawBuilder<CancelReason | null> = sql`case

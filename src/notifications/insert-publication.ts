@@ -1,7 +1,9 @@
 import { type Kysely, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
+import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
+import { decideChannels } from './channel-decision.ts';
 import { draftContent, type NotificationDraft } from './notification-draft.ts';
 
 type Insertion = Omit<NotificationDraft, 'payload'> & {
@@ -9,6 +11,8 @@ type Insertion = Omit<NotificationDraft, 'payload'> & {
   id: string;
   payload: string;
   payloadSize: number;
+  /** The channels that have a provider. */
+  providers: readonly DeliveryChannel[];
   now: Time;
 };
 
@@ -135,6 +139,11 @@ function supersedeActive(db: ReturnType<typeof decide>, { param }: InsertionPara
 }
 
 function insertDraft(db: ReturnType<typeof supersedeActive>, { param }: InsertionParams) {
+  const decision = decideChannels({
+    userId: param('userId'),
+    kind: param('kind'),
+    providers: param('providers', 'text[]'),
+  });
   return db.with('inserted', (db) =>
     db
       .insertInto('Notification')
@@ -143,6 +152,7 @@ function insertDraft(db: ReturnType<typeof supersedeActive>, { param }: Insertio
         'id',
         'payload',
         'payloadSize',
+        'skippedChannels',
         ...draftContent,
         'revision',
         'status',
@@ -160,6 +170,7 @@ function insertDraft(db: ReturnType<typeof supersedeActive>, { param }: Insertio
             param('id').as('id'),
             param('payload', 'json').as('payload'),
             param('payloadSize', 'int').as('payloadSize'),
+            decision.as('skippedChannels'),
             ...draftContent.map((name) => param(name).as(name)),
             sql<number>`revision + 1 + (select count(*) from superseded)`.as('revision'),
             sql`case when arrival is null then 'active' else 'resolved' end`.as('status'),

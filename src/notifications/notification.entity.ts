@@ -27,6 +27,8 @@ export const NotificationSchema = defineEntity({
     payload: p.json<NotificationPayload>().columnType('json'),
     /** The memory that `payload` takes, in bytes. Null if a gateway before version 0.3.0 stored it. */
     payloadSize: p.integer().strictNullable(),
+    /** The channels over which the gateway does not deliver it. Null if a gateway before version 0.3.0 stored it. */
+    skippedChannels: p.smallint().strictNullable(),
     occurredAt: timeColumn(),
     createdAt: timeColumn(),
     updatedAt: timeColumn(),

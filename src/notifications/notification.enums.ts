@@ -22,6 +22,12 @@ export type ResolveReason = (typeof resolveReasons)[number];
 export const resolutions = [...resolveReasons, 'superseded'] as const;
 export type Resolution = (typeof resolutions)[number];
 
+/**
+ * Why the gateway does not deliver a notification over a channel. Their order is stored: see channel-decision.ts.
+ */
+export const skipReasons = ['no_target', 'channel_disabled', 'no_provider'] as const;
+export type SkipReason = (typeof skipReasons)[number];
+
 /** The status of a task that failed or responded. */
 export const taskStatuses = ['awaiting_input', 'errored'] as const;
 export type TaskStatus = (typeof taskStatuses)[number];

@@ -66,14 +66,15 @@ const PublishNotificationPayload = builder.objectRef<Publication>('PublishNotifi
     }),
     channels: t.field({
       type: [NotificationChannelEnum],
-      description: "The channels that the user's preferences enable for this kind.",
+      description:
+        "The channels that the user's preferences enabled for this kind when the notification was published.",
       resolve: ({ channels }) => channels,
     }),
-    deliveredByGateway: t.field({
+    deliverByCaller: t.field({
       type: [NotificationChannelEnum],
-      description: 'The `channels` over which the gateway sends. The caller must not send over them.',
-      resolve: ({ channels }, _args, { outbox }) =>
-        channels.filter((channel) => outbox.channels.has(channel)),
+      description:
+        'The `channels` over which the caller must deliver the notification, because the gateway had no provider for them when it was published. A repeated call returns them again, while the notification is active and for at most 24 hours after its publication. Empty otherwise.',
+      resolve: ({ deliverByCaller }) => deliverByCaller,
     }),
   }),
 });

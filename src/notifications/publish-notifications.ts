@@ -7,10 +7,10 @@ import type { ChangeDependencies } from '../live/announcer.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { measureJson } from '../values/json.ts';
 import type { Time } from '../values/time.ts';
+import { listEnabled, listLeftToCaller } from './channel-decision.ts';
 import { insertPublication } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
-import { listEnabled } from './preferences/channels.ts';
 import { readPublications } from './read-publications.ts';
 
 /** A draft, the user to publish it to, and its path in the arguments. */
@@ -18,9 +18,15 @@ export type PublishRequest = { userId: string; draft: NotificationDraft; path: r
 
 /**
  * A published notification. `created` is `false` if the same notification was stored already. `channels` are the
- * channels that the user's preferences enable.
+ * channels that the user's preferences enabled when it was stored, and `deliverByCaller` those of them over which the
+ * caller delivers.
  */
-export type Publication = { notification: Notification; created: boolean; channels: DeliveryChannel[] };
+export type Publication = {
+  notification: Notification;
+  created: boolean;
+  channels: DeliveryChannel[];
+  deliverByCaller: DeliveryChannel[];
+};
 
 /** The dependencies of publishing and settling notifications. A `Context` can be passed. */
 export type NotificationDependencies = ChangeDependencies & { readonly outbox: Outbox };
@@ -38,6 +44,7 @@ export async function publishNotifications(
   now: Time,
 ): Promise<Publication[]> {
   if (requests.length === 0) return [];
+  const providers = [...outbox.channels];
   const drafts = requests.map(({ userId, draft }) => {
     const payload = JSON.stringify(draft.payload);
     return {
@@ -46,6 +53,7 @@ export async function publishNotifications(
       id: draft.id ?? randomUUID(),
       payload,
       payloadSize: measureJson(draft.payload, payload),
+      providers,
       now,
     };
   });
@@ -60,7 +68,7 @@ export async function publishNotifications(
           ),
         ),
       ),
-      run(readPublications, { users, ids }),
+      run(readPublications, { users, ids, providers }),
       outbox.queuePublished(run, { users, ids }),
     ]),
   );
@@ -75,9 +83,13 @@ export async function publishNotifications(
   return drafts.map(({ userId, id }, index) => {
     const row = stored.find((row) => row.userId === userId && row.id === id);
     if (row === undefined) throw new Error('A published notification was not found.');
-    const { emailEnabled, pushEnabled, chatDmEnabled, ...notification } = row;
-    const channels = listEnabled({ emailEnabled, pushEnabled, chatDmEnabled });
-    return { notification, created: inserted[index]?.length === 1, channels };
+    const { decision, isDeliverable, ...notification } = row;
+    return {
+      notification,
+      created: inserted[index]?.length === 1,
+      channels: listEnabled(decision),
+      deliverByCaller: isDeliverable ? listLeftToCaller(decision) : [],
+    };
   });
 }
 

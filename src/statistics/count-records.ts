@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
-import { shownState } from '../delivery/deliveries.ts';
+import { shownState } from '../delivery/shown-deliveries.ts';
 import { addCounts, type Counts, type Subject } from './counts.ts';
 
 /** The number of records that a statement may read. The records of more users or of a larger user take several. */

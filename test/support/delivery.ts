@@ -78,8 +78,13 @@ export type Delivery = Record<
   unknown
 >;
 
-/** Lists the deliveries of a user's notification over the API. */
+/** Lists the deliveries of a user's notification over the API, without those that were skipped. */
 export async function listDeliveries(gateway: Gateway, userId: string, id: string): Promise<Delivery[]> {
+  return (await listShown(gateway, userId, id)).filter(({ state }) => state !== 'SKIPPED');
+}
+
+/** Lists the deliveries of a user's notification over the API. */
+export async function listShown(gateway: Gateway, userId: string, id: string): Promise<Delivery[]> {
   const query = `query ($id: ID!) { deliveries(notificationId: $id) {
     channel state attempts reason providerCode nextAttemptAt deliveredAt pushSubscriptionId } }`;
   return (await asMember(gateway, userId, query, { id })).deliveries;

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type DeliveryChannel, deliveryChannels } from '../../values/delivery-channel.enums.ts';
+import type { DeliveryChannel } from '../../values/delivery-channel.enums.ts';
 import type { NotificationPreference } from './preference.entity.ts';
 
 /** The properties that enable the channels of notifications. */
@@ -10,16 +10,6 @@ export type Channels = Pick<NotificationPreference, (typeof properties)[Delivery
 
 /** The channels of a preference that is not stored. */
 export const defaultChannels: Channels = { emailEnabled: true, pushEnabled: true, chatDmEnabled: true };
-
-/** Lists the enabled channels of a preference. If it is not stored, its values are null, and the defaults apply. */
-export function listEnabled(
-  stored: { readonly [Property in keyof Channels]: boolean | null },
-): DeliveryChannel[] {
-  return deliveryChannels.filter((channel) => {
-    const property = properties[channel];
-    return stored[property] ?? defaultChannels[property];
-  });
-}
 
 /** Whether a channel is enabled by the preference that a statement left-joins. */
 export function isChannelEnabled(channel: DeliveryChannel): RawBuilder<boolean> {
