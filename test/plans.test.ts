@@ -218,16 +218,16 @@ const task = { id: 'task-47', projectId: 'p' };
 const changes: [what: string, work: () => Promise<unknown>][] = [
   ['finding', read('user-3', '{ notification(id: "n-47") { __typename } }')],
   ['dismissing', read('user-3', 'mutation { dismissNotification(input: { id: "n-47" }) { __typename } }')],
-  [
-    'resolving',
-    () =>
-      asPlatform(
-        gateway,
-        `mutation { resolveNotifications(input: { userId: "user-3", taskId: "task-47", reason: ANSWERED }) {
-          __typename
-        } }`,
-      ),
-  ],
+  ...['taskId: "task-47"', 'taskId: "task-47", toolId: "t"', 'ids: ["n-47"]'].map(
+    (selection): [string, () => Promise<unknown>] => [
+      `resolving (${selection})`,
+      () =>
+        asPlatform(
+          gateway,
+          `mutation { resolveNotifications(input: { userId: "user-3", ${selection}, reason: ANSWERED }) { __typename } }`,
+        ),
+    ],
+  ),
   [
     'publishing',
     () =>

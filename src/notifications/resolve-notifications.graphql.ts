@@ -1,20 +1,38 @@
 import { platform } from '../auth/access.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
+import type { ValidationIssue } from '../errors/issue.ts';
 import { builder } from '../graphql/builder.ts';
-import { maxItems, notAheadRule } from '../graphql/rules.ts';
+import { idRule, maxItems, notAheadRule } from '../graphql/rules.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum, ResolveReasonEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
-import { resolveNotifications } from './resolve-notifications.ts';
+import { type ResolveFilter, resolveNotifications } from './resolve-notifications.ts';
+
+/** The maximum number of IDs of a call. */
+const MAX_IDS = 100;
 
 const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput', {
   description: 'The notifications to resolve.',
   fields: (t) => ({
     userId: t.id({ required: true, description: "The user's ID." }),
-    taskId: t.id({ required: true, description: 'The ID of the task that the notifications are about.' }),
+    taskId: t.id({
+      description:
+        'The ID of the task whose notifications are resolved. Required unless `ids` is given, and not allowed with `ids`.',
+    }),
     kinds: t.field({
       type: [NotificationKindEnum],
-      description: 'Filter by kind. Defaults to all kinds. An empty list selects none.',
+      description:
+        "Filter the task's notifications by kind. Defaults to all kinds. An empty list selects none. Not allowed with `ids`.",
       validate: maxItems(100),
+    }),
+    toolId: t.id({
+      description:
+        "Filter the task's notifications by the tool ID in their payload, which only plans and questions have. Defaults to all notifications. Not allowed with `ids`.",
+    }),
+    ids: t.idList({
+      description:
+        "The notifications' IDs, at most 100. An empty list selects none. Unknown IDs and IDs of other users' notifications are ignored. Not allowed with `taskId`.",
+      validate: { ...maxItems(MAX_IDS), items: idRule },
     }),
     reason: t.field({
       type: ResolveReasonEnum,
@@ -24,7 +42,7 @@ const ResolveNotificationsInput = builder.inputType('ResolveNotificationsInput',
     before: t.field({
       type: 'DateTime',
       description:
-        'Resolves notifications that occurred at or before this timestamp, including those that are published later. At most five minutes in the future. If omitted, all notifications that are active now are resolved.',
+        'Resolves notifications that occurred at or before this timestamp, including those that are published later. At most five minutes in the future. If omitted, all notifications that are active now are resolved. Not allowed with `ids` or `toolId`.',
       validate: notAheadRule,
     }),
   }),
@@ -47,7 +65,8 @@ builder.mutationField('resolveNotifications', (t) =>
     access: platform('platform:notifications'),
     type: ResolveNotificationsPayload,
     nullable: true,
-    description: "Resolves a task's active notifications. Dismissed notifications stay dismissed.",
+    description:
+      "Resolves active notifications of a user: a task's, or those with the given IDs. Dismissed notifications stay dismissed.",
     args: {
       input: t.arg({
         type: ResolveNotificationsInput,
@@ -56,9 +75,30 @@ builder.mutationField('resolveNotifications', (t) =>
       }),
     },
     resolve: async (_root, { input }, context) => {
-      const { userId, taskId, kinds, before, reason } = input;
-      const filter = { taskId, kinds, occurredUpTo: before };
+      const { userId, reason } = input;
+      const filter = toFilter(input);
       return { notifications: await resolveNotifications(context, userId, filter, reason, context.now) };
     },
   }),
 );
+
+type Input = typeof ResolveNotificationsInput.$inferInput;
+
+/** @throws {ValidationError} for arguments that cannot be combined */
+function toFilter({ taskId, kinds, toolId, ids, before }: Input): ResolveFilter {
+  const issues: ValidationIssue[] = [];
+  const refuse = (name: string, value: unknown, other: string) => {
+    if (value != null) {
+      issues.push({ path: ['input', name], message: `must not be combined with ${other}`, value });
+    }
+  };
+  if (ids != null) {
+    for (const [name, value] of Object.entries({ taskId, kinds, toolId, before })) refuse(name, value, 'ids');
+  } else if (taskId == null) {
+    issues.push({ path: ['input', 'taskId'], message: 'is required unless ids is given', value: null });
+  } else if (toolId != null) {
+    refuse('before', before, 'toolId');
+  }
+  if (issues.length > 0) throw new ValidationError(issues);
+  return ids != null ? { ids } : { taskId: taskId ?? '', kinds, toolId, occurredUpTo: before };
+}

@@ -9,52 +9,67 @@ import type { NotificationDependencies } from './publish-notifications.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /**
- * A filter of a task's notifications. `kinds` defaults to all; `occurredUpTo` selects those that occurred at or before
- * it.
+ * The notifications to resolve: by ID, or those of a task. `kinds` defaults to all; `toolId` selects the plans and
+ * questions with this tool ID; `occurredUpTo` selects those that occurred at or before it.
  */
-export type TaskFilter = {
-  taskId: string;
-  kinds?: readonly NotificationKind[] | null | undefined;
-  occurredUpTo?: Time | null | undefined;
-};
+export type ResolveFilter =
+  | { ids: readonly string[] }
+  | {
+      taskId: string;
+      kinds?: readonly NotificationKind[] | null | undefined;
+      toolId?: string | null | undefined;
+      occurredUpTo?: Time | null | undefined;
+    };
 
-type ResolveInput = {
-  userId: string;
+type Resolution = { userId: string; reason: ResolveReason; now: Time };
+
+type TaskInput = Resolution & {
   taskId: string;
   kinds: readonly NotificationKind[];
+  toolId: string | null;
   occurredUpTo: Time | null;
-  reason: ResolveReason;
-  now: Time;
 };
 
 /**
- * Resolves the active notifications of a user's task that match the filter, and returns them, oldest first. With
+ * Resolves the active notifications of a user that match the filter, and returns them, oldest first. With
  * `occurredUpTo`, notifications that occurred up to then but are published later are resolved too, by
- * insert-publication.ts.
+ * insert-publication.ts. Ignores unknown IDs and the IDs of another user's notifications.
  */
 export async function resolveNotifications(
   { database, announce, outbox }: NotificationDependencies,
   userId: string,
-  { taskId, kinds, occurredUpTo = null }: TaskFilter,
+  filter: ResolveFilter,
   reason: ResolveReason,
   now: Time,
 ): Promise<Notification[]> {
-  const input: ResolveInput = {
-    userId,
-    taskId,
-    kinds: kinds ?? notificationKinds,
-    occurredUpTo,
-    reason,
-    now,
-  };
-  const [resolved] = await transactionAndCancel({ database, outbox }, [userId], (run) =>
-    Promise.all([run(resolveActive, input), occurredUpTo === null ? [] : run(storeResolution, input)]),
-  );
+  const resolved = await transactionAndCancel({ database, outbox }, [userId], async (run) => {
+    if ('ids' in filter) return run(resolveByIds, { ...filter, userId, reason, now });
+    const { taskId, kinds, toolId = null, occurredUpTo = null } = filter;
+    const input = { userId, taskId, kinds: kinds ?? notificationKinds, toolId, occurredUpTo, reason, now };
+    const stored = occurredUpTo === null ? [] : run(storeResolution, input);
+    const [notifications] = await Promise.all([run(resolveOfTask, input), stored]);
+    return notifications;
+  });
   return announceRecords(announce, userId, 'notifications', resolved);
 }
 
-const resolveActive = defineStatement((db, params: Params<ResolveInput>) => {
+const resolveByIds = defineStatement((db, params: Params<Resolution & { ids: readonly string[] }>) =>
+  updateWithRevisions(
+    db,
+    params,
+    (eb) =>
+      eb.and([
+        eb('status', '=', sql.lit<'active'>('active')),
+        eb('id', '=', sql<string>`any(${params.param('ids')})`),
+      ]),
+    { status: 'resolved', resolution: params.param('reason') },
+  ).returningAll('Notification'),
+);
+
+const resolveOfTask = defineStatement((db, params: Params<TaskInput>) => {
   const { param } = params;
+  const toolId = param('toolId', 'text');
+  const occurredUpTo = param('occurredUpTo', 'timestamptz');
   return updateWithRevisions(
     db,
     params,
@@ -63,14 +78,15 @@ const resolveActive = defineStatement((db, params: Params<ResolveInput>) => {
         eb('status', '=', sql.lit<'active'>('active')),
         eb('taskId', '=', param('taskId')),
         eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
-        sql<boolean>`(${param('occurredUpTo', 'timestamptz')} is null or ${sql.ref('occurredAt')} <= ${param('occurredUpTo', 'timestamptz')})`,
+        sql<boolean>`(${toolId} is null or payload ->> 'toolId' = ${toolId})`,
+        sql<boolean>`(${occurredUpTo} is null or ${sql.ref('occurredAt')} <= ${occurredUpTo})`,
       ]),
     { status: 'resolved', resolution: param('reason') },
   ).returningAll('Notification');
 });
 
 /** Stores `occurredUpTo` and the reason for each kind, unless this time or a later one is stored. */
-const storeResolution = defineStatement((db, { param }: Params<ResolveInput>) =>
+const storeResolution = defineStatement((db, { param }: Params<TaskInput>) =>
   db
     .insertInto('TaskResolution')
     .columns(['userId', 'taskId', 'kind', 'resolvedUpTo', 'resolution', 'updatedAt'])
