@@ -65,10 +65,8 @@ const access: Readonly<Record<string, Access>> = {
   editorCredential: { grants: [credentials], member: false },
   refreshEditorCredential: { grants: [credentials], member: false },
   claimEditorCredentialRefresh: { grants: [credentials], member: false },
-  deliveryStatistics: { grants: [platformRead], member: false },
-  statistics: { grants: [platformRead], member: false },
   user: { grants: [platformRead], member: false },
-  users: { grants: [platformRead], member: false },
+  platform: { grants: [platformRead], member: false },
 };
 
 /** The claims of a token for each grant. */

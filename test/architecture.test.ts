@@ -176,6 +176,7 @@ test('features depend on each other in one direction only', () => {
     'notifications -> users',
     'notifications -> workspaces',
     'statistics -> delivery',
+    'statistics -> editor-auth',
     'statistics -> notifications',
     'statistics -> workspaces',
     'workspaces -> users',

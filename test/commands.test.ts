@@ -76,7 +76,7 @@ describe('npm run token', () => {
 
   test('signs a token with exactly the given scope', async () => {
     const printed = await printedToken('--sub', 'service', '--scope', 'platform:read platform:notifications');
-    const reply = await graphql(gateway, '{ statistics { __typename } }', {}, { token: printed });
+    const reply = await graphql(gateway, '{ platform { __typename } }', {}, { token: printed });
     expect(reply.errors).toEqual([]);
     expect((await rest(gateway, 'GET', '/user/workspaces', { token: printed })).status).toBe(403);
   });

@@ -36,8 +36,8 @@ describe('the API of deliveries', () => {
     'channel pushSubscriptionId state attempts reason providerCode nextAttemptAt createdAt updatedAt deliveredAt';
   const OWN = `query ($id: ID!) { deliveries(notificationId: $id) { ${FIELDS} } }`;
   const OF_USER = `query ($id: ID!, $userId: ID!) { user(id: $userId) { deliveries(notificationId: $id) { ${FIELDS} } } }`;
-  const COUNTS = '{ deliveryStatistics { counts { channel state count } } }';
-  const BACKLOG = '{ deliveryStatistics { backlog { channel count dueSince } } }';
+  const COUNTS = '{ platform { statistics { deliveries { channel state count } } } }';
+  const BACKLOG = '{ platform { statistics { deliveryBacklog { channel count dueSince } } } }';
 
   const update = (userId: string, channel: string, columns: string) =>
     gateway.database.sql(`update delivery set ${columns} where user_id = $1 and channel = $2`, [
@@ -139,7 +139,7 @@ describe('the API of deliveries', () => {
     // What changes later does not change why nothing was sent.
     await addTargets(gateway, userId);
 
-    const { deliveries } = await asMember(gateway, userId, OF_USER, { id });
+    const { deliveries } = await asMember(gateway, userId, OWN, { id });
     expect(deliveries.filter(({ state }: { state: string }) => state === 'SKIPPED')).toEqual(
       channels.map((channel) => ({
         channel,
@@ -184,7 +184,7 @@ describe('the API of deliveries', () => {
 
   test.each([
     ['deliveries', OWN, 'workspaces:read'],
-    ['deliveryStatistics', COUNTS, 'platform:admin'],
+    ['platform', COUNTS, 'platform:admin'],
     ['retryDeliveries', 'mutation { retryDeliveries(input: {}) { count } }', 'platform:notifications'],
   ])('%s requires its scope', async (_field, query, scope) => {
     const token = await signToken({ sub: 'service', org_id: 'acme', scope });
@@ -208,7 +208,7 @@ describe('the API of deliveries', () => {
     await update('three', 'push', `due_at = now() + interval '1 h'`);
 
     await updateStatistics(gateway.database);
-    expect((await asPlatform(gateway, COUNTS)).deliveryStatistics.counts).toEqual([
+    expect((await asPlatform(gateway, COUNTS)).platform.statistics.deliveries).toEqual([
       { channel: 'CHAT_DM', state: 'DELIVERED', count: 2 },
       { channel: 'CHAT_DM', state: 'PENDING', count: 1 },
       { channel: 'EMAIL', state: 'PENDING', count: 3 },
@@ -216,7 +216,7 @@ describe('the API of deliveries', () => {
       { channel: 'PUSH', state: 'PENDING', count: 1 },
       { channel: 'PUSH', state: 'SENDING', count: 1 },
     ]);
-    expect((await asPlatform(gateway, BACKLOG)).deliveryStatistics.backlog).toEqual([
+    expect((await asPlatform(gateway, BACKLOG)).platform.statistics.deliveryBacklog).toEqual([
       { channel: 'CHAT_DM', count: 2, dueSince: '2026-05-04T10:00:00.000Z' },
       { channel: 'PUSH', count: 1, dueSince: '2026-05-04T09:00:00.000Z' },
     ]);
@@ -443,11 +443,11 @@ test('a database without deliveries has empty statistics', async () => {
   const token = await platform('platform:read');
   const { data } = await graphql(
     gateway,
-    '{ deliveryStatistics { counts { count } backlog { count } } }',
+    '{ platform { statistics { deliveries { count } deliveryBacklog { count } } } }',
     {},
     { token },
   );
   await gateway.close();
 
-  expect(data.deliveryStatistics).toEqual({ counts: [], backlog: [] });
+  expect(data.platform.statistics).toEqual({ deliveries: [], deliveryBacklog: [] });
 });

@@ -80,7 +80,7 @@ const operations = blocks.flatMap((block, index): [Block, unknown][] => {
 /** Sends an operation. What is read can be delivered a moment later. */
 async function expectReply({ info, content }: Block, expected: unknown): Promise<void> {
   const call = async () => {
-    if (content.includes('deliveryStatistics')) await updateStatistics(gateway.database);
+    if (content.includes('statistics')) await updateStatistics(gateway.database);
     const { text } = await graphql(gateway, content, {}, { token: tokens.get(info || 'TOKEN') ?? '' });
     expect(JSON.parse(text)).toEqual(expected);
   };

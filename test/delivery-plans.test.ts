@@ -70,7 +70,7 @@ test.each([
   [
     'retrying',
     BACKLOG + 3 * FAILED,
-    (database: Database) => retryDeliveries(database.fork(), { channels: ['chat'], userId: null }),
+    (database: Database) => retryDeliveries(database.fork(), { channels: ['chat'] }),
   ],
 ])('%s scans at most %d deliveries', async (_what, limit, send) => {
   const other = await createTestDatabase();

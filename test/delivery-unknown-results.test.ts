@@ -146,7 +146,8 @@ describe.each<Target>(['email', 'push', 'chat'])('%s', (target) => {
 
     await expectDelivery(gateway, userId, id, { ...settled, reason: 'EXPIRED' });
     losesReplies = false;
-    const retry = 'mutation ($userId: ID!) { retryDeliveries(input: { userId: $userId }) { count } }';
+    const retry =
+      'mutation ($userId: ID!) { retryDeliveries(input: { filter: { userIds: [$userId] } }) { count } }';
     expect((await asPlatform(gateway, retry, { userId })).retryDeliveries.count).toBe(1);
     await expectDelivery(gateway, userId, id, { state: 'DELIVERED' });
   });
@@ -208,8 +209,8 @@ test('a refusal of a later attempt is a known result', async () => {
 
 test('the statistics count deliveries with an unknown result', async () => {
   await updateStatistics(gateway.database);
-  const query = '{ deliveryStatistics { counts { channel state count } } }';
-  const { counts } = (await asPlatform(gateway, query)).deliveryStatistics;
+  const query = '{ platform { statistics { deliveries { channel state count } } } }';
+  const counts = (await asPlatform(gateway, query)).platform.statistics.deliveries;
 
   expect(counts).toContainEqual({
     channel: 'PUSH',

@@ -59,7 +59,7 @@ describe('the key in the printed URL', () => {
       seconds: 3600,
     });
     const query =
-      '{ editorAuth { needsReauth } statistics { notifications { count } } editorCredential(userId: "a") { version } }';
+      '{ editorAuth { needsReauth } platform { statistics { notifications { count } } } editorCredential(userId: "a") { version } }';
     const { errors, data } = await graphql(gateway, query, {}, { token });
     expect(errors).toEqual([]);
     expect(data.editorAuth).toEqual({ needsReauth: false });

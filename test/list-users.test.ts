@@ -17,7 +17,13 @@ afterAll(() => gateway.close());
 
 async function users(args: string, selection = 'nodes { id }'): Promise<GraphQLReply> {
   const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
-  return graphql(gateway, `{ users${args && `(${args})`} { ${selection} } }`, {}, { token });
+  const reply = await graphql(
+    gateway,
+    `{ platform { users${args && `(${args})`} { ${selection} } } }`,
+    {},
+    { token },
+  );
+  return { ...reply, data: reply.data?.platform };
 }
 
 async function list(args: string) {
@@ -79,6 +85,14 @@ test('returns the records of each user', async () => {
     { id: 'counted-1', notificationCounts: { total: 1 }, workspaces: { totalCount: 0 } },
     { id: 'counted-2', notificationCounts: { total: 0 }, workspaces: { totalCount: 2 } },
   ]);
+});
+
+test.each([
+  ['prefix: "a"', 9],
+  ['prefix: "al", first: 1', 8],
+  ['prefix: "x"', 0],
+])('users(%s) counts the users with the ID prefix', async (args, count) => {
+  expect((await users(args, 'totalCount')).data.users.totalCount).toBe(count);
 });
 
 test('omits deleted users', async () => {

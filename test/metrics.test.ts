@@ -133,7 +133,7 @@ describe('requests', () => {
 });
 
 describe('errors are counted by root field and code', () => {
-  const document = '{ statistics { __typename } notification(id: "unknown") { __typename } }';
+  const document = '{ platform { __typename } notification(id: "unknown") { __typename } }';
 
   test('individually, if only some fields fail', async () => {
     await expectIncrease(ERRORS, { graphql_root_field: 'statistics', code: 'forbidden' }, 1, () =>

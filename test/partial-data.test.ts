@@ -19,7 +19,7 @@ test('every failing root field has one error, and the others return their data',
     good: workspaces { totalCount }
     unknown: notification(id: "unknown") { __typename }
     empty: notification(id: "") { __typename }
-    forbidden: statistics { __typename }
+    forbidden: platform { __typename }
   }`;
 
   const { status, data, errors } = await graphql(gateway, query, {}, { token });
@@ -61,7 +61,7 @@ test('a failing mutation does not prevent the next one', async () => {
 
 test('checks root fields in fragments like any other', async () => {
   const query =
-    '{ ...A ... on Query { inline: statistics { __typename } } } fragment A on Query { spread: statistics { __typename } }';
+    '{ ...A ... on Query { inline: platform { __typename } } } fragment A on Query { spread: platform { __typename } }';
 
   const { errors } = await graphql(gateway, query, {}, { token });
 

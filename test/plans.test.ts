@@ -208,7 +208,7 @@ test('a page of users by prefix scans only the users of the page', async () => {
   const token = await signToken({ sub: 'dashboard', scope: 'platform:read' });
   const after = encodeCursor(['user-55']);
   for (const args of ['', 'prefix: "user-5"', `prefix: "user-5", after: "${after}"`, 'prefix: "x"']) {
-    const query = `{ users(first: 5, ${args}) { nodes { id } } }`;
+    const query = `{ platform { users(first: 5, ${args}) { nodes { id } } } }`;
     const cost = await measureCost('user_revision', () => graphql(gateway, query, {}, { token }), main);
     expect(cost, args).toBeLessThanOrEqual(PAGE);
   }

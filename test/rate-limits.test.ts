@@ -134,7 +134,7 @@ test('limits apply per user, independent of the token', async () => {
 
 test('platform operations have a separate limit for each subject, and one that is refused costs a read', async () => {
   const token = await signToken({ sub: newUser(), scope: 'platform:read account:read' });
-  const count = () => graphql(gateway, '{ statistics { __typename } }', {}, { token });
+  const count = () => graphql(gateway, '{ platform { __typename } }', {}, { token });
 
   const replies = [await count(), await count(), await count(), await overRest(token)];
 

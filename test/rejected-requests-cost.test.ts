@@ -136,7 +136,7 @@ test('a missing scope costs a read over both APIs', async () => {
 
   const replies = [
     await rest(gateway, 'DELETE', '/editor/auth', { token }),
-    await graphql(gateway, '{ statistics { __typename } }', {}, { token }),
+    await graphql(gateway, '{ platform { __typename } }', {}, { token }),
   ];
 
   expect(replies.map(readQuota)).toEqual([

@@ -73,7 +73,11 @@ async function runOperations(): Promise<void> {
     service,
   );
   await sendGraphQL(CREDENTIAL, { id: 'alice' });
-  await sendGraphQL('{ statistics { editorCredentials { state count } } }', {}, service);
+  await sendGraphQL(
+    '{ platform { statistics { editorCredentials { state count } } editorCredentials { nodes { userId state } } } }',
+    {},
+    service,
+  );
   const workspaces = [workspaceInput({ previewToken: PREVIEW })];
   await sendGraphQL(PUT, { input: { userId: 'alice', workspaces } }, service);
   const listed = await rest(gateway, 'GET', '/user/workspaces', alice);

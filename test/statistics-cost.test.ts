@@ -82,7 +82,8 @@ test('after a few changes of a user with many notifications, a sweep reads only 
   await publish(gateway, 'user-7', 'task_failed', { task: { id: 'two', projectId: 'p' } });
 
   expect((await explainSweep()).scanned).toEqual({ notification: 3, workspace: 0, delivery: 0 });
-  const { statistics } = await asPlatform(gateway, '{ statistics { notifications { kind status count } } }');
+  const query = '{ platform { statistics { notifications { kind status count } } } }';
+  const { statistics } = (await asPlatform(gateway, query)).platform;
   expect(statistics.notifications).toEqual([
     { kind: 'PLAN_REQUESTED', status: 'DISMISSED', count: MANY + 500 },
     { kind: 'TASK_FAILED', status: 'ACTIVE', count: 1 },
@@ -92,7 +93,7 @@ test('after a few changes of a user with many notifications, a sweep reads only 
 
 test('reading the statistics reads no records', async () => {
   const query =
-    '{ statistics { notifications { count } workspaces { count } } deliveryStatistics { counts { count } } }';
+    '{ platform { statistics { notifications { count } workspaces { count } deliveries { count } } } }';
   const statements = await recordStatements(() => asPlatform(gateway, query));
   expect(statements.filter(({ text }) => /"(notification|workspace|delivery)"/.test(text))).toEqual([]);
 });

@@ -70,10 +70,10 @@ async function readCounts(): Promise<unknown> {
 
 const FIELDS = `notifications { kind status count } workspaces { status count } editorCredentials { state count }`;
 const readStatistics = async () =>
-  (await asPlatform(gateway, `{ statistics { asOf ${FIELDS} } }`)).statistics;
+  (await asPlatform(gateway, `{ platform { statistics { asOf ${FIELDS} } } }`)).platform.statistics;
 const readDeliveries = async () =>
-  (await asPlatform(gateway, '{ deliveryStatistics { asOf counts { channel state count } } }'))
-    .deliveryStatistics;
+  (await asPlatform(gateway, '{ platform { statistics { asOf deliveries { channel state count } } } }'))
+    .platform.statistics;
 
 /** What senders and `retryDeliveries` do to deliveries, without a revision. */
 const senders = fc.constantFrom(
@@ -205,11 +205,11 @@ test('counts what senders and retries change without a revision', async () => {
   await updateStatistics(gateway.database);
 
   // Delivered before the next sweep, so no sweep sees the delivery pending.
-  await retryDeliveries(opened.fork(), { channels: ['chat'], userId: null });
+  await retryDeliveries(opened.fork(), { channels: ['chat'] });
   await sql(`update delivery set state = 'delivered' where channel in ('chat', 'push')`);
   await updateStatistics(gateway.database);
 
-  expect((await readDeliveries()).counts).toEqual([
+  expect((await readDeliveries()).deliveries).toEqual([
     { channel: 'CHAT_DM', state: 'DELIVERED', count: 1 },
     { channel: 'EMAIL', state: 'PENDING', count: 1 },
     { channel: 'PUSH', state: 'DELIVERED', count: 1 },
@@ -225,9 +225,9 @@ test('a credential that was re-encrypted is not unreadable to gateways without i
   const keys = `k2:${other.toString('base64')}`;
   const rotated = await startTestGateway({ ...settings, ENCRYPTION_KEYS: keys }, gateway.database);
   const read = async () =>
-    (await asPlatform(rotated, `{ statistics { ${FIELDS} } }`)).statistics.editorCredentials.map(
-      ({ count }: { count: number }) => count,
-    );
+    (
+      await asPlatform(rotated, `{ platform { statistics { ${FIELDS} } } }`)
+    ).platform.statistics.editorCredentials.map(({ count }: { count: number }) => count);
 
   expect(await read()).toEqual([0, 0, 2]);
   await rotateKeys(

@@ -26,9 +26,9 @@ afterAll(async () => {
   await filled.close();
 });
 
-const all = `{ statistics {
+const all = `{ platform { statistics {
   notifications { kind status count } workspaces { status count } editorCredentials { state count }
-} }`;
+} } }`;
 
 const storePair = async (gateway: TestGateway, userId: string) =>
   rest(gateway, 'PUT', '/editor/auth/subscription', {
@@ -38,7 +38,7 @@ const storePair = async (gateway: TestGateway, userId: string) =>
 
 test('without records, returns zero for every credential state and empty lists otherwise', async () => {
   await updateStatistics(empty.database);
-  const { statistics } = await asPlatform(empty, all);
+  const { statistics } = (await asPlatform(empty, all)).platform;
   expect(statistics).toEqual({
     notifications: [],
     workspaces: [],
@@ -69,7 +69,7 @@ test('counts notifications by kind and status, workspaces by status and credenti
   );
 
   await updateStatistics(filled.database);
-  const { statistics } = await asPlatform(filled, all);
+  const { statistics } = (await asPlatform(filled, all)).platform;
   expect(statistics).toEqual({
     notifications: [
       { kind: 'PLAN_REQUESTED', status: 'ACTIVE', count: 2 },
@@ -91,7 +91,7 @@ test('counts notifications by kind and status, workspaces by status and credenti
   const other = await startTestGateway({ ENCRYPTION_KEYS: keys }, filled.database);
   await storePair(other, 'e');
   await updateStatistics(filled.database);
-  const { editorCredentials } = (await asPlatform(other, all)).statistics;
+  const { editorCredentials } = (await asPlatform(other, all)).platform.statistics;
   await other.close();
   expect(editorCredentials).toEqual([
     { state: 'CONNECTED', count: 1 },

@@ -56,6 +56,7 @@ export function findRecordAccess(declared: Access, { userId, reader }: OwnedReco
 
 /** Describes the permissions that a field of a user's record requires, in Markdown. */
 export function describeRecordAccess({ scope, membership }: Access): string {
+  if (scope === platformRead.scope) return `Requires the scope \`${scope}\`.`;
   const member = membership ? ' Requires membership in an organization under `viewer`.' : '';
   return `Requires the scope \`${scope}\` for the caller's own account, otherwise \`${platformRead.scope}\`.${member}`;
 }

@@ -40,6 +40,8 @@ export type Bounds = {
   afterId: string | undefined;
   beforeTime: Time | undefined;
   beforeId: string | undefined;
+  afterUser: string | undefined;
+  beforeUser: string | undefined;
 };
 
 /** A page as inputs of a read. */
@@ -61,6 +63,8 @@ export function toPageInput(page: Page): PageInput {
     afterId: after?.id,
     beforeTime: before?.createdAt,
     beforeId: before?.id,
+    afterUser: after?.userId,
+    beforeUser: before?.userId,
     limit,
     offset,
     scanLimit,
@@ -167,6 +171,20 @@ function buildPage<Table extends string & keyof Tables>(
   const condition = isScanLimited
     ? sql<boolean>`"isMatch" or "isScanEnd"`
     : sql<boolean>`${isInRange} and ${matches ?? sql`true`}`;
+  const { columns, hasTexts } = selectColumns(params, properties, textSizes);
+  if (isScanLimited) columns.push(sql`"isMatch"`, sql`"isScanEnd"`);
+  const page = sql<PageRow<Tables[Table]>>`(
+    select ${sql.join(columns)} from ${source} as list where ${condition} order by ${order}
+    ${has('limit') ? sql`limit ${param('limit')}` : sql``} ${has('offset') ? sql`offset ${param('offset')}` : sql``})`;
+  return { page, order, isScanLimited, hasSizes: hasTexts };
+}
+
+/** Selects properties. With `inlineBytes`, selects no longer texts, but `omittedBytes`, if `hasTexts`. */
+export function selectColumns(
+  { param, has }: ReadParams<Pick<PageInput, 'inlineBytes'>>,
+  properties: readonly string[],
+  textSizes: TextSizes,
+): { columns: RawBuilder<unknown>[]; hasTexts: boolean } {
   const texts = has('inlineBytes') ? properties.filter((property) => Object.hasOwn(textSizes, property)) : [];
   const bytes = sql`(${sql.join(
     texts.map((property) => textSizes[property]),
@@ -178,11 +196,7 @@ function buildPage<Table extends string & keyof Tables>(
     return texts.includes(property) ? sql`case when ${isInline} then ${column} end as ${column}` : column;
   });
   if (texts.length > 0) columns.push(sql`case when not ${isInline} then ${bytes} end as "omittedBytes"`);
-  if (isScanLimited) columns.push(sql`"isMatch"`, sql`"isScanEnd"`);
-  const page = sql<PageRow<Tables[Table]>>`(
-    select ${sql.join(columns)} from ${source} as list where ${condition} order by ${order}
-    ${has('limit') ? sql`limit ${param('limit')}` : sql``} ${has('offset') ? sql`offset ${param('offset')}` : sql``})`;
-  return { page, order, isScanLimited, hasSizes: texts.length > 0 };
+  return { columns, hasTexts: texts.length > 0 };
 }
 
 /** The records whose texts are read: `users` and `ids` have equal lengths. */

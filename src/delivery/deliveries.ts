@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { getKysely } from '../database/database.ts';
 import { lifetime } from '../notifications/channel-decision.ts';
-import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
+import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
 import {
   deliveryKey,
@@ -61,21 +61,33 @@ export async function readBacklog(em: EntityManager): Promise<Backlog[]> {
 /** The maximum number of deliveries that one call retries. */
 export const MAX_RETRIED = 1000;
 
-/** The deliveries to retry: on these channels, and of all users if `userId` is null. */
-export type RetryFilter = { channels: readonly DeliveryChannel[]; userId: string | null };
+/** The deliveries to retry. An omitted list or null matches everything, an empty list nothing. */
+export type RetryFilter = {
+  channels?: readonly DeliveryChannel[] | null | undefined;
+  userIds?: readonly string[] | null | undefined;
+};
 
 /**
  * Makes failed deliveries due again, earliest failures first, and returns their number. Deliveries that are no longer
  * wanted stay failed.
  */
-export async function retryDeliveries(em: EntityManager, { channels, userId }: RetryFilter): Promise<number> {
+export async function retryDeliveries(
+  em: EntityManager,
+  { channels, userIds }: RetryFilter,
+): Promise<number> {
   const { numUpdatedRows } = await getKysely(em)
     .with('failed', (db) =>
       selectWithTargets(db)
         .select(deliveryKey)
         .where('Delivery.state', '=', sql.lit('failed' as const))
-        .where('Delivery.channel', 'in', channels)
-        .$if(userId !== null, (deliveries) => deliveries.where('Delivery.userId', '=', userId))
+        .where(
+          'Delivery.channel',
+          '=',
+          sql<DeliveryChannel>`any(${[...(channels ?? deliveryChannels)]}::text[])`,
+        )
+        .$if(userIds != null, (deliveries) =>
+          deliveries.where('Delivery.userId', '=', sql<string>`any(${[...(userIds ?? [])]}::text[])`),
+        )
         .where(unwantedReason, 'is', null)
         .orderBy('Delivery.updatedAt')
         .limit(MAX_RETRIED),

@@ -1,9 +1,9 @@
 import { accountRead, platform } from '../auth/access.ts';
 import { builder, toEnumValues } from '../graphql/builder.ts';
 import { countNested } from '../graphql/nested-list.ts';
+import { idRule, maxItems } from '../graphql/rules.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
 import { UserRef } from '../users/user.graphql.ts';
-import { deliveryChannels } from '../values/delivery-channel.enums.ts';
 import { listDeliveries, MAX_RETRIED, retryDeliveries } from './deliveries.ts';
 import { shownDeliveryReasons, shownDeliveryStates } from './delivery.enums.ts';
 import type { ShownDelivery } from './shown-deliveries.ts';
@@ -47,7 +47,8 @@ const DeliveryReasonEnum = builder.enumType('DeliveryReason', {
   }),
 });
 
-const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
+/** A delivery. */
+export const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implement({
   description:
     'The delivery of a notification to one email address, chat member or push subscription, or over one channel if it was skipped.',
   fields: (t) => ({
@@ -123,14 +124,25 @@ builder.objectField(UserRef, 'deliveries', (t) =>
   }),
 );
 
+const RetryDeliveriesFilter = builder.inputType('RetryDeliveriesFilter', {
+  description: 'A filter of failed deliveries. Deliveries must meet all conditions.',
+  fields: (t) => ({
+    channels: t.field({
+      type: [NotificationChannelEnum],
+      description: 'Filter by channel. Defaults to all channels. An empty list selects none.',
+      validate: maxItems(100),
+    }),
+    userIds: t.idList({
+      description: 'Filter by user. Defaults to all users. An empty list selects none.',
+      validate: { ...maxItems(100), items: idRule },
+    }),
+  }),
+});
+
 const RetryDeliveriesInput = builder.inputType('RetryDeliveriesInput', {
   description: 'The failed deliveries to retry.',
   fields: (t) => ({
-    channel: t.field({
-      type: NotificationChannelEnum,
-      description: 'Filter by channel. Defaults to all channels.',
-    }),
-    userId: t.id({ description: 'Filter by user. Defaults to all users.' }),
+    filter: t.field({ type: RetryDeliveriesFilter, description: 'Defaults to all failed deliveries.' }),
   }),
 });
 
@@ -157,11 +169,8 @@ builder.mutationField('retryDeliveries', (t) =>
         description: 'The failed deliveries to retry.',
       }),
     },
-    resolve: async (_root, { input: { channel, userId = null } }, { database }) => ({
-      count: await retryDeliveries(database.fork(), {
-        channels: channel ? [channel] : deliveryChannels,
-        userId,
-      }),
+    resolve: async (_root, { input: { filter } }, { database }) => ({
+      count: await retryDeliveries(database.fork(), filter ?? {}),
     }),
   }),
 );

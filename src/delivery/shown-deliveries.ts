@@ -10,19 +10,26 @@ export const shownState: RawBuilder<ShownDeliveryState> = sql`case when step = '
   when ${sql.ref('mayBeDelivered')} and state in ('cancelled', 'failed') then 'maybe_delivered' else state end`;
 
 /** What is shown of a delivery, besides its notification. `target` is empty except for push. */
-type Shown = Pick<Delivery, 'channel' | 'target' | 'attempts' | 'providerCode' | 'updatedAt'> & {
-  state: ShownDeliveryState;
-  reason: ShownDeliveryReason | null;
-  dueAt: Time | null;
-  deliveredAt: Time | null;
-};
+type Shown = { id: string } & Pick<
+  Delivery,
+  'channel' | 'target' | 'attempts' | 'providerCode' | 'updatedAt'
+> & {
+    state: ShownDeliveryState;
+    reason: ShownDeliveryReason | null;
+    dueAt: Time | null;
+    deliveredAt: Time | null;
+  };
 
-/** A delivery as it is shown. `createdAt` is when its notification was published. */
+/** Separates the parts of the ID of a shown delivery. IDs have no control characters, so it sorts before them. */
+export const SEPARATOR = '\u0001';
+
+/** A delivery as it is shown. `id` identifies it among the user's deliveries, for cursors. `createdAt` is when its notification was published. */
 export type ShownDelivery = Pick<Notification, 'userId' | 'createdAt'> & { notificationId: string } & Shown;
 
 /** The properties of the rows of {@link selectShown}. */
 export const shownProperties = (
   [
+    'id',
     'channel',
     'target',
     'attempts',
@@ -44,13 +51,15 @@ export function selectShown(notification: string): RawBuilder<Shown> {
   const deliveries = sql`${sql.table('Delivery')} where ${sql.ref('Delivery.userId')} = ${column('userId')}
     and ${sql.ref('Delivery.notificationId')} = ${column('id')}`;
   const { ref } = sql;
+  const toId = (target: string) =>
+    sql`(${column('id')} || chr(1) || channel || chr(1) || ${sql.raw(target)}) collate "C"`;
   return sql`(
-    select channel, target, attempts, ${ref('providerCode')}, ${ref('Delivery.updatedAt')}, ${ref('deliveredAt')},
+    select ${toId('target')} as id, channel, target, attempts, ${ref('providerCode')}, ${ref('Delivery.updatedAt')}, ${ref('deliveredAt')},
       ${shownState} as state, reason,
       case when state = 'pending' and step = 'message' then ${ref('dueAt')} end as ${ref('dueAt')}
     from ${deliveries}
     union all
-    select channel, '', 0, null, ${column('createdAt')}, null, 'skipped', reason, null
+    select ${toId("''")}, channel, '', 0, null, ${column('createdAt')}, null, 'skipped', reason, null
     from ${selectSkipped(column<number | null>('skippedChannels'))} as skipped
     where not exists (select from ${deliveries} and ${ref('Delivery.channel')} = skipped.channel))`;
 }

@@ -9,3 +9,7 @@ export type CredentialFailureReason = (typeof credentialFailureReasons)[number];
 /** Why the user must connect the editor again. `credential_unreadable` is determined at each read, never stored. */
 export const reauthReasons = [...credentialFailureReasons, 'credential_unreadable'] as const;
 export type ReauthReason = (typeof reauthReasons)[number];
+
+/** The states of a stored credential. `unreadable` is determined at each read, never stored. */
+export const credentialStates = ['connected', 'needs_reauth', 'unreadable'] as const;
+export type CredentialState = (typeof credentialStates)[number];

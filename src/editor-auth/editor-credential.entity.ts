@@ -36,6 +36,16 @@ export const EditorCredentialSchema = defineEntity({
       properties: ['expiresAt', 'userId'],
       where: 'expires_at is not null',
     },
+    {
+      name: 'editor_credential_newest',
+      properties: ['createdAt', 'userId'],
+      where: 'ciphertext is not null',
+    },
+    {
+      name: 'editor_credential_failed',
+      properties: ['createdAt', 'userId'],
+      where: 'reauth_reason is not null',
+    },
   ],
 });
 

@@ -7,6 +7,8 @@ import { Secret } from '../values/secret.ts';
 export type BoundCipher<Content, Owner> = {
   /** The ID of the key that encrypts new content. */
   readonly currentKeyId: string;
+  /** The IDs of the configured keys. */
+  readonly keyIds: readonly string[];
   /** Whether the key is configured. */
   canRead(keyId: string): boolean;
   encrypt(content: Content, owner: Owner): Promise<string>;
@@ -45,6 +47,7 @@ export function createBoundCipher<Content, Owner>(
 
   return {
     currentKeyId,
+    keyIds: [...keys.keys()],
     canRead: (keyId) => keys.has(keyId),
 
     async encrypt(content, owner) {

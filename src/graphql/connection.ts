@@ -1,6 +1,7 @@
 import type { OutputRef } from '@pothos/core';
 import type { RootValue } from '../context.ts';
 import type { Listed, Page } from '../database/page.ts';
+import { MAX_COUNT } from '../database/page-across-users.ts';
 import { mayBeLong, type Selected } from '../database/read.ts';
 import type { RestList } from '../quota/read-scheduler.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
@@ -44,7 +45,7 @@ export async function readConnection<Node extends ListedRecord>(
     const ends = { start: nodes.at(0), end: nodes.at(-1) };
     return { nodes, ends, hasPreviousPage: false, hasNextPage: false, totalCount };
   }
-  const { limit, ...page } = toPage(args, list.isId);
+  const { limit, ...page } = toPage(args, list.isId, list.isAcrossUsers);
   const records = await list.readRecords({
     ...page,
     limit: limit + 1,
@@ -72,8 +73,10 @@ export async function readConnection<Node extends ListedRecord>(
 /** How to read records that may have long texts. */
 export type RecordReader<Node> = {
   readRecords: (page: Page) => Promise<Listed<Node>[]>;
-  /** Reads the selected long texts of the records with these IDs. */
-  readTexts: (ids: string[]) => Promise<(Partial<Node> & { id: string })[]>;
+  /** Reads the selected long texts of the records with these IDs. `users[i]` owns `ids[i]`, if the list is across users. */
+  readTexts: (ids: string[], users: string[]) => Promise<(Partial<Node> & { id: string })[]>;
+  /** Whether the records are of all users. IDs are not unique across users, so the key of a record includes its user. */
+  isAcrossUsers?: boolean;
   /** How much long text the list may have. */
   share: ByteShare;
   /** Waits until the request may read so many bytes of omitted texts, and returns whether it may. */
@@ -117,7 +120,7 @@ async function readTaggedPage<Node>(
  * reads any texts, it calls `admit`, and if that returns false, reads the first texts only.
  */
 async function completeTexts<Node extends ListedRecord>(
-  { readTexts }: RecordReader<Node>,
+  { readTexts, isAcrossUsers }: RecordReader<Node>,
   records: readonly Listed<Node>[],
   { bytes: maxBytes, mayBeEmpty = false }: Pick<ByteShare, 'bytes' | 'mayBeEmpty'>,
   admit: (bytes: number) => Promise<boolean>,
@@ -127,12 +130,16 @@ async function completeTexts<Node extends ListedRecord>(
   const allowed = takeBytes(records, maxBytes, mayBeEmpty);
   const bytes = allowed.reduce((sum, { omittedBytes }) => sum + (omittedBytes ?? 0), 0);
   const scanned = (await admit(bytes)) ? allowed : takeBytes(records, 0, mayBeEmpty);
-  const ids = scanned.filter(isOmitted).map(({ id }) => id);
-  const texts = new Map((ids.length > 0 ? await readTexts(ids) : []).map((text) => [text.id, text]));
+  const keyOf = ({ id, userId }: { id: string; userId?: string | undefined }) =>
+    isAcrossUsers ? `${userId}\n${id}` : id;
+  const omitted = scanned.filter(isOmitted);
+  const [ids, users] = [omitted.map(({ id }) => id), omitted.map(({ userId = '' }) => userId)];
+  const found = ids.length > 0 ? await readTexts(ids, users) : [];
+  const texts = new Map(found.map((text) => [keyOf(text), text]));
   const complete = scanned.flatMap((record) => {
     if (!isOmitted(record)) return [record];
-    const found = texts.get(record.id);
-    return found === undefined ? [] : [{ ...record, ...found }];
+    const text = texts.get(keyOf(record));
+    return text === undefined ? [] : [{ ...record, ...text }];
   });
   return { complete, scanned };
 }
@@ -253,26 +260,47 @@ export const PageInfo = builder.objectRef<PageEnds>('PageInfo').implement({
   }),
 });
 
-function formatCursor(node: ListedRecord | undefined): string | undefined {
-  return node && formatPosition(positionOf(node));
-}
-
 function positionOf({ id, createdAt }: ListedRecord): Position {
   if (createdAt === undefined) throw new Error('A list must read `createdAt` of every record.');
   return { id, createdAt };
 }
 
+function positionAcrossUsers({ userId, ...record }: ListedRecord): Position {
+  if (userId === undefined) throw new Error('A list across users must read `userId` of every record.');
+  return { ...positionOf(record), userId };
+}
+
 /** The field `cursor` of the edges of lists that are sorted by creation time. */
 export const cursorField = {
   description: 'Cursor of the record, for `after` and `before`.',
-  ...resolveFrom<Position>()(['id', 'createdAt'], formatPosition),
+  ...resolveFrom<Position>()(['id', 'createdAt'], ({ id, createdAt }) => formatPosition({ id, createdAt })),
 };
+
+/** The field `cursor` of the edges of lists across users. */
+export const cursorAcrossUsersField = {
+  description: 'Cursor of the record, for `after`.',
+  ...resolveFrom<Position>()(['id', 'createdAt', 'userId'], (record) =>
+    formatPosition(positionAcrossUsers(record)),
+  ),
+};
+
+/** Describes a limited count. If it is limited by what it checks, `records` and `maxChecked` say how. */
+export function describeCount(records?: string, maxChecked?: number): string {
+  const checked = records === undefined ? '' : ` At most the newest ${maxChecked} ${records} are checked.`;
+  return `The number of records that match the filter, on all pages, at most ${MAX_COUNT}: \`${MAX_COUNT}\` means ${MAX_COUNT} or more.${checked} Counted only if it is selected.`;
+}
+
+/** The description of the count of a list across users. */
+type AcrossUsers = { totalCount: string };
 
 /** Defines the connection type of a list, from the types of its records and edges. */
 export function defineConnectionType<Node extends ListedRecord>(
   name: string,
-  { node, edge }: { node: OutputRef<Node>; edge: OutputRef<Node> },
+  { node, edge, acrossUsers }: { node: OutputRef<Node>; edge: OutputRef<Node>; acrossUsers?: AcrossUsers },
 ) {
+  const isAcrossUsers = acrossUsers !== undefined;
+  const toPosition = isAcrossUsers ? positionAcrossUsers : positionOf;
+  const formatCursor = (end: Node | undefined) => end && formatPosition(toPosition(end));
   return builder.objectRef<Connection<Node>>(`${name}Connection`).implement({
     description: 'A page of a list, newest records first.',
     fields: (t) => ({
@@ -291,7 +319,7 @@ export function defineConnectionType<Node extends ListedRecord>(
       pageInfo: t.field({
         type: PageInfo,
         description: 'The position of the page in the list.',
-        extensions: reads<Position>('id', 'createdAt'),
+        extensions: reads<Position>('id', 'createdAt', ...(isAcrossUsers ? (['userId'] as const) : [])),
         resolve: ({ ends, ...page }) => ({
           ...page,
           startCursor: formatCursor(ends.start),
@@ -300,6 +328,7 @@ export function defineConnectionType<Node extends ListedRecord>(
       }),
       totalCount: t.int({
         description:
+          acrossUsers?.totalCount ??
           'The number of records that match the filters, on all pages. Counted only if it is selected.',
         extensions: reads(),
         resolve: ({ totalCount }, _args, { readScheduler, viewer }) =>

@@ -26,20 +26,31 @@ export function definePageArguments() {
   }));
 }
 
-export type PageArguments = InputShapeFromFields<ReturnType<typeof definePageArguments>>;
+/** Defines the arguments of a connection that pages forwards only. */
+export function defineForwardArguments() {
+  const { first, after } = definePageArguments();
+  return { first, after };
+}
+
+export type PageArguments = Partial<InputShapeFromFields<ReturnType<typeof definePageArguments>>>;
 
 /**
  * Converts the arguments of a connection to a page.
  * @throws {ValidationError} for an invalid cursor, or if `first` and `last` are combined
  */
-export function toPage({ first, after, last, before }: PageArguments, isId: (id: string) => boolean) {
+export function toPage(
+  { first, after, last, before }: PageArguments,
+  isId: (id: string) => boolean,
+  isAcrossUsers = false,
+) {
   const issues: ValidationIssue[] = [];
   if (first != null && last != null) {
     issues.push({ path: ['last'], message: 'must not be combined with first', value: last });
   }
   const parse = (argument: string, cursor: string | null | undefined) => {
     const found = cursor == null ? undefined : parsePosition(cursor);
-    if (cursor != null && !(found && isId(found.id))) {
+    const isOfList = found && isId(found.id) && (found.userId !== undefined) === isAcrossUsers;
+    if (cursor != null && !isOfList) {
       issues.push({ path: [argument], message: 'must be a cursor of this list', value: cursor });
     }
     return found;

@@ -98,6 +98,18 @@ export const notAheadRule = {
     ),
 };
 
+const MAX_PERIOD_MS = 30 * 24 * 3_600_000;
+
+/** A timestamp at most 30 days ago. Allows for the time that the request takes. */
+export const sinceRule = {
+  schema: z
+    .custom<Time>()
+    .refine(
+      (time) => toMilliseconds(time) >= Date.now() - MAX_PERIOD_MS - 60_000,
+      'must not be more than 30 days in the past',
+    ),
+};
+
 /** A list with a maximum length. A longer list is refused before its items are validated. */
 export function maxItems(maximum: number) {
   return { maxLength: maximum };

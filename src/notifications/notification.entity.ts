@@ -45,6 +45,12 @@ export const NotificationSchema = defineEntity({
     { name: 'notification_of_task', properties: ['userId', 'taskId', 'kind', 'occurredAt'] },
     { name: 'notification_newest', properties: ['userId', 'createdAt', 'id'] },
     { name: 'notification_active', properties: ['userId', 'createdAt', 'id'], where: "status = 'active'" },
+    { name: 'notification_of_kind', properties: ['kind', 'createdAt', 'userId', 'id'] },
+    {
+      name: 'notification_of_project',
+      properties: ['projectId', 'createdAt', 'userId', 'id'],
+      where: "status = 'active'",
+    },
   ],
   uniques: [
     { name: 'notification_one_active', properties: ['userId', 'taskId', 'kind'], where: "status = 'active'" },

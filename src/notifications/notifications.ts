@@ -45,7 +45,8 @@ const always = ['id', 'kind'] as const;
 /** Lists also read what the position of a record consists of. */
 const alwaysListed = [...always, 'createdAt'] as const;
 
-const textSizes = {
+/** The sizes of the long texts of a notification. */
+export const textSizes = {
   // Gateways before version 0.3.0 stored no size. Few payloads take more than four times their text in memory.
   payload: sql<number>`coalesce(${sql.ref('payloadSize')}, 4 * octet_length(payload::text))`,
   previewText: textBytes('previewText'),
@@ -109,7 +110,8 @@ export const listNotificationsTogether = defineListsOfUsersRead(
     listOfUsers(database, { users, ...toListInput(filter, page) }, selected),
 );
 
-const readTexts = defineLargeRead((db, params: ReadParams<TextsInput>) => {
+/** Reads the selected long texts of notifications of several users: `users[i]` owns `ids[i]`. */
+export const readNotificationTextsOfUsers = defineLargeRead((db, params: ReadParams<TextsInput>) => {
   const texts = params
     .selected('Notification', ['userId', 'id'])
     .filter((name) => Object.hasOwn(textSizes, name));
@@ -119,7 +121,7 @@ const readTexts = defineLargeRead((db, params: ReadParams<TextsInput>) => {
 });
 
 /** Reads the selected long texts of a user's notifications. Concurrent calls become one statement. */
-export const readNotificationTexts = defineTextsRead(readTexts);
+export const readNotificationTexts = defineTextsRead(readNotificationTextsOfUsers);
 
 const count = defineCount((db, params: ReadParams<FilterInput & Bounds>) =>
   selectCount(db, params, selectMatching(params, params.param('userId'))),

@@ -1,9 +1,9 @@
-import { platform } from '../auth/access.ts';
 import { type Backlog, readBacklog } from '../delivery/deliveries.ts';
 import { DeliveryStateEnum } from '../delivery/delivery.graphql.ts';
 import { builder } from '../graphql/builder.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
-import { type DeliveryCount, listDeliveryCounts, readTotals, type Totals } from './statistics.ts';
+import { Statistics } from './statistics.graphql.ts';
+import { type DeliveryCount, listDeliveryCounts } from './statistics.ts';
 
 const DeliveryCountRef = builder.objectRef<DeliveryCount>('DeliveryCount').implement({
   description: 'The number of deliveries over one channel in one state.',
@@ -27,36 +27,17 @@ const DeliveryBacklog = builder.objectRef<Backlog>('DeliveryBacklog').implement(
   }),
 });
 
-const DeliveryStatistics = builder.objectRef<Totals>('DeliveryStatistics').implement({
-  description: 'Counts of the deliveries of all users, which the gateway updates in the background.',
-  fields: (t) => ({
-    asOf: t.expose('asOf', {
-      type: 'DateTime',
-      description:
-        '`counts` include all changes that were committed before this timestamp, and possibly later ones.',
-    }),
-    counts: t.field({
-      type: [DeliveryCountRef],
-      description:
-        'The number of deliveries by channel and state. Combinations without deliveries are omitted.',
-      resolve: listDeliveryCounts,
-    }),
-    backlog: t.field({
-      type: [DeliveryBacklog],
-      description:
-        'The current backlog of each channel, read only if it is selected. Channels without one are omitted.',
-      resolve: (_totals, _args, { database }) => readBacklog(database.fork()),
-    }),
-  }),
-});
-
-builder.queryField('deliveryStatistics', (t) =>
-  t.field({
-    access: platform('platform:read'),
-    type: DeliveryStatistics,
-    nullable: true,
+builder.objectFields(Statistics, (t) => ({
+  deliveries: t.field({
+    type: [DeliveryCountRef],
     description:
-      'Returns counts of the deliveries of all users. `null` until all users were counted once, after the first start of this version.',
-    resolve: (_root, _args, { database }) => readTotals(database.fork()),
+      'The number of queued deliveries by channel and state. Combinations without deliveries are omitted.',
+    resolve: listDeliveryCounts,
   }),
-);
+  deliveryBacklog: t.field({
+    type: [DeliveryBacklog],
+    description:
+      'The current backlog of each channel, read only if it is selected. Channels without one are omitted.',
+    resolve: (_totals, _args, { database }) => readBacklog(database.fork()),
+  }),
+}));

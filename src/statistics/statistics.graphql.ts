@@ -1,12 +1,13 @@
-import { platform } from '../auth/access.ts';
-import { builder, toEnumValues } from '../graphql/builder.ts';
+import { platformRead } from '../auth/access.ts';
+import { CredentialStateEnum } from '../editor-auth/platform-credentials.graphql.ts';
+import { builder } from '../graphql/builder.ts';
+import { Platform } from '../graphql/platform.ts';
 import type { NotificationKind, NotificationStatus } from '../notifications/notification.enums.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from '../notifications/notification-enums.graphql.ts';
 import type { WorkspaceStatus } from '../workspaces/workspace.enums.ts';
 import { WorkspaceStatusEnum } from '../workspaces/workspaces.graphql.ts';
 import {
   type CredentialCount,
-  credentialStates,
   listCredentialCounts,
   listNotificationCounts,
   listWorkspaceCounts,
@@ -38,15 +39,6 @@ const WorkspaceCount = builder
     }),
   });
 
-const CredentialStateEnum = builder.enumType('EditorCredentialState', {
-  description: 'The state of a stored token pair.',
-  values: toEnumValues(credentialStates, {
-    connected: 'No failure was reported.',
-    needs_reauth: 'The platform reported a failure, and the user must connect the editor again.',
-    unreadable: 'The key that encrypted the token pair is not configured.',
-  }),
-});
-
 const CredentialCountRef = builder.objectRef<CredentialCount>('EditorCredentialCount').implement({
   description: 'The number of stored token pairs in one state.',
   fields: (t) => ({
@@ -55,7 +47,8 @@ const CredentialCountRef = builder.objectRef<CredentialCount>('EditorCredentialC
   }),
 });
 
-const Statistics = builder.objectRef<Totals>('Statistics').implement({
+/** Exported for the delivery statistics. */
+export const Statistics = builder.objectRef<Totals>('Statistics').implement({
   description: 'Counts of the records of all users, which the gateway updates in the background.',
   fields: (t) => ({
     asOf: t.expose('asOf', {
@@ -82,9 +75,9 @@ const Statistics = builder.objectRef<Totals>('Statistics').implement({
   }),
 });
 
-builder.queryField('statistics', (t) =>
+builder.objectField(Platform, 'statistics', (t) =>
   t.field({
-    access: platform('platform:read'),
+    access: platformRead,
     type: Statistics,
     nullable: true,
     description:

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { getKysely } from '../database/database.ts';
 import { type ShownDeliveryState, shownDeliveryStates } from '../delivery/delivery.enums.ts';
+import { type CredentialState, credentialStates } from '../editor-auth/editor-auth.enums.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
 import {
   type NotificationKind,
@@ -68,9 +69,7 @@ function isAny({ count }: { count: number }): boolean {
   return count > 0;
 }
 
-/** The states of a stored credential. */
-export const credentialStates = ['connected', 'needs_reauth', 'unreadable'] as const;
-export type CredentialState = (typeof credentialStates)[number];
+/** The number of stored credentials in a state. */
 export type CredentialCount = { state: CredentialState; count: number };
 
 /** Lists the numbers of stored credentials in each state. A credential is unreadable if the cipher lacks its key. */

@@ -1,14 +1,15 @@
 import { z } from 'zod';
-import { platform } from '../auth/access.ts';
+import { platformRead } from '../auth/access.ts';
 import { ValidationError } from '../errors/gateway-errors.ts';
 import { builder } from '../graphql/builder.ts';
-import { PageInfo } from '../graphql/connection.ts';
-import { DEFAULT_PAGE_SIZE, definePageArguments } from '../graphql/page-arguments.ts';
+import { describeCount, PageInfo } from '../graphql/connection.ts';
+import { DEFAULT_PAGE_SIZE, defineForwardArguments } from '../graphql/page-arguments.ts';
+import { Platform } from '../graphql/platform.ts';
 import { boundedText } from '../graphql/rules.ts';
 import { decodeCursor, encodeCursor } from '../values/cursor.ts';
 import { isId, MAX_LENGTH } from '../values/text.ts';
 import { type UserNode, UserRef } from './user.graphql.ts';
-import { type ListedUser, listUsers } from './users.ts';
+import { countUsers, type ListedUser, listUsers } from './users.ts';
 
 function toNode({ id: userId }: ListedUser): UserNode {
   return { userId, reader: 'platform', isListed: true };
@@ -22,7 +23,7 @@ const UserEdge = builder.objectRef<ListedUser>('UserEdge').implement({
   }),
 });
 
-type Users = { users: ListedUser[]; hasNextPage: boolean; hasPreviousPage: boolean };
+type Users = { users: ListedUser[]; prefix: string; hasNextPage: boolean; hasPreviousPage: boolean };
 
 const UserConnection = builder.objectRef<Users>('UserConnection').implement({
   description: 'A page of a list of users, sorted by ID.',
@@ -39,20 +40,23 @@ const UserConnection = builder.objectRef<Users>('UserConnection').implement({
     pageInfo: t.field({
       type: PageInfo,
       description: 'The position of the page in the list.',
-      resolve: ({ users, ...page }) => ({
-        ...page,
+      resolve: ({ users, hasNextPage, hasPreviousPage }) => ({
+        hasNextPage,
+        hasPreviousPage,
         startCursor: users.slice(0, 1).map(toCursor).at(0),
         endCursor: users.slice(-1).map(toCursor).at(0),
       }),
     }),
+    totalCount: t.int({
+      description: describeCount(),
+      resolve: ({ prefix }, _args, { database }) => countUsers(database.fork(), prefix),
+    }),
   }),
 });
 
-const { first, after } = definePageArguments();
-
-builder.queryField('users', (t) =>
+builder.objectField(Platform, 'users', (t) =>
   t.field({
-    access: platform('platform:read'),
+    access: platformRead,
     type: UserConnection,
     nullable: true,
     description:
@@ -64,19 +68,20 @@ builder.queryField('users', (t) =>
           MAX_LENGTH.name,
         ),
       ),
-      first,
-      after,
+      ...defineForwardArguments(),
     },
-    resolve: async (_root, { prefix, first, after }, { database }) => {
+    resolve: async (_platform, { prefix: given, first, after }, { database }) => {
+      const prefix = given ?? '';
       const limit = first ?? DEFAULT_PAGE_SIZE;
       const position = after == null ? undefined : readPosition(after);
       const read = await listUsers(database.fork(), {
-        prefix: prefix ?? '',
+        prefix,
         after: position,
         limit: limit + 1,
       });
       return {
         users: read.slice(0, limit),
+        prefix,
         hasNextPage: read.length > limit,
         hasPreviousPage: position !== undefined,
       };

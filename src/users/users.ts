@@ -1,4 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { getKysely } from '../database/database.ts';
+import { MAX_COUNT } from '../database/page-across-users.ts';
 import { UserRevision } from '../revisions/user-revision.entity.ts';
 
 /** A user in the list. */
@@ -27,6 +29,25 @@ export async function listUsers(
   const options = { fields: ['userId'], orderBy: { userId: 'asc' }, limit } as const;
   const users = await em.find(UserRevision, { userId }, options);
   return users.map(({ userId: id }) => ({ id }));
+}
+
+/** Counts the users whose ID starts with a prefix, up to {@link MAX_COUNT}. */
+export async function countUsers(em: EntityManager, prefix: string): Promise<number> {
+  const end = findPrefixEnd(prefix);
+  const { count } = await getKysely(em)
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('UserRevision')
+        .select('userId')
+        .where('userId', '>=', prefix)
+        .$if(end !== undefined, (users) => users.where('userId', '<', end ?? ''))
+        .orderBy('userId')
+        .limit(MAX_COUNT)
+        .as('users'),
+    )
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return count;
 }
 
 const LAST_CHARACTER = '\u{10ffff}';

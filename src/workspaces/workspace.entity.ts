@@ -30,6 +30,7 @@ export const WorkspaceSchema = defineEntity({
   indexes: [
     { name: 'workspace_changes', properties: ['userId', 'revision'] },
     { name: 'workspace_newest', properties: ['userId', 'createdAt', 'id'] },
+    { name: 'workspace_of_status', properties: ['status', 'createdAt', 'userId', 'id'] },
   ],
 });
 

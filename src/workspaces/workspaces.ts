@@ -78,7 +78,8 @@ const always = ['id'] as const;
 /** Lists also read what the position of a record consists of. */
 const alwaysListed = [...always, 'createdAt'] as const;
 
-const textSizes = { errorMessage: textBytes('errorMessage') } satisfies Partial<
+/** The sizes of the long texts of a workspace. */
+export const textSizes = { errorMessage: textBytes('errorMessage') } satisfies Partial<
   Record<keyof Workspace, RawBuilder<number>>
 >;
 
@@ -127,7 +128,8 @@ export const listWorkspacesTogether = defineListsOfUsersRead(
     listOfUsers(database, { users, ...toListInput(filter, page) }, selected),
 );
 
-const readTexts = defineLargeRead((db, params: ReadParams<TextsInput>) => {
+/** Reads the selected long texts of workspaces of several users: `users[i]` owns `ids[i]`. */
+export const readWorkspaceTextsOfUsers = defineLargeRead((db, params: ReadParams<TextsInput>) => {
   const texts = params
     .selected('Workspace', ['userId', 'id'])
     .filter((name) => Object.hasOwn(textSizes, name));
@@ -135,7 +137,7 @@ const readTexts = defineLargeRead((db, params: ReadParams<TextsInput>) => {
 });
 
 /** Reads the selected long texts of a user's workspaces. Concurrent calls become one statement. */
-export const readWorkspaceTexts = defineTextsRead(readTexts);
+export const readWorkspaceTexts = defineTextsRead(readWorkspaceTextsOfUsers);
 
 const count = defineCount((db, params: ReadParams<ListInput & { userId: string }>) =>
   selectCount(db, params, selectMatching(params, params.param('userId'))),

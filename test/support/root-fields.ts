@@ -37,7 +37,6 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   deleteUser: () => ({ input: { userId: 'nobody' } }),
   deleteWorkspace: (userId) => ({ input: { userId, id: randomUUID(), deletedAt: new Date().toISOString() } }),
   deliveries: () => ({ notificationId: 'unknown' }),
-  deliveryStatistics: () => ({}),
   dismissNotification: () => ({ input: { id: 'unknown' } }),
   dismissNotifications: () => ({ input: { ids: ['unknown'] } }),
   editorAuth: () => ({}),
@@ -50,6 +49,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   notificationEvents: () => ({ after: formatEventCursor({ epoch: '', revision: 0 }) }),
   notificationPreferences: () => ({}),
   notifications: () => ({}),
+  platform: () => ({}),
   publishNotification: (userId) => ({
     input: {
       userId,
@@ -84,10 +84,8 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   reportEditorAuthFailure: (userId) => ({ input: { userId, version: '1', reason: 'TOKEN_REVOKED' } }),
   resolveNotifications: (userId) => ({ input: { userId, taskId: 'task-1', reason: 'ANSWERED' } }),
   retryDeliveries: () => ({ input: {} }),
-  statistics: () => ({}),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),
   updateNotificationPreferences: () => ({ input: { preferences: [] } }),
-  users: () => ({}),
   workspaceEvents: () => ({}),
   workspaces: () => ({}),
 };

@@ -1,0 +1,107 @@
+import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import { joinConditions, type Listed, type Page, type PageInput } from '../database/page.ts';
+import {
+  type Branches,
+  type BranchFilter,
+  type BranchInput,
+  selectCountAcrossUsers,
+  selectPageAcrossUsers,
+  toBranchInput,
+  toCountInput,
+} from '../database/page-across-users.ts';
+import { defineCount, definePageRead, type ReadParams } from '../database/read.ts';
+import type { CredentialCipher } from '../encryption/credential-cipher.ts';
+import type { CredentialState, ReauthReason } from './editor-auth.enums.ts';
+import type { EditorCredential } from './editor-credential.entity.ts';
+
+/** A filter of the stored credentials of all users. An omitted list or null matches everything, an empty list nothing. */
+export type CredentialFilter = { states?: readonly CredentialState[] | null | undefined };
+
+/** A stored credential in a list, without the token pair. `id` is the user's ID, of which cursors consist. */
+export type ListedCredential = Pick<EditorCredential, 'userId' | 'createdAt' | 'updatedAt'> & {
+  id: string;
+  state: CredentialState;
+  reauthReason: ReauthReason | null;
+};
+
+/** How many credentials a count checks at most. */
+export const MAX_CHECKED = 100_000;
+
+type FilterInput = {
+  /** The only state is `needs_reauth`. */
+  isFailed: true | undefined;
+  states: readonly CredentialState[] | undefined;
+  /** The keys that can be read. */
+  keyIds: readonly string[];
+};
+
+type ListInput = FilterInput & PageInput & BranchInput;
+
+function toFilterInput({ states }: CredentialFilter, { keyIds }: CredentialCipher) {
+  const isFailed = states?.length === 1 && states[0] === 'needs_reauth';
+  const input: FilterInput = { isFailed: isFailed || undefined, states: states ?? undefined, keyIds };
+  // All are in one branch.
+  const branches: Branches = {
+    branches: states?.length === 0 ? [] : [''],
+    since: undefined,
+    isChecked: states != null,
+  };
+  return { input, branches };
+}
+
+/** Selects by the index `editor_credential_failed` or `editor_credential_newest`. */
+function selectMatching({ param, has }: ReadParams<FilterInput>): BranchFilter<'EditorCredential'> {
+  const state = sql`case when ${sql.ref('keyId')} <> all(${param('keyIds')}) then 'unreadable'
+    when ${sql.ref('reauthReason')} is null then 'connected' else 'needs_reauth' end`;
+  return {
+    table: 'EditorCredential',
+    id: 'userId',
+    // Literals, because PostgreSQL uses a partial index only if the condition is a constant.
+    range: has('isFailed') ? sql`${sql.ref('reauthReason')} is not null` : sql`ciphertext is not null`,
+    matches: joinConditions([has('states') && sql`${state} = any(${param('states')})`]),
+  };
+}
+
+const properties = ['userId', 'createdAt', 'updatedAt', 'keyId', 'reauthReason'] as const;
+
+const list = definePageRead(
+  (db, params: ReadParams<ListInput>) =>
+    selectPageAcrossUsers(db, params, selectMatching(params), properties, {}).select(properties),
+  {},
+  () => true,
+);
+
+/** Lists the stored credentials of all users, in the order in which users first stored one, newest first. */
+export async function listAllCredentials(
+  database: Database,
+  cipher: CredentialCipher,
+  filter: CredentialFilter,
+  page: Page,
+): Promise<Listed<ListedCredential>[]> {
+  const { input, branches } = toFilterInput(filter, cipher);
+  const rows = await list(database, { ...input, ...toBranchInput(page, branches) });
+  return rows.map(({ keyId, reauthReason, ...row }) => {
+    const isReadable = keyId !== null && cipher.canRead(keyId);
+    return {
+      ...row,
+      id: row.userId,
+      state: !isReadable ? 'unreadable' : reauthReason === null ? 'connected' : 'needs_reauth',
+      reauthReason: isReadable ? reauthReason : 'credential_unreadable',
+    };
+  });
+}
+
+const count = defineCount((db, params: ReadParams<ListInput>) =>
+  selectCountAcrossUsers(db, params, selectMatching(params)),
+);
+
+/** Counts the stored credentials that match a filter, up to a maximum. */
+export async function countAllCredentials(
+  database: Database,
+  cipher: CredentialCipher,
+  filter: CredentialFilter,
+): Promise<number> {
+  const { input, branches } = toFilterInput(filter, cipher);
+  return count(database, { ...input, ...toCountInput(branches, MAX_CHECKED) });
+}

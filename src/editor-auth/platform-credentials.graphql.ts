@@ -1,0 +1,108 @@
+import { platformRead } from '../auth/access.ts';
+import { builder, toEnumValues } from '../graphql/builder.ts';
+import { findByteShare } from '../graphql/byte-share.ts';
+import {
+  cursorAcrossUsersField,
+  defineConnectionType,
+  describeCount,
+  readConnection,
+  shortPageNote,
+} from '../graphql/connection.ts';
+import { defineForwardArguments } from '../graphql/page-arguments.ts';
+import { Platform } from '../graphql/platform.ts';
+import { maxItems } from '../graphql/rules.ts';
+import { resolveRecord } from '../graphql/selected-fields.ts';
+import { isId } from '../values/text.ts';
+import {
+  countAllCredentials,
+  type ListedCredential,
+  listAllCredentials,
+  MAX_CHECKED,
+} from './all-credentials.ts';
+import { credentialStates } from './editor-auth.enums.ts';
+import { ReauthReasonEnum } from './editor-auth.graphql.ts';
+
+/** Exported for the statistics. */
+export const CredentialStateEnum = builder.enumType('EditorCredentialState', {
+  description: 'The state of a stored token pair.',
+  values: toEnumValues(credentialStates, {
+    connected: 'No failure was reported.',
+    needs_reauth: 'The platform reported a failure, and the user must connect the editor again.',
+    unreadable: 'The key that encrypted the token pair is not configured.',
+  }),
+});
+
+const PlatformEditorCredential = builder.objectRef<ListedCredential>('PlatformEditorCredential').implement({
+  description: 'The state of a stored token pair of a user. It never includes the token pair.',
+  fields: (t) => ({
+    userId: t.exposeID('userId', { description: "The user's ID." }),
+    state: t.expose('state', { type: CredentialStateEnum, description: 'The state.' }),
+    reauthReason: t.expose('reauthReason', {
+      type: ReauthReasonEnum,
+      nullable: true,
+      description:
+        'The reason why the user must connect the editor again. `null` if the state is `CONNECTED`.',
+    }),
+    updatedAt: t.expose('updatedAt', {
+      type: 'DateTime',
+      description: 'Timestamp at which the token pair was stored or its failure was reported.',
+    }),
+  }),
+});
+
+const PlatformEditorCredentialEdge = builder
+  .objectRef<ListedCredential>('PlatformEditorCredentialEdge')
+  .implement({
+    description: 'A stored token pair in a list, with its cursor.',
+    fields: (t) => ({
+      node: t.field({ type: PlatformEditorCredential, description: 'The token pair.', ...resolveRecord }),
+      cursor: t.string(cursorAcrossUsersField),
+    }),
+  });
+
+const PlatformEditorCredentialConnection = defineConnectionType('PlatformEditorCredential', {
+  node: PlatformEditorCredential,
+  edge: PlatformEditorCredentialEdge,
+  acrossUsers: { totalCount: describeCount('token pairs', MAX_CHECKED) },
+});
+
+const PlatformEditorCredentialFilter = builder.inputType('PlatformEditorCredentialFilter', {
+  description: 'A filter of stored token pairs of all users.',
+  fields: (t) => ({
+    states: t.field({
+      type: [CredentialStateEnum],
+      description: 'Filter by state. Defaults to all states. An empty list selects none.',
+      validate: maxItems(100),
+    }),
+  }),
+});
+
+builder.objectField(Platform, 'editorCredentials', (t) =>
+  t.field({
+    access: platformRead,
+    type: PlatformEditorCredentialConnection,
+    nullable: true,
+    description: `Returns the state of the stored token pairs of all users, starting with the users who connected an editor last. ${shortPageNote}`,
+    args: {
+      ...defineForwardArguments(),
+      filter: t.arg({ type: PlatformEditorCredentialFilter, description: 'Defaults to all token pairs.' }),
+    },
+    resolve: (_platform, { filter: given, ...page }, { database, cipher }, info) => {
+      const filter = given ?? {};
+      return readConnection<ListedCredential>(
+        page,
+        {},
+        {
+          isAcrossUsers: true,
+          readRecords: (page) => listAllCredentials(database, cipher, filter, page),
+          readTexts: async () => [],
+          share: findByteShare(info),
+          admitLargeRead: async () => true,
+          totalCount: () => countAllCredentials(database, cipher, filter),
+          readTag: async () => '',
+          isId,
+        },
+      );
+    },
+  }),
+);

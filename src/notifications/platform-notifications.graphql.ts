@@ -1,0 +1,102 @@
+import { platformRead } from '../auth/access.ts';
+import { admitLargeReply } from '../graphql/admit-large-reply.ts';
+import { builder, createRecordRef } from '../graphql/builder.ts';
+import { findByteShare } from '../graphql/byte-share.ts';
+import {
+  cursorAcrossUsersField,
+  defineConnectionType,
+  describeCount,
+  readConnection,
+  shortPageNote,
+} from '../graphql/connection.ts';
+import { defineForwardArguments } from '../graphql/page-arguments.ts';
+import { Platform, resolveSince, sinceArgument } from '../graphql/platform.ts';
+import { idRule, maxItems } from '../graphql/rules.ts';
+import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
+import { isId } from '../values/text.ts';
+import {
+  countAllNotifications,
+  listAllNotifications,
+  MAX_CHECKED,
+  type SelectedPlatformNotification,
+} from './all-notifications.ts';
+import type { Notification } from './notification.entity.ts';
+import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
+import { NotificationUnion } from './notification-type.graphql.ts';
+import { readNotificationTextsOfUsers } from './notifications.ts';
+
+const PlatformNotificationEdge = createRecordRef<Notification, SelectedPlatformNotification>(
+  'PlatformNotificationEdge',
+).implement({
+  description: 'A notification of any user in a list, with its cursor.',
+  fields: (t) => ({
+    node: t.field({ type: NotificationUnion, description: 'The notification.', ...resolveRecord }),
+    cursor: t.string(cursorAcrossUsersField),
+  }),
+});
+
+const PlatformNotificationConnection = defineConnectionType('PlatformNotification', {
+  node: NotificationUnion,
+  edge: PlatformNotificationEdge,
+  acrossUsers: { totalCount: describeCount('notifications', MAX_CHECKED) },
+});
+
+const PlatformNotificationFilter = builder.inputType('PlatformNotificationFilter', {
+  description: 'A filter of notifications of all users. Notifications must meet all conditions.',
+  fields: (t) => ({
+    kinds: t.field({
+      type: [NotificationKindEnum],
+      description: 'Filter by kind. Defaults to all kinds. An empty list selects none.',
+      validate: maxItems(100),
+    }),
+    statuses: t.field({
+      type: [NotificationStatusEnum],
+      description: 'Filter by status. Defaults to all statuses. An empty list selects none.',
+      validate: maxItems(100),
+    }),
+    projectIds: t.idList({
+      description: 'Filter by project. Defaults to all projects. An empty list selects none.',
+      validate: { ...maxItems(100), items: idRule },
+    }),
+    userIds: t.idList({
+      description: 'Filter by user. Defaults to all users. An empty list selects none.',
+      validate: { ...maxItems(100), items: idRule },
+    }),
+    since: t.field(sinceArgument),
+  }),
+});
+
+builder.objectField(Platform, 'notifications', (t) =>
+  t.field({
+    access: platformRead,
+    type: PlatformNotificationConnection,
+    nullable: true,
+    description: `Returns the notifications of all users, newest first. ${shortPageNote} Filtering only by \`kinds\` does not make pages shorter, and neither does filtering by the status \`ACTIVE\` and either \`projectIds\` or \`userIds\`.`,
+    args: {
+      ...defineForwardArguments(),
+      filter: t.arg({
+        type: PlatformNotificationFilter,
+        description: 'Defaults to the notifications of the last 24 hours.',
+      }),
+    },
+    resolve: (_platform, { filter: given, ...page }, context, info) => {
+      const { database, now } = context;
+      const filter = { ...given, since: resolveSince(given?.since, now) };
+      const selected = findSelectedProperties(info);
+      return readConnection(
+        page,
+        {},
+        {
+          isAcrossUsers: true,
+          readRecords: (page) => listAllNotifications(database, filter, page, selected),
+          readTexts: (ids, users) => readNotificationTextsOfUsers(database, { ids, users }, selected),
+          share: findByteShare(info),
+          admitLargeRead: (bytes) => admitLargeReply(context, bytes),
+          totalCount: () => countAllNotifications(database, filter),
+          readTag: async () => '',
+          isId,
+        },
+      );
+    },
+  }),
+);
