@@ -258,7 +258,7 @@ describe('with email configured', () => {
   async function listDeliveries(gateway: TestGateway, userId: string, notificationId: string) {
     const query = 'query ($id: ID!) { deliveries(notificationId: $id) { channel state reason } }';
     const { deliveries } = await asMember(gateway, userId, query, { id: notificationId });
-    return deliveries;
+    return deliveries.filter(({ state }: { state: string }) => state !== 'SKIPPED');
   }
 
   test('the link in the header of a mail stops further mail of the kind', async () => {

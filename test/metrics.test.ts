@@ -136,7 +136,7 @@ describe('errors are counted by root field and code', () => {
   const document = '{ platform { __typename } notification(id: "unknown") { __typename } }';
 
   test('individually, if only some fields fail', async () => {
-    await expectIncrease(ERRORS, { graphql_root_field: 'statistics', code: 'forbidden' }, 1, () =>
+    await expectIncrease(ERRORS, { graphql_root_field: 'platform', code: 'forbidden' }, 1, () =>
       graphql(gateway, document, {}, { token }),
     );
     await expectIncrease(ERRORS, { graphql_root_field: 'notification', code: 'not_found' }, 1, () =>
