@@ -331,3 +331,14 @@ test.each(['account:read platform:write', 'platform:credentials', ''])(
     expect(data?.platform ?? null).toBeNull();
   },
 );
+
+test('platform and each of its fields cost a point of the platform limit', async () => {
+  const limited = await startTestGateway({ RATE_LIMIT_PLATFORM_PER_MINUTE: '4' }, gateway.database);
+  const query =
+    '{ platform { users { totalCount } notifications { totalCount } workspaces { totalCount } } }';
+  const first = await graphql(limited, query, {}, { token });
+  const second = await graphql(limited, '{ platform { users { totalCount } } }', {}, { token });
+  await limited.close();
+  expect(first.errors).toEqual([]);
+  expect(second.errors[0].extensions.code).toBe('RATE_LIMITED');
+});
