@@ -257,6 +257,8 @@ describe('editorCredentials', () => {
     const { sql } = gateway.database;
     await sql(`update editor_credential set reauth_reason = 'token_revoked' where user_id in ('e-b', 'e-d')`);
     await sql(`update editor_credential set key_id = 'lost' where user_id in ('e-c', 'e-d')`);
+    await sql(`update editor_credential set expires_at = '2026-05-04T10:00:00Z' where user_id = 'e-a'`);
+    await sql(`update editor_credential set expires_at = '2026-05-05T10:00:00Z' where user_id = 'e-b'`);
     await asMember(gateway, 'e-none', 'mutation { deleteEditorAuth { __typename } }');
   });
 
@@ -266,8 +268,10 @@ describe('editorCredentials', () => {
     ['{ states: [UNREADABLE] }', ['e-d UNREADABLE', 'e-c UNREADABLE']],
     ['{ states: [CONNECTED, NEEDS_REAUTH] }', ['e-b NEEDS_REAUTH', 'e-a CONNECTED']],
     ['{ states: [] }', []],
+    ['{ expiresBefore: "2026-05-05T10:00:00Z" }', ['e-a CONNECTED']],
+    ['{ states: [NEEDS_REAUTH], expiresBefore: "2026-05-05T10:00:00.001Z" }', ['e-b NEEDS_REAUTH']],
   ])('lists and counts those that match %s', async (filter, expected) => {
-    const nodes = await listAll('editorCredentials', filter, 'userId state reauthReason updatedAt', 1);
+    const nodes = await listAll('editorCredentials', filter, 'userId state reauthReason expiresAt', 1);
     expect(nodes.map(({ userId, state }) => `${userId} ${state}`)).toEqual(expected);
     expect((await list('editorCredentials', filter, 'totalCount')).totalCount).toBe(expected.length);
     const reasons = { CONNECTED: null, NEEDS_REAUTH: 'TOKEN_REVOKED', UNREADABLE: 'CREDENTIAL_UNREADABLE' };

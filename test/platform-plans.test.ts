@@ -121,6 +121,7 @@ const lists: [field: string, filter: string, page: number, count: number][] = [
   ['workspaces', 'statuses: [ERROR]', exact, MAX_COUNT],
   ['editorCredentials', '', exact, MAX_COUNT],
   ['editorCredentials', 'states: [NEEDS_REAUTH]', SCAN_LIMIT + PAGE, MAX_CHECKED_CREDENTIALS],
+  ['editorCredentials', 'expiresBefore: "2026-05-05T10:00:00Z"', SCAN_LIMIT + PAGE, MAX_CHECKED_CREDENTIALS],
   ['editorCredentials', 'states: [UNREADABLE]', SCAN_LIMIT + PAGE, MAX_CHECKED_CREDENTIALS],
 ];
 

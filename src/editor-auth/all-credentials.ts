@@ -12,14 +12,19 @@ import {
 } from '../database/page-across-users.ts';
 import { defineCount, definePageRead, type ReadParams } from '../database/read.ts';
 import type { CredentialCipher } from '../encryption/credential-cipher.ts';
+import type { Time } from '../values/time.ts';
 import type { CredentialState, ReauthReason } from './editor-auth.enums.ts';
 import type { EditorCredential } from './editor-credential.entity.ts';
 
 /** A filter of the stored credentials of all users. An omitted list or null matches everything, an empty list nothing. */
-export type CredentialFilter = { states?: readonly CredentialState[] | null | undefined };
+export type CredentialFilter = {
+  states?: readonly CredentialState[] | null | undefined;
+  /** The access token expires before this time. */
+  expiresBefore?: Time | null | undefined;
+};
 
 /** A stored credential in a list, without the token pair. `id` is the user's ID, of which cursors consist. */
-export type ListedCredential = Pick<EditorCredential, 'userId' | 'createdAt' | 'updatedAt'> & {
+export type ListedCredential = Pick<EditorCredential, 'userId' | 'expiresAt' | 'createdAt' | 'updatedAt'> & {
   id: string;
   state: CredentialState;
   reauthReason: ReauthReason | null;
@@ -34,18 +39,24 @@ type FilterInput = {
   states: readonly CredentialState[] | undefined;
   /** The keys that can be read. */
   keyIds: readonly string[];
+  expiresBefore: Time | undefined;
 };
 
 type ListInput = FilterInput & PageInput & BranchInput;
 
-function toFilterInput({ states }: CredentialFilter, { keyIds }: CredentialCipher) {
+function toFilterInput({ states, expiresBefore }: CredentialFilter, { keyIds }: CredentialCipher) {
   const isFailed = states?.length === 1 && states[0] === 'needs_reauth';
-  const input: FilterInput = { isFailed: isFailed || undefined, states: states ?? undefined, keyIds };
+  const input: FilterInput = {
+    isFailed: isFailed || undefined,
+    states: states ?? undefined,
+    keyIds,
+    expiresBefore: expiresBefore ?? undefined,
+  };
   // All are in one branch.
   const branches: Branches = {
     branches: states?.length === 0 ? [] : [''],
     since: undefined,
-    isChecked: states != null,
+    isChecked: states != null || expiresBefore != null,
   };
   return { input, branches };
 }
@@ -59,11 +70,14 @@ function selectMatching({ param, has }: ReadParams<FilterInput>): BranchFilter<'
     id: 'userId',
     // Literals, because PostgreSQL uses a partial index only if the condition is a constant.
     range: has('isFailed') ? sql`${sql.ref('reauthReason')} is not null` : sql`ciphertext is not null`,
-    matches: joinConditions([has('states') && sql`${state} = any(${param('states')})`]),
+    matches: joinConditions([
+      has('states') && sql`${state} = any(${param('states')})`,
+      has('expiresBefore') && sql`${sql.ref('expiresAt')} < ${param('expiresBefore')}`,
+    ]),
   };
 }
 
-const properties = ['userId', 'createdAt', 'updatedAt', 'keyId', 'reauthReason'] as const;
+const properties = ['userId', 'createdAt', 'updatedAt', 'expiresAt', 'keyId', 'reauthReason'] as const;
 
 const list = definePageRead(
   (db, params: ReadParams<ListInput>) =>

@@ -47,6 +47,11 @@ const PlatformEditorCredential = builder.objectRef<ListedCredential>('PlatformEd
       type: 'DateTime',
       description: 'Timestamp at which the token pair was stored or its failure was reported.',
     }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'Timestamp at which the access token expires. `null` if unknown.',
+    }),
   }),
 });
 
@@ -73,6 +78,10 @@ const PlatformEditorCredentialFilter = builder.inputType('PlatformEditorCredenti
       type: [CredentialStateEnum],
       description: 'Filter by state. Defaults to all states. An empty list selects none.',
       validate: maxItems(100),
+    }),
+    expiresBefore: t.field({
+      type: 'DateTime',
+      description: 'Selects only token pairs whose access token expires before this timestamp.',
     }),
   }),
 });
