@@ -64,7 +64,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 /** Fields that lead to other records, which are read by statements of their own. */
-const OTHER_RECORDS = ['workspace'];
+const OTHER_RECORDS = ['workspace', 'deliveries'];
 
 /** Returns one selection for each leaf of a type: `title`, `task { id }`, `... on UserNotification { title }`. */
 function selectLeaves(output: GraphQLOutputType): string[] {

@@ -36,7 +36,8 @@ const FIELDS = `
   id ref
   notifications(first: 3, filter: { kinds: [PLAN_REQUESTED, TASK_FAILED] }) {
     totalCount
-    nodes { ... on UserNotification { ref id userId title task { workspace { ref id userId status } } } }
+    nodes { ... on UserNotification { ref id userId title task { workspace { ref id userId status } }
+      deliveries { ref userId notificationId channel state reason } } }
     pageInfo { hasNextPage endCursor }
   }
   older: notifications(last: 2) { nodes { ... on UserNotification { id } } pageInfo { hasPreviousPage } }
@@ -46,7 +47,8 @@ const FIELDS = `
   notificationPreferences { ref notificationKind emailEnabled }
   editorAuth { ref needsReauth auth { type } }
   contact { ref userId email }
-  pushSubscriptions { ref id }`;
+  pushSubscriptions { ref id }
+  deliveries(notificationId: "failed") { ref channel state reason }`;
 
 test('a user has the same records as viewer, by ID and in the list of users', async () => {
   for (const user of users.slice(0, 2)) {
@@ -55,11 +57,14 @@ test('a user has the same records as viewer, by ID and in the list of users', as
     expect(viewer.notification.id).toBe('failed');
     expect(viewer.workspaces).toMatchObject({ totalCount: 1, nodes: [{ errorMessage: user }] });
     expect(viewer.editorAuth.auth).toEqual({ type: 'SUBSCRIPTION' });
+    expect(viewer.deliveries).toMatchObject(
+      ['CHAT_DM', 'EMAIL', 'PUSH'].map((channel) => ({ channel, state: 'SKIPPED', reason: 'NO_PROVIDER' })),
+    );
     const query = `query ($user: ID!) { user(id: $user) { ${FIELDS} } }`;
     expect((await asDashboard(query, { user })).data.user).toEqual(viewer);
-    const list = `{ users(prefix: "graph-", first: 12) { nodes { ${FIELDS} } } }`;
+    const list = `{ platform { users(prefix: "graph-", first: 12) { nodes { ${FIELDS} } } } }`;
     const { data } = await asDashboard(list);
-    expect(data.users.nodes.find(({ id }: { id: string }) => id === user)).toEqual(viewer);
+    expect(data.platform.users.nodes.find(({ id }: { id: string }) => id === user)).toEqual(viewer);
   }
 });
 
@@ -77,7 +82,7 @@ test('viewer has the records of the root fields', async () => {
 
 test('the number of statements does not depend on the number of users', async () => {
   const count = async (first: number) => {
-    const query = `{ users(prefix: "graph-", first: ${first}) { nodes { ${FIELDS} } } }`;
+    const query = `{ platform { users(prefix: "graph-", first: ${first}) { nodes { ${FIELDS} } } } }`;
     await asDashboard(query);
     const statements = await recordStatements(() => asDashboard(query));
     return statements.filter(({ values }) => JSON.stringify(values).includes('graph-')).length;
@@ -95,6 +100,8 @@ describe('permissions', () => {
     'notificationCounts { total }',
     'contact { ref }',
     'pushSubscriptions { ref }',
+    'deliveries(notificationId: "failed") { ref }',
+    'notifications { nodes { ... on UserNotification { deliveries { state } task { workspace { id } } } } }',
   ];
 
   test.each([...member, ...others])('viewer.%s requires membership as its root field does', async (field) => {
@@ -159,7 +166,9 @@ describe('limits', () => {
     expect(await remaining(`{ viewer ${fields} }`, { sub: 'charged' })).toBe('96');
     const claims = { sub: 'charged', scope: 'platform:read' };
     expect(await remaining(`{ user(id: "${alice}") ${fields} }`, claims)).toBe('996');
-    expect(await remaining(`{ users(prefix: "graph-", first: 12) { nodes ${fields} } }`, claims)).toBe('959');
+    expect(
+      await remaining(`{ platform { users(prefix: "graph-", first: 12) { nodes ${fields} } } }`, claims),
+    ).toBe('958');
     await limited.close();
   });
 
@@ -176,7 +185,7 @@ describe('limits', () => {
     'a list of a listed user has at most 20 records, not %s',
     async (page) => {
       const { errors } = await asDashboard(
-        `{ users(prefix: "graph-00", first: 1) { nodes { workspaces(${page}) { totalCount } } } }`,
+        `{ platform { users(prefix: "graph-00", first: 1) { nodes { workspaces(${page}) { totalCount } } } } }`,
       );
       expect(errors[0].extensions.errors).toEqual([
         {
@@ -200,11 +209,11 @@ describe('limits', () => {
     );
     const list = 'notifications(first: 20) { nodes { __typename } }';
     const read = (fields: string) =>
-      asDashboard(`{ users(prefix: "many-", first: 100) { nodes { ${fields} } } }`);
+      asDashboard(`{ platform { users(prefix: "many-", first: 100) { nodes { ${fields} } } } }`);
     const full = await read(list);
     expect(full.errors).toEqual([]);
     expect(
-      full.data.users.nodes.flatMap(
+      full.data.platform.users.nodes.flatMap(
         ({ notifications }: { notifications: { nodes: unknown[] } }) => notifications.nodes,
       ),
     ).toHaveLength(2000);
@@ -233,11 +242,11 @@ describe('limits', () => {
       data,
       errors,
       text: reply,
-    } = await asDashboard(`{ users(prefix: "heavy-", first: 20) { nodes {
-      notifications { nodes { ... on TaskFailedNotification { id payload { message } } } pageInfo { hasNextPage } } } } }`);
+    } = await asDashboard(`{ platform { users(prefix: "heavy-", first: 20) { nodes {
+      notifications { nodes { ... on TaskFailedNotification { id payload { message } } } pageInfo { hasNextPage } } } } } }`);
     expect(errors).toEqual([]);
     expect(reply.length).toBeLessThan(16 * 2 ** 20);
-    for (const { notifications } of data.users.nodes) {
+    for (const { notifications } of data.platform.users.nodes) {
       expect(notifications.nodes.map(({ id }: { id: string }) => id)).not.toContain('large');
       expect(notifications.pageInfo.hasNextPage).toBe(true);
     }
@@ -246,7 +255,7 @@ describe('limits', () => {
     );
     expect(one.user.notification.payload.message).toHaveLength(900_000);
     const { errors: refused } = await asDashboard(
-      '{ users(prefix: "heavy-1", first: 1) { nodes { notification(id: "large") { ... on TaskFailedNotification { payload { message } } } } } }',
+      '{ platform { users(prefix: "heavy-1", first: 1) { nodes { notification(id: "large") { ... on TaskFailedNotification { payload { message } } } } } } }',
     );
     expect(refused[0].extensions.errors[0].location).toBe('id');
   });

@@ -1,10 +1,15 @@
 import { accountRead, platform } from '../auth/access.ts';
+import type { Context } from '../context.ts';
 import { builder, toEnumValues } from '../graphql/builder.ts';
 import { countNested } from '../graphql/nested-list.ts';
+import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
+import { reads } from '../graphql/selected-fields.ts';
+import type { Notification } from '../notifications/notification.entity.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
+import { UserNotification } from '../notifications/notification-type.graphql.ts';
 import { UserRef } from '../users/user.graphql.ts';
-import { listDeliveries, MAX_RETRIED, retryDeliveries } from './deliveries.ts';
+import { listDeliveries, listDeliveriesTogether, MAX_RETRIED, retryDeliveries } from './deliveries.ts';
 import { shownDeliveryReasons, shownDeliveryStates } from './delivery.enums.ts';
 import type { ShownDelivery } from './shown-deliveries.ts';
 
@@ -54,6 +59,7 @@ export const DeliveryRef = builder.objectRef<ShownDelivery>('Delivery').implemen
   fields: (t) => ({
     userId: t.exposeID('userId', { description: 'The ID of the user who owns the notification.' }),
     notificationId: t.exposeID('notificationId', { description: "The notification's ID." }),
+    ref: t.field(defineRecordRef<ShownDelivery>('Delivery', 'id')),
     channel: t.expose('channel', { type: NotificationChannelEnum, description: 'The channel.' }),
     pushSubscriptionId: t.id({
       nullable: true,
@@ -105,7 +111,7 @@ builder.queryField('deliveries', (t) =>
       notificationId: t.arg.id({ required: true, description: "The notification's ID." }),
     },
     resolve: (_root, { notificationId }, { database, viewer }) =>
-      listDeliveries(database.fork(), viewer.userId, notificationId),
+      listDeliveries(database.fork(), { userId: viewer.userId, notificationId }),
   }),
 );
 
@@ -116,13 +122,31 @@ builder.objectField(UserRef, 'deliveries', (t) =>
     nullable: true,
     description: 'The deliveries of a notification of the user, as the root field returns them.',
     args: { notificationId: t.arg.id({ required: true, description: "The notification's ID." }) },
-    resolve: async ({ userId, isListed }, { notificationId }, context) => {
-      const deliveries = await listDeliveries(context.database.fork(), userId, notificationId);
-      if (isListed) countNested(context, deliveries.length);
-      return deliveries;
-    },
+    resolve: ({ userId }, { notificationId }, context) =>
+      readNestedDeliveries(context, { userId, notificationId }),
   }),
 );
+
+builder.interfaceField(UserNotification, 'deliveries', (t) =>
+  t.field({
+    access: accountRead,
+    type: [DeliveryRef],
+    nullable: true,
+    description: 'The deliveries of the notification, as the root field returns them.',
+    extensions: reads<Notification>('userId', 'id'),
+    resolve: ({ userId, id }, _args, context) =>
+      readNestedDeliveries(context, { userId, notificationId: id }),
+  }),
+);
+
+async function readNestedDeliveries(
+  context: Context,
+  key: { userId: string; notificationId: string },
+): Promise<ShownDelivery[]> {
+  const deliveries = await listDeliveriesTogether(context.database, key);
+  countNested(context, deliveries.length);
+  return deliveries;
+}
 
 const RetryDeliveriesFilter = builder.inputType('RetryDeliveriesFilter', {
   description: 'A filter of failed deliveries. Deliveries must meet all conditions.',

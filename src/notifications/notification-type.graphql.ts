@@ -52,7 +52,7 @@ async function findTaskWorkspace(
   return workspace;
 }
 
-const UserNotification = createRecordInterfaceRef<Notification, SelectedNotification>(
+export const UserNotification = createRecordInterfaceRef<Notification, SelectedNotification>(
   'UserNotification',
 ).implement({
   description: 'The fields that all kinds of notifications share.',
