@@ -1,6 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import { defineBatchedRead } from '../database/batched-read.ts';
 import { getKysely } from '../database/database.ts';
 import { lifetime } from '../notifications/channel-decision.ts';
 import { type DeliveryChannel, deliveryChannels } from '../values/delivery-channel.enums.ts';
@@ -15,23 +14,13 @@ import {
 import { type ShownDelivery, selectShown, shownProperties } from './shown-deliveries.ts';
 
 /** A notification by its user and ID. */
-type NotificationKey = { userId: string; notificationId: string };
+export type NotificationKey = { userId: string; notificationId: string };
 
-/** Lists the deliveries of a notification, by channel. Returns none for an unknown notification. */
-export function listDeliveries(em: EntityManager, key: NotificationKey): Promise<ShownDelivery[]> {
-  return selectDeliveries(em, [key]);
-}
-
-/** Does the same. Concurrent calls become one statement. */
-export const listDeliveriesTogether = defineBatchedRead<NotificationKey, ShownDelivery[]>(
-  async (database, keys) => {
-    const toText = ({ userId, notificationId }: NotificationKey) => JSON.stringify([userId, notificationId]);
-    const found = Map.groupBy(await selectDeliveries(database.fork(), keys), toText);
-    return keys.map((key) => found.get(toText(key)) ?? []);
-  },
-);
-
-function selectDeliveries(em: EntityManager, keys: readonly NotificationKey[]): Promise<ShownDelivery[]> {
+/** Lists the deliveries of notifications, by channel. An unknown notification has none. */
+export function listDeliveries(
+  em: EntityManager,
+  keys: readonly NotificationKey[],
+): Promise<ShownDelivery[]> {
   const users = keys.map(({ userId }) => userId);
   const ids = keys.map(({ notificationId }) => notificationId);
   return getKysely(em)

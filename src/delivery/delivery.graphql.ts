@@ -9,7 +9,8 @@ import type { Notification } from '../notifications/notification.entity.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
 import { UserNotification } from '../notifications/notification-type.graphql.ts';
 import { UserRef } from '../users/user.graphql.ts';
-import { listDeliveries, listDeliveriesTogether, MAX_RETRIED, retryDeliveries } from './deliveries.ts';
+import { readDeliveries } from './batched-deliveries.ts';
+import { MAX_RETRIED, retryDeliveries } from './deliveries.ts';
 import { shownDeliveryReasons, shownDeliveryStates } from './delivery.enums.ts';
 import type { ShownDelivery } from './shown-deliveries.ts';
 
@@ -111,7 +112,7 @@ builder.queryField('deliveries', (t) =>
       notificationId: t.arg.id({ required: true, description: "The notification's ID." }),
     },
     resolve: (_root, { notificationId }, { database, viewer }) =>
-      listDeliveries(database.fork(), { userId: viewer.userId, notificationId }),
+      readDeliveries(database, { userId: viewer.userId, notificationId }),
   }),
 );
 
@@ -143,7 +144,7 @@ async function readNestedDeliveries(
   context: Context,
   key: { userId: string; notificationId: string },
 ): Promise<ShownDelivery[]> {
-  const deliveries = await listDeliveriesTogether(context.database, key);
+  const deliveries = await readDeliveries(context.database, key);
   countNested(context, deliveries.length);
   return deliveries;
 }

@@ -48,7 +48,7 @@ export function argumentsWith({ field, path }: InputPlace, value: unknown): Reco
     Object.assign(getOrCreate(given, path.slice(0, payload)), {
       payload: { [member]: structuredClone(payloads[member]) },
     });
-  if (path[1] === 'filter')
+  if (field === 'dismissNotifications' && path[1] === 'filter')
     Object.assign(given, { input: { filter: { upTo: formatEventCursor(noChange) } } });
   Reflect.set(getOrCreate(given, path.slice(0, -1), path.at(-1)), path.at(-1) ?? '', value);
   return given;
