@@ -44,7 +44,7 @@ html.dark-mode .swagger-ui td.header-col {
 /** The script that starts Swagger UI. It runs after Swagger UI's own script. */
 export const bootScript = `'use strict';
 const address = new URL('openapi.json', document.baseURI);
-const methods = ['get', 'post', 'put', 'delete'];
+const methods = ['get', 'post', 'put', 'patch', 'delete'];
 
 followTheme(matchMedia('(prefers-color-scheme: dark)'));
 start();
