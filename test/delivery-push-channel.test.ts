@@ -215,10 +215,15 @@ describe('replies', () => {
     });
   });
 
-  test('returns the outcome of the status when the attempt is aborted during an endless body', async () => {
-    const service = await start((response) => void response.writeHead(201).write('x'));
+  test('returns the outcome at the head of the reply, and closes the connection of an endless body', async () => {
+    const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+    const service = await start((response) => {
+      response.writeHead(201).write('x');
+      response.once('close', close);
+    });
 
-    expect(await send(service, {}, AbortSignal.timeout(1000))).toEqual({ kind: 'delivered' });
+    expect(await send(service, {}, new AbortController().signal)).toEqual({ kind: 'delivered' });
+    await closed;
   });
 
   test('sends nothing if the attempt is already aborted', async () => {
