@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type CachingClient, createApollo, createUrql } from './clients/caching-clients.ts';
+import { cachingClients } from './clients/caching-clients.ts';
+import { expectNoWarnings } from './support/console.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
@@ -12,15 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const clients: [name: string, create: (address: string, token: string) => CachingClient][] = [
-  ['Apollo Client', createApollo],
-  ['urql', createUrql],
-];
-
 const queryInbox = (fields: string) =>
-  `{ notifications(first: 10) { nodes { ... on UserNotification { userId id } ${fields} } } }`;
+  `{ notifications(first: 10) { nodes { ... on UserNotification { ref id } ${fields} } } }`;
 
-describe.each(clients)('the documented cache of %s', (_name, create) => {
+describe.each(cachingClients)('the documented cache of %s', (_name, create) => {
+  expectNoWarnings();
+
   test('stores questions with equal IDs of two notifications separately', async () => {
     const user = randomUUID();
     for (const question of ['First?', 'Second?']) {
@@ -71,21 +69,21 @@ describe.each(clients)('the documented cache of %s', (_name, create) => {
     const scope = 'account:write platform:read';
     const client = create(gateway.address, await signToken({ sub: own, org_id: 'acme', scope }));
     const fields = `{
-      notifications { nodes { ... on UserNotification { userId id title } } }
-      workspaces { nodes { userId id status } }
-      notificationPreferences { userId notificationKind emailEnabled }
-      editorAuth { userId auth { type } }
+      notifications { nodes { ... on UserNotification { ref id title } } }
+      workspaces { nodes { ref id status } }
+      notificationPreferences { ref notificationKind emailEnabled }
+      editorAuth { ref auth { type } }
     }`;
     const [ourQuery, theirQuery] = [
-      `{ viewer { id ${fields.slice(1)} }`,
-      `{ user(id: "${other}") { id ${fields.slice(1)} }`,
+      `{ viewer { ref id ${fields.slice(1)} }`,
+      `{ user(id: "${other}") { ref id ${fields.slice(1)} }`,
     ];
     await client.mutate(`mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) {
-      editorAuth { userId needsReauth }
+      editorAuth { ref needsReauth }
     } }`);
     await client.mutate(`mutation { updateNotificationPreferences(input: { preferences: [
       { emailEnabled: false, pushEnabled: true, chatDmEnabled: true }
-    ] }) { preferences { userId notificationKind emailEnabled } } }`);
+    ] }) { preferences { ref notificationKind emailEnabled } } }`);
 
     const ours = await client.fetch(ourQuery);
     const theirs = await client.fetch(theirQuery);
@@ -113,20 +111,20 @@ describe.each(clients)('the documented cache of %s', (_name, create) => {
     const { id } = await publish(gateway, user);
     const client = create(gateway.address, await member(user));
     const query = `{
-      notification(id: "${id}") { ... on UserNotification { userId id status } }
-      notificationPreferences { userId notificationKind pushEnabled }
-      editorAuth { userId needsReauth auth { type } }
+      notification(id: "${id}") { ... on UserNotification { ref id status } }
+      notificationPreferences { ref notificationKind pushEnabled }
+      editorAuth { ref needsReauth auth { type } }
     }`;
     await client.fetch(query);
 
     await client.mutate(`mutation { dismissNotification(input: { id: "${id}" }) {
-      notification { ... on UserNotification { userId id status } }
+      notification { ... on UserNotification { ref id status } }
     } }`);
     await client.mutate(`mutation { updateNotificationPreferences(input: { preferences: [
       { notificationKind: TASK_FAILED, emailEnabled: true, pushEnabled: false, chatDmEnabled: true }
-    ] }) { preferences { userId notificationKind pushEnabled } } }`);
+    ] }) { preferences { ref notificationKind pushEnabled } } }`);
     await client.mutate(`mutation { storeEditorSubscription(input: { accessToken: "a", refreshToken: "r" }) {
-      editorAuth { userId needsReauth auth { type } }
+      editorAuth { ref needsReauth auth { type } }
     } }`);
 
     expect(await client.readCached(query)).toMatchObject({
@@ -139,7 +137,7 @@ describe.each(clients)('the documented cache of %s', (_name, create) => {
 
 test('docs/client-caches.md contains the tested configurations', async () => {
   const page = await readFile('docs/client-caches.md', 'utf8');
-  for (const path of ['test/clients/apollo-cache.ts', 'test/clients/graphcache-keys.ts']) {
+  for (const path of ['test/clients/apollo-cache.ts', 'test/clients/graphcache.ts']) {
     expect(page).toContain(`\`\`\`ts ${path}\n${await readFile(path, 'utf8')}\`\`\``);
   }
 });

@@ -1,68 +1,25 @@
 import { readdirSync } from 'node:fs';
 import { Kind, OperationTypeNode, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readExamples } from '../src/pages/graphiql-examples.ts';
 import { graphql } from './support/client.ts';
-import {
-  type DevelopmentGateway,
-  seed,
-  signTokenFor,
-  startDevelopmentGateway,
-} from './support/development.ts';
+import type { DevelopmentGateway } from './support/development.ts';
 import { normalize, readBlocks, readPage } from './support/documentation.ts';
+import {
+  examples,
+  resolveVariables,
+  runExample,
+  signExampleToken,
+  splitOperations,
+  startExampleGateway,
+} from './support/examples.ts';
 import { rootFields } from './support/root-fields.ts';
 import { openStream, subscribe } from './support/sse.ts';
-import { updateStatistics } from './support/statistics.ts';
-
-const examples = readExamples();
 
 let gateway: DevelopmentGateway;
 beforeAll(async () => {
-  // Deliveries over chat are queued and not sent, so that lists of deliveries are not empty.
-  gateway = await startDevelopmentGateway({ CHAT_TOKEN: 'xoxb-1', DELIVERY: 'false' });
-  await runExample('put-contact');
-  await seed(gateway, 'alice');
-  await seed(gateway, 'bob');
-  await updateStatistics(gateway.database);
+  gateway = await startExampleGateway();
 });
 afterAll(() => gateway.close());
-
-/** Signs the token that an example's comment names, optionally with another scope. */
-function signExampleToken(query: string, otherScope?: string): Promise<string> {
-  const [, options = ''] = /^# {3}npm run -s token -- (.+)$/m.exec(query) ?? [];
-  return signTokenFor(gateway, options, otherScope);
-}
-
-/** Returns the operations of an example, each as a separate document. */
-function splitOperations(query: string): { type: OperationTypeNode; document: string }[] {
-  const { definitions } = parse(query);
-  const readSource = ({ loc }: (typeof definitions)[number]) => query.slice(loc?.start, loc?.end);
-  const fragments = definitions.filter(({ kind }) => kind === Kind.FRAGMENT_DEFINITION).map(readSource);
-  return definitions
-    .filter((definition) => definition.kind === Kind.OPERATION_DEFINITION)
-    .map((operation) => ({
-      type: operation.operation,
-      document: [readSource(operation), ...fragments].join('\n'),
-    }));
-}
-
-/** Runs an example by name and returns its data. */
-async function runExample(name: string) {
-  const { query = '', variables = '' } = examples.find((example) => example.name === name) ?? {};
-  const token = await signExampleToken(query);
-  const { errors, data } = await graphql(gateway, query, await resolveVariables(variables), { token });
-  expect(errors).toEqual([]);
-  return data;
-}
-
-/** Returns an example's variables, with the version that a reader must copy from another example's result. */
-async function resolveVariables(variables: string) {
-  const values = variables === '' ? {} : JSON.parse(variables);
-  if (values.input?.version !== undefined) {
-    values.input.version = (await runExample('read-editor-credential')).editorCredential.version;
-  }
-  return values;
-}
 
 test('every file in examples/ is an example or its variables, and all names are unique', () => {
   const files = readdirSync('examples', { recursive: true, withFileTypes: true }).filter((it) => it.isFile());
@@ -105,13 +62,13 @@ test('docs/editor-refresh.md contains its examples unchanged, with the replies t
     'report-editor-auth-failure',
   ];
   expect(blocks).toHaveLength(3 * names.length);
-  await runExample('connect-editor');
+  await runExample(gateway, 'connect-editor');
   for (const [index, name] of names.entries()) {
     const [operation, input, reply] = blocks.slice(3 * index).map(({ content }) => content);
     const { query = '', variables = '' } = examples.find((example) => example.name === name) ?? {};
     expect(operation).toBe(query.replace(/^#.*\n+/gm, ''));
     expect(JSON.parse(input ?? '')).toEqual(JSON.parse(variables));
-    const data = await runExample(name);
+    const data = await runExample(gateway, name);
     expect(JSON.parse(normalize(JSON.stringify({ data })))).toEqual(JSON.parse(normalize(reply ?? '')));
   }
 });
@@ -119,12 +76,12 @@ test('docs/editor-refresh.md contains its examples unchanged, with the replies t
 // In the order of GraphiQL's menu.
 describe.each(examples)('the example $name', ({ query, variables }) => {
   test('succeeds on the seeded records with the documented token', async () => {
-    const values = await resolveVariables(variables);
-    const token = await signExampleToken(query);
+    const values = await resolveVariables(gateway, variables);
+    const token = await signExampleToken(gateway, query);
     for (const { type, document } of splitOperations(query)) {
       if (type === OperationTypeNode.SUBSCRIPTION) {
         const stream = await openStream(gateway, document, values, { token });
-        await runExample('publish-notification');
+        await runExample(gateway, 'publish-notification');
         expect((await stream.take()).errors).toEqual([]);
         stream.close();
         continue;
@@ -143,7 +100,7 @@ describe.each(examples)('the example $name', ({ query, variables }) => {
 
   test('is rejected for a token without scopes', async () => {
     const values = variables === '' ? {} : JSON.parse(variables);
-    const token = await signExampleToken(query, '');
+    const token = await signExampleToken(gateway, query, '');
     for (const { type, document } of splitOperations(query)) {
       const send = type === OperationTypeNode.SUBSCRIPTION ? subscribe : graphql;
       const { errors } = await send(gateway, document, values, { token });

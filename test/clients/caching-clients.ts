@@ -1,49 +1,100 @@
-import { ApolloClient, gql, HttpLink } from '@apollo/client';
+import { ApolloClient, ApolloLink, gql, HttpLink } from '@apollo/client';
+import { OperationTypeNode, print } from 'graphql';
+import { createClient } from 'graphql-sse';
+import { firstValueFrom, Observable, take, toArray } from 'rxjs';
 import { createApolloCache } from './apollo-cache.ts';
 import { connect } from './web-inbox.ts';
+import { introspection } from './web-schema.ts';
+
+type Variables = Record<string, unknown>;
+// biome-ignore lint/suspicious/noExplicitAny: tests assert on data of any shape.
+type Data = any;
 
 /** A client with a normalized cache. Reads from the cache return `undefined` unless it contains all data. */
 export type CachingClient = {
-  fetch(query: string): Promise<unknown>;
-  readCached(query: string): Promise<unknown>;
-  mutate(mutation: string): Promise<unknown>;
+  fetch(query: string, variables?: Variables): Promise<Data>;
+  readCached(query: string, variables?: Variables): Promise<Data>;
+  mutate(mutation: string, variables?: Variables): Promise<Data>;
+  /** Returns the first events of a subscription, which are then stored in the cache. */
+  follow(subscription: string, variables: Variables, count: number): Promise<Data[]>;
 };
 
 /** Apollo Client with its cache. */
-export function createApollo(address: string, token: string): CachingClient {
+function createApollo(address: string, token: string): CachingClient {
+  const request = { url: `${address}/graphql`, headers: { Authorization: `Bearer ${token}` } };
+  const events = createClient({ ...request, retryAttempts: 0 });
   const client = new ApolloClient({
-    cache: createApolloCache(),
-    link: new HttpLink({ uri: `${address}/graphql`, headers: { Authorization: `Bearer ${token}` } }),
+    cache: createApolloCache(introspection),
+    link: ApolloLink.split(
+      ({ operationType }) => operationType === OperationTypeNode.SUBSCRIPTION,
+      new ApolloLink(
+        ({ query, variables }) =>
+          new Observable((observer) =>
+            events.subscribe(
+              { query: print(query), variables },
+              {
+                next({ data, errors }) {
+                  if (errors) observer.error(new Error(errors[0]?.message));
+                  else observer.next({ data: data ?? null });
+                },
+                error: (error) => observer.error(error),
+                complete: () => observer.complete(),
+              },
+            ),
+          ),
+      ),
+      new HttpLink({ uri: request.url, headers: request.headers }),
+    ),
   });
   return {
-    async fetch(query) {
-      return (await client.query({ query: gql(query), fetchPolicy: 'network-only' })).data;
+    async fetch(query, variables = {}) {
+      return (await client.query({ query: gql(query), variables, fetchPolicy: 'network-only' })).data;
     },
-    async readCached(query) {
-      return client.readQuery({ query: gql(query) }) ?? undefined;
+    async readCached(query, variables = {}) {
+      return client.readQuery({ query: gql(query), variables }) ?? undefined;
     },
-    async mutate(mutation) {
-      return (await client.mutate({ mutation: gql(mutation) })).data;
+    async mutate(mutation, variables = {}) {
+      return (await client.mutate({ mutation: gql(mutation), variables })).data;
+    },
+    follow(subscription, variables, count) {
+      const results = client.subscribe({ query: gql(subscription), variables });
+      return firstValueFrom(results.pipe(take(count), toArray()));
     },
   };
 }
 
 /** urql with graphcache. */
-export function createUrql(address: string, token: string): CachingClient {
+function createUrql(address: string, token: string): CachingClient {
   const client = connect(address, () => token);
   const expectData = ({ data, error }: { data?: unknown; error?: Error | undefined }) => {
     if (error) throw error;
     return data ?? undefined;
   };
   return {
-    async fetch(query) {
-      return expectData(await client.query(query, {}, { requestPolicy: 'network-only' }));
+    async fetch(query, variables = {}) {
+      return expectData(await client.query(query, variables, { requestPolicy: 'network-only' }));
     },
-    async readCached(query) {
-      return expectData(await client.query(query, {}, { requestPolicy: 'cache-only' }));
+    async readCached(query, variables = {}) {
+      return expectData(await client.query(query, variables, { requestPolicy: 'cache-only' }));
     },
-    async mutate(mutation) {
-      return expectData(await client.mutation(mutation, {}));
+    async mutate(mutation, variables = {}) {
+      return expectData(await client.mutation(mutation, variables));
+    },
+    follow(subscription, variables, count) {
+      const results = new Observable<Data>((observer) => {
+        const { unsubscribe } = client
+          .subscription(subscription, variables)
+          .subscribe(({ data, error }) => (error ? observer.error(error) : observer.next(data)));
+        // While urql passes on an event, unsubscribing would leave its rejected promise unhandled.
+        return () => setTimeout(unsubscribe);
+      });
+      return firstValueFrom(results.pipe(take(count), toArray()));
     },
   };
 }
+
+/** Both clients with their names. */
+export const cachingClients: readonly [name: string, create: typeof createApollo][] = [
+  ['Apollo Client', createApollo],
+  ['urql', createUrql],
+];

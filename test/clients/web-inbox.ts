@@ -8,7 +8,7 @@ import {
   type OperationResultSource,
 } from '@urql/core';
 import type { ResultOf, VariablesOf } from 'gql.tada';
-import { createCache } from './web-cache.ts';
+import { createGraphcache } from './graphcache.ts';
 import {
   type Card,
   ChooseChannels,
@@ -19,6 +19,7 @@ import {
   Preferences,
   Workspaces,
 } from './web-operations.ts';
+import { introspection } from './web-schema.ts';
 
 export type { Card };
 
@@ -26,7 +27,7 @@ export type { Card };
 export function connect(address: string, token: () => string): Client {
   return createClient({
     url: `${address}/graphql`,
-    exchanges: [createCache(), fetchExchange],
+    exchanges: [createGraphcache(introspection), fetchExchange],
     // Reads server-sent events with `fetch`, because `EventSource` cannot send the token.
     fetchSubscriptions: true,
     preferGetMethod: false,
@@ -133,7 +134,7 @@ export function showPreferences(client: Client, view: View<readonly Preference[]
   return watch(client.query(Preferences, {}), (data) => expectValue(data.notificationPreferences), view);
 }
 
-/** Stores the chosen channels; the cache identifies preferences by kind. */
+/** Stores the chosen channels. The cache updates the list of preferences. */
 export async function chooseChannels(
   client: Client,
   preferences: VariablesOf<typeof ChooseChannels>['input']['preferences'],

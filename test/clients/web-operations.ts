@@ -13,7 +13,7 @@ const Card = graphql(`
   fragment Card on Notification {
     __typename
     ... on UserNotification {
-      userId
+      ref
       id
       status
       title
@@ -73,6 +73,7 @@ export const Inbox = graphql(
 export const Counts = graphql(`
   query Counts {
     notificationCounts {
+      ref
       total
       cursor
     }
@@ -85,7 +86,9 @@ export const Events = graphql(
       notificationEvents(after: $after) {
         cursor
         counts {
+          ref
           total
+          cursor
         }
         notification {
           ...Card
@@ -102,7 +105,7 @@ export const Dismiss = graphql(`
       notification {
         __typename
         ... on UserNotification {
-          userId
+          ref
           id
           status
         }
@@ -114,7 +117,7 @@ export const Dismiss = graphql(`
 export const Preferences = graphql(`
   query Preferences {
     notificationPreferences {
-      userId
+      ref
       notificationKind
       emailEnabled
       pushEnabled
@@ -127,7 +130,7 @@ export const ChooseChannels = graphql(`
   mutation ChooseChannels($input: UpdateNotificationPreferencesInput!) {
     updateNotificationPreferences(input: $input) {
       preferences {
-        userId
+        ref
         notificationKind
         emailEnabled
         pushEnabled
@@ -141,7 +144,7 @@ export const Workspaces = graphql(`
   query Workspaces($first: Int!, $after: String) {
     workspaces(first: $first, after: $after) {
       nodes {
-        userId
+        ref
         id
         projectId
         status

@@ -47,5 +47,6 @@ export function normalize(text: string): string {
   return text
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, '<timestamp>')
     .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, '<uuid>')
+    .replaceAll(/"ref": ?"[\w-]{22}"/g, '"ref":"<ref>"')
     .replaceAll(/"Wy[IJ][\w-]+"/g, '"<cursor>"');
 }
