@@ -1,8 +1,17 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+import { isObjectType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { schema } from '../src/schema.ts';
+import { createApolloCache } from './clients/apollo-cache.ts';
 import { cachingClients } from './clients/caching-clients.ts';
+import { findKeys } from './clients/graphcache.ts';
+import { introspection } from './clients/web-schema.ts';
 import { expectNoWarnings } from './support/console.ts';
+import { readBlocks, readPage } from './support/documentation.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
@@ -135,9 +144,42 @@ describe.each(cachingClients)('the documented cache of %s', (_name, create) => {
   });
 });
 
-test('docs/client-caches.md contains the tested configurations', async () => {
-  const page = await readFile('docs/client-caches.md', 'utf8');
-  for (const path of ['test/clients/apollo-cache.ts', 'test/clients/graphcache.ts']) {
-    expect(page).toContain(`\`\`\`ts ${path}\n${await readFile(path, 'utf8')}\`\`\``);
+const roots = ['Query', 'Mutation', 'Subscription'];
+const objectTypes = Object.values(schema.getTypeMap())
+  .filter((type) => isObjectType(type))
+  .filter(({ name }) => !name.startsWith('__') && !roots.includes(name));
+
+test('both caches identify every type with the field `ref` by it, and no other type', () => {
+  const apollo = createApolloCache(introspection);
+  const keys = findKeys(introspection);
+  for (const type of objectTypes) {
+    const record = { __typename: type.name, id: 'id', ref: 'ref' };
+    const isRecord = 'ref' in type.getFields();
+    expect(keys[type.name]?.(record), type.name).toBe(isRecord ? 'ref' : null);
+    expect(apollo.identify(record), type.name).toBe(isRecord ? `${type.name}:{"ref":"ref"}` : undefined);
   }
+  expect(Object.keys(keys).filter((name) => !isObjectType(schema.getType(name)))).toEqual([]);
+});
+
+test('every type with an ID or a user has the field `ref`, except the task as of a publication', () => {
+  const withoutRef = objectTypes
+    .filter((type) => ['id', 'userId'].some((name) => name in type.getFields()))
+    .filter((type) => !('ref' in type.getFields()));
+  expect(withoutRef.map(({ name }) => name)).toEqual(['NotificationTask']);
+});
+
+test('docs/client-caches.md contains the tested configurations, and a command that prints the schema', async () => {
+  const blocks = readBlocks(readPage('docs/client-caches.md'));
+  for (const path of ['test/clients/apollo-cache.ts', 'test/clients/graphcache.ts']) {
+    expect(blocks.find(({ info }) => info === path)?.content).toBe(await readFile(path, 'utf8'));
+  }
+  const command = blocks.find(({ language }) => language === 'sh')?.content.replace(/ > schema\.json\n$/, '');
+  const PATH = `${dirname(process.execPath)}:${process.env.PATH}`;
+  const { stdout } = await promisify(execFile)('sh', ['-c', command ?? ''], {
+    env: { PATH },
+    maxBuffer: Number.POSITIVE_INFINITY,
+  });
+  expect(Object.keys(findKeys(JSON.parse(stdout)))).toEqual(
+    expect.arrayContaining(objectTypes.map(({ name }) => name)),
+  );
 });

@@ -1,7 +1,8 @@
 import { ApolloClient, ApolloLink, gql, HttpLink } from '@apollo/client';
+import type { OperationResult } from '@urql/core';
 import { OperationTypeNode, print } from 'graphql';
 import { createClient } from 'graphql-sse';
-import { firstValueFrom, Observable, take, toArray } from 'rxjs';
+import { firstValueFrom, map, Observable, take, toArray } from 'rxjs';
 import { createApolloCache } from './apollo-cache.ts';
 import { connect } from './web-inbox.ts';
 import { introspection } from './web-schema.ts';
@@ -57,19 +58,21 @@ function createApollo(address: string, token: string): CachingClient {
       return (await client.mutate({ mutation: gql(mutation), variables })).data;
     },
     follow(subscription, variables, count) {
-      const results = client.subscribe({ query: gql(subscription), variables });
-      return firstValueFrom(results.pipe(take(count), toArray()));
+      const results = client.subscribe<Data>({ query: gql(subscription), variables });
+      return firstValueFrom(results.pipe(map(expectData), take(count), toArray()));
     },
   };
+}
+
+/** Returns the data of a result. @throws {Error} the error of the gateway or of the cache */
+function expectData({ data, error }: { data?: Data; error?: Error | undefined }): Data {
+  if (error) throw error;
+  return data ?? undefined;
 }
 
 /** urql with graphcache. */
 function createUrql(address: string, token: string): CachingClient {
   const client = connect(address, () => token);
-  const expectData = ({ data, error }: { data?: unknown; error?: Error | undefined }) => {
-    if (error) throw error;
-    return data ?? undefined;
-  };
   return {
     async fetch(query, variables = {}) {
       return expectData(await client.query(query, variables, { requestPolicy: 'network-only' }));
@@ -81,14 +84,14 @@ function createUrql(address: string, token: string): CachingClient {
       return expectData(await client.mutation(mutation, variables));
     },
     follow(subscription, variables, count) {
-      const results = new Observable<Data>((observer) => {
+      const results = new Observable<OperationResult>((observer) => {
         const { unsubscribe } = client
           .subscription(subscription, variables)
-          .subscribe(({ data, error }) => (error ? observer.error(error) : observer.next(data)));
+          .subscribe((result) => observer.next(result));
         // While urql passes on an event, unsubscribing would leave its rejected promise unhandled.
         return () => setTimeout(unsubscribe);
       });
-      return firstValueFrom(results.pipe(take(count), toArray()));
+      return firstValueFrom(results.pipe(map(expectData), take(count), toArray()));
     },
   };
 }

@@ -26,21 +26,20 @@ export type Introspection = {
 
 /** Creates a cache that identifies records by `ref`, joins pages, and applies live events to lists of notifications. */
 export function createGraphcache(schema: Introspection) {
-  const keys: KeyingConfig = {};
   const resolvers: ResolverConfig = {};
-  for (const { kind, name, fields } of schema.__schema.types) {
-    if (kind !== 'OBJECT' || !fields) continue;
-    // Other objects are stored as part of their record, even if they have an `id`.
-    keys[name] = fields.some((field) => field.name === 'ref') ? readRef : () => null;
-    const lists = fields.filter(({ type }) => (type.ofType ?? type).name?.endsWith('Connection'));
+  for (const { name, fields } of schema.__schema.types) {
+    const lists = (fields ?? []).filter(({ type }) => (type.ofType ?? type).name?.endsWith('Connection'));
     if (lists.length > 0) resolvers[name] = Object.fromEntries(lists.map((field) => [field.name, pages]));
   }
-  return cacheExchange({
-    schema,
-    keys,
-    resolvers,
-    updates: { Subscription: { notificationEvents } },
-  });
+  const updates = { Subscription: { notificationEvents } };
+  return cacheExchange({ schema, keys: findKeys(schema), resolvers, updates });
+}
+
+/** Returns the keys of all types. Objects without `ref` are stored as part of their record, even if they have an `id`. */
+export function findKeys({ __schema: { types } }: Introspection): KeyingConfig {
+  const objects = types.filter(({ kind }) => kind === 'OBJECT');
+  const isRecord = ({ fields }: (typeof types)[number]) => fields?.some(({ name }) => name === 'ref');
+  return Object.fromEntries(objects.map((type) => [type.name, isRecord(type) ? readRef : () => null]));
 }
 
 /** Without `ref`, a record is stored as part of its parent, and changes of it do not appear elsewhere. */
