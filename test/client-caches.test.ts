@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { isObjectType } from 'graphql';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { schema } from '../src/schema.ts';
 import { createApolloCache } from './clients/apollo-cache.ts';
 import { cachingClients } from './clients/caching-clients.ts';
@@ -13,14 +13,24 @@ import { introspection } from './clients/web-schema.ts';
 import { expectNoWarnings } from './support/console.ts';
 import { readBlocks, readPage } from './support/documentation.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { createBrowser } from './support/push-service.ts';
 import { publish, putWorkspaces, workspaceInput } from './support/records.ts';
 import { member, signToken } from './support/tokens.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
+  gateway = await startTestGateway({
+    VAPID_PRIVATE_KEY: 'yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw',
+    VAPID_SUBJECT: 'mailto:ops@example.com',
+    PUSH_ALLOWED_HOSTS: 'localhost:8443',
+    DELIVERY: 'false',
+  });
 });
 afterAll(() => gateway.close());
+
+const REGISTER = `mutation ($input: RegisterPushSubscriptionInput!) {
+  registerPushSubscription(input: $input) { pushSubscription { ref id } }
+}`;
 
 const queryInbox = (fields: string) =>
   `{ notifications(first: 10) { nodes { ... on UserNotification { ref id } ${fields} } } }`;
@@ -142,6 +152,32 @@ describe.each(cachingClients)('the documented cache of %s', (_name, create) => {
       editorAuth: { auth: { type: 'SUBSCRIPTION' } },
     });
   });
+});
+
+test('the documented cache of Apollo Client merges objects without `ref`, and replaces lists', async () => {
+  const logged = vi.spyOn(console, 'warn');
+  onTestFinished(() => logged.mockRestore());
+  const user = randomUUID();
+  await putWorkspaces(gateway, user, [workspaceInput()]);
+  const [[, create]] = cachingClients;
+  const client = create(gateway.address, await member(user));
+  const queries = ['cpus', 'memoryMb'].map(
+    (field) => `{ workspaces { nodes { ref hardware { ${field} } } } }`,
+  );
+  const browsers = '{ pushSubscriptions { ref id } }';
+  for (const name of ['first', 'second']) {
+    const { keys } = createBrowser();
+    await client.mutate(REGISTER, { input: { endpoint: `https://push.example.com/${name}`, keys } });
+  }
+  for (const query of queries) await client.fetch(query);
+  const [{ id }] = (await client.fetch(browsers)).pushSubscriptions;
+  await client.mutate(`mutation { removePushSubscription(input: { id: "${id}" }) { removed } }`);
+
+  await client.fetch(browsers);
+
+  for (const query of queries) expect(await client.readCached(query)).toBeDefined();
+  expect((await client.readCached(browsers)).pushSubscriptions).toHaveLength(1);
+  expect(logged).not.toHaveBeenCalled();
 });
 
 const roots = ['Query', 'Mutation', 'Subscription'];

@@ -10,6 +10,7 @@ import {
 } from '../graphql/connection.ts';
 import { defineForwardArguments } from '../graphql/page-arguments.ts';
 import { Platform } from '../graphql/platform.ts';
+import { defineSingletonRef } from '../graphql/record-ref.ts';
 import { maxItems } from '../graphql/rules.ts';
 import { resolveRecord } from '../graphql/selected-fields.ts';
 import { isId } from '../values/text.ts';
@@ -35,6 +36,7 @@ export const CredentialStateEnum = builder.enumType('EditorCredentialState', {
 const PlatformEditorCredential = builder.objectRef<ListedCredential>('PlatformEditorCredential').implement({
   description: 'The state of a stored token pair of a user. It never includes the token pair.',
   fields: (t) => ({
+    ref: t.field(defineSingletonRef<ListedCredential>('PlatformEditorCredential')),
     userId: t.exposeID('userId', { description: "The user's ID." }),
     state: t.expose('state', { type: CredentialStateEnum, description: 'The state.' }),
     reauthReason: t.expose('reauthReason', {

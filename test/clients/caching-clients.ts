@@ -96,8 +96,10 @@ function createUrql(address: string, token: string): CachingClient {
   };
 }
 
+type NamedClient = [name: string, create: (address: string, token: string) => CachingClient];
+
 /** Both clients with their names. */
-export const cachingClients: readonly [name: string, create: typeof createApollo][] = [
+export const cachingClients: [apollo: NamedClient, urql: NamedClient] = [
   ['Apollo Client', createApollo],
   ['urql', createUrql],
 ];
