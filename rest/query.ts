@@ -20,7 +20,10 @@ type QueryParameter = { name: string; shape: QueryShape | z.ZodInt };
  */
 export function createQueryReader({ bind, paged, isExtension = false }: Route) {
   const own = listSources(bind).filter((source) => source.from === 'query');
-  const isCursor = (cursor: string) => paged?.isId(parsePosition(cursor)?.id ?? '') ?? false;
+  const isCursor = (cursor: string) => {
+    const position = parsePosition(cursor);
+    return position?.userId === undefined && paged?.isId(position?.id ?? '') === true;
+  };
   const after = pageShapes.after.refine(isCursor, 'must be a cursor of this list');
   const page = Object.entries(paged ? { ...pageShapes, after } : {}).map(([name, shape]) => ({
     name,

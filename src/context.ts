@@ -74,10 +74,8 @@ export type Context = SharedContext &
     readonly viewer: Viewer;
     readonly now: Time;
     readonly charges: Charges;
-    /** The epochs of users whose records the request returns, for keys of caches. */
-    readonly epochs: Map<string, Promise<string>>;
     /** What the reply returns inside lists: records, and the bytes of their long texts. */
-    readonly nested: { records: number; bytes: number };
+    nested: { records: number; bytes: number };
     /** Set if the request reads more than a little. */
     largeRead: Promise<LargeRead> | undefined;
     /** The reply of such a request, which is sent in parts. */

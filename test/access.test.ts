@@ -120,8 +120,21 @@ test('a schema with a root field that declares no access cannot be built', () =>
   const builder = new SchemaBuilder({ plugins: [rootFieldPlugin] });
   builder.queryType({ fields: (t) => ({ open: t.boolean({ ...nothing, resolve: () => true }) }) });
 
-  expect(() => builder.toSchema()).toThrow('The root field "open" declares no access.');
+  expect(() => builder.toSchema()).toThrow('The field "open" declares no access.');
 });
+
+test.each(['User', 'Platform'])(
+  'a schema with a field of %s that declares no access cannot be built',
+  (name) => {
+    const builder = new SchemaBuilder({ plugins: [rootFieldPlugin] });
+    builder.objectType(builder.objectRef<object>(name), {
+      name,
+      fields: (t) => ({ id: t.string({ resolve: () => '' }), open: t.boolean({ resolve: () => true }) }),
+    });
+
+    expect(() => builder.toSchema()).toThrow('The field "open" declares no access.');
+  },
+);
 
 test.each(fields)('the descriptions of %s state the scope and membership that it requires', (field) => {
   const { description, args } = rootFields[field] ?? {};

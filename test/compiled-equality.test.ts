@@ -73,7 +73,6 @@ function createFullContext(): Context {
     operations: new Set(),
     failures: [],
     published: [],
-    epochs: new Map(),
     nested: { records: 0, bytes: 0 },
     cipher: createCredentialCipher(keys),
     hub: createHub(1),

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { MAX_COUNT } from '../src/database/page-across-users.ts';
+import { MAX_COUNT } from '../src/database/page.ts';
 import { poolOptions, readPoolOptions } from '../src/database/pool.ts';
 import { MAX_CHECKED as MAX_CHECKED_DELIVERIES } from '../src/delivery/all-deliveries.ts';
 import { MAX_CHECKED as MAX_CHECKED_CREDENTIALS } from '../src/editor-auth/all-credentials.ts';

@@ -4,6 +4,7 @@ import { schema } from '../src/schema.ts';
 import { graphql } from './support/client.ts';
 import { startTestGateway, type TestGateway } from './support/gateway.ts';
 import { asMember, deleteUser, publish, putWorkspaces, workspaceInput } from './support/records.ts';
+import { openStream } from './support/sse.ts';
 import { recordStatements } from './support/statements.ts';
 import { signToken } from './support/tokens.ts';
 
@@ -91,6 +92,27 @@ test('the number of statements does not depend on the number of users', async ()
   expect(await count(12)).toBeLessThan((await count(2)) + 6);
 });
 
+test("an inbox's records lead to others by a few statements", async () => {
+  const user = 'batched';
+  const workspace = workspaceInput();
+  await putWorkspaces(gateway, user, [workspace]);
+  for (let index = 0; index < 40; index += 1) {
+    const task = { id: `task-${index}`, projectId: 'p', workspaceId: workspace.id };
+    await publish(gateway, user, 'task_failed', { task });
+  }
+  const fields = '... on UserNotification { ref deliveries { ref state } task { workspace { ref id } } }';
+  for (const query of [
+    `{ notifications { nodes { ${fields} } } }`,
+    `{ viewer { notifications { nodes { ${fields} } } } }`,
+  ]) {
+    const statements = await recordStatements(async () => {
+      const data = await asMember(gateway, user, query);
+      expect((data.viewer ?? data).notifications.nodes).toHaveLength(40);
+    });
+    expect(statements.filter(({ values }) => JSON.stringify(values).includes(user)).length).toBeLessThan(12);
+  }
+});
+
 describe('permissions', () => {
   const member = ['notificationPreferences { ref }', 'editorAuth { ref }'];
   const others = [
@@ -138,7 +160,10 @@ describe('permissions', () => {
     expect(tokens((await asMember(gateway, user, `{ viewer { ${field} } }`)).viewer)).toEqual([
       `preview-of-${user}`,
     ]);
-    expect(tokens((await asDashboard(`{ user(id: "${user}") { ${field} } }`)).data.user)).toEqual([]);
+    const query = `{ user(id: "${user}") { ${field} } }`;
+    expect(tokens((await asDashboard(query)).data.user)).toEqual([]);
+    const token = await signToken({ sub: user, scope: 'platform:read' });
+    expect(tokens((await graphql(gateway, query, {}, { token })).data.user)).toEqual([]);
   });
 
   test('an unknown user is null, but the caller always exists', async () => {
@@ -172,6 +197,34 @@ describe('limits', () => {
     await limited.close();
   });
 
+  test('the events of a subscription are not charged', async () => {
+    const limited = await startTestGateway({ RATE_LIMIT_READS_PER_MINUTE: '3' }, gateway.database);
+    const token = await signToken({ sub: 'streaming' });
+    const fields = '... on UserNotification { id ref deliveries { ref channel } task { workspace { id } } }';
+    const stream = await openStream(
+      limited,
+      `subscription { notificationEvents { notification { ${fields} } } }`,
+      {},
+      { token },
+    );
+    const { id: workspaceId } = workspaceInput();
+    await putWorkspaces(limited, 'streaming', [{ ...workspaceInput(), id: workspaceId }]);
+    for (const id of ['one', 'two', 'three', 'four']) {
+      await publish(limited, 'streaming', 'task_failed', { id, task: { id, projectId: 'p', workspaceId } });
+      const { data, errors } = await stream.take();
+      expect(errors).toEqual([]);
+      expect(data.notificationEvents.notification).toMatchObject({
+        id,
+        task: { workspace: { id: workspaceId } },
+      });
+      expect(data.notificationEvents.notification.deliveries).toHaveLength(3);
+    }
+    const { headers } = await graphql(limited, '{ viewer { id } }', {}, { token });
+    expect(headers.get('RateLimit-Remaining')).toBe('1');
+    stream.close();
+    await limited.close();
+  });
+
   test('a failing field leaves the others', async () => {
     const fields = 'notifications(first: 101) { totalCount } workspaces { totalCount }';
     const { data, errors } = await asDashboard(`{ user(id: "${alice}") { ${fields} } }`);
@@ -202,10 +255,10 @@ describe('limits', () => {
       `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload, occurred_at,
                                  created_at, updated_at)
        select 'many-' || u, 'n-' || n, n, 'task_failed', 'active', 't-' || n, 'p', 'T', '{"taskStatus": "errored"}',
-              now(), now(), now() from generate_series(1, 20) n, generate_series(1, 100) u`,
+              now(), now(), now() from generate_series(1, 21) n, generate_series(1, 100) u`,
     );
     await gateway.database.sql(
-      `insert into user_revision (user_id, notifications) select 'many-' || u, 20 from generate_series(1, 100) u`,
+      `insert into user_revision (user_id, notifications) select 'many-' || u, 21 from generate_series(1, 100) u`,
     );
     const list = 'notifications(first: 20) { nodes { __typename } }';
     const read = (fields: string) =>
@@ -221,35 +274,35 @@ describe('limits', () => {
     expect(over.errors[0].extensions.errors[0].message).toMatch(/^exceeds the limit of 2000 records/);
   });
 
-  test('lists of listed users share 16 MiB, and a page may be empty', async () => {
+  test('lists of listed users share 16 MiB, and one whose next record exceeds its share fails', async () => {
     const text = (size: number) => JSON.stringify({ taskStatus: 'errored', message: 'x'.repeat(size) });
-    for (const [name, size] of [
-      ['small', 50_000],
-      ['large', 900_000],
+    for (const [id, size, step] of [
+      ['small', 50_000, 1],
+      ['large', 900_000, 2],
     ] as const) {
       await gateway.database.sql(
         `insert into notification (user_id, id, revision, kind, status, task_id, project_id, title, payload,
                                    payload_size, occurred_at, created_at, updated_at)
-         select 'heavy-' || u, $1, 1, 'task_failed', 'active', $1, 'p', 'T', $2::json, $3, now(), now(), now()
-           from generate_series(1, 20) u`,
-        [name, text(size), size],
+         select 'heavy-' || u, $1, $4, 'task_failed', 'active', $1, 'p', 'T', $2::json, $3, now(),
+                now() + $4 * interval '1 second', now() from generate_series(1, 20, $4) u`,
+        [id, text(size), size, step],
       );
     }
     await gateway.database.sql(
       `insert into user_revision (user_id, notifications) select 'heavy-' || u, 2 from generate_series(1, 20) u`,
     );
-    const {
-      data,
-      errors,
-      text: reply,
-    } = await asDashboard(`{ platform { users(prefix: "heavy-", first: 20) { nodes {
-      notifications { nodes { ... on TaskFailedNotification { id payload { message } } } pageInfo { hasNextPage } } } } } }`);
-    expect(errors).toEqual([]);
-    expect(reply.length).toBeLessThan(16 * 2 ** 20);
-    for (const { notifications } of data.platform.users.nodes) {
-      expect(notifications.nodes.map(({ id }: { id: string }) => id)).not.toContain('large');
-      expect(notifications.pageInfo.hasNextPage).toBe(true);
+    const reply = await asDashboard(`{ platform { users(prefix: "heavy-", first: 20) { nodes {
+      id notifications { nodes { ... on TaskFailedNotification { id payload { message } } } } } } } }`);
+    expect(reply.text.length).toBeLessThan(16 * 2 ** 20);
+    const { nodes } = reply.data.platform.users;
+    for (const { id, notifications } of nodes) {
+      const isOdd = Number(id.split('-')[1]) % 2 === 1;
+      expect(notifications?.nodes.map((node: { id: string }) => node.id)).toEqual(
+        isOdd ? undefined : ['small'],
+      );
     }
+    expect(reply.errors).toHaveLength(10);
+    expect(reply.errors[0].extensions.errors[0].message).toMatch(/^has a record that is too large/);
     const { data: one } = await asDashboard(
       '{ user(id: "heavy-1") { notification(id: "large") { ... on TaskFailedNotification { payload { message } } } } }',
     );

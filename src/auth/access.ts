@@ -72,7 +72,7 @@ export function describeAccess({ scope, membership, otherUserScope }: Access, ta
 
 /** Returns the access that a root field declares. @throws {Error} if it declares none */
 export function requireAccess(name: string, declared: { access?: Access } | null | undefined): Access {
-  if (declared?.access === undefined) throw new Error(`The root field "${name}" declares no access.`);
+  if (declared?.access === undefined) throw new Error(`The field "${name}" declares no access.`);
   return declared.access;
 }
 

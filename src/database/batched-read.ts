@@ -20,18 +20,18 @@ type ReadAll<Item, Result> = (
 /**
  * Returns a function that reads one item, and combines concurrent calls. Calls made in one turn of the event loop
  * become one statement, up to 100 of them. While two statements are running, further calls wait and become the next one.
- * Calls that select different properties are not combined.
+ * Calls that select different properties, or are of different groups, are not combined.
  */
 export function defineBatchedRead<Item, Result>(
   readAll: ReadAll<Item, Result>,
-): (database: Database, item: Item, selected?: ReadonlySet<string>) => Promise<Result> {
+): (database: Database, item: Item, selected?: ReadonlySet<string>, group?: string) => Promise<Result> {
   // By database, because calls on different databases cannot share a statement.
   const queues = new WeakMap<Database, Map<string, ReadQueue<Item, Result>>>();
 
-  return (database, item, selected) => {
+  return (database, item, selected, group = '') => {
     const bySelection = queues.get(database) ?? new Map<string, ReadQueue<Item, Result>>();
     queues.set(database, bySelection);
-    const key = selected === undefined ? 'all' : [...selected].join(' ');
+    const key = [group, ...(selected ?? ['all'])].join(' ');
     const queue =
       bySelection.get(key) ??
       new ReadQueue(
@@ -90,18 +90,16 @@ export function defineListsOfUsersRead<Query, Row extends { owner: string }>(
     selected: ReadonlySet<string> | undefined,
   ) => Promise<Row[]>,
 ) {
-  return defineBatchedRead<ListOf<Query>, Row[]>(async (database, items, selected) => {
-    const groups = Map.groupBy(items, ({ query }) => JSON.stringify(query));
-    const results = new Map<ListOf<Query>, Row[]>();
-    for (const [first, ...others] of groups.values()) {
-      if (first === undefined) continue;
-      const group = [first, ...others];
-      const users = [...new Set(group.map(({ userId }) => userId))];
-      const rows = Map.groupBy(await readAll(database, users, first.query, selected), ({ owner }) => owner);
-      for (const item of group) results.set(item, rows.get(item.userId) ?? []);
-    }
-    return items.map((item) => results.get(item) ?? []);
+  const read = defineBatchedRead<ListOf<Query>, Row[]>(async (database, items, selected) => {
+    const [first] = items;
+    if (first === undefined) return [];
+    const users = [...new Set(items.map(({ userId }) => userId))];
+    const rows = Map.groupBy(await readAll(database, users, first.query, selected), ({ owner }) => owner);
+    return items.map(({ userId }) => rows.get(userId) ?? []);
   });
+  // Only equal queries are combined, so that the failure of one is not that of others.
+  return (database: Database, item: ListOf<Query>, selected?: ReadonlySet<string>) =>
+    read(database, item, selected, JSON.stringify(item.query));
 }
 
 type Call<Item, Result> = { item: Item; resolve(result: Result): void; reject(error: unknown): void };

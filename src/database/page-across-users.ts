@@ -3,6 +3,7 @@ import type { Time } from '../values/time.ts';
 import type { Tables } from './database.ts';
 import {
   type Bounds,
+  MAX_COUNT,
   type Page,
   type PageInput,
   selectColumns,
@@ -118,9 +119,6 @@ export function selectPageAcrossUsers<Table extends string & keyof Tables>(
     .$if(hasTexts, (page) => page.select('omittedBytes'))
     .orderBy(sortNewestFirst('position'));
 }
-
-/** The maximum of a count. */
-export const MAX_COUNT = 10_000;
 
 type CountInput = PageInput & BranchInput;
 

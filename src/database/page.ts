@@ -145,6 +145,9 @@ export function selectPagesOfUsers<Table extends string & keyof Tables>(
     .orderBy(order);
 }
 
+/** The maximum of a count over several users. */
+export const MAX_COUNT = 10_000;
+
 /** The users whose records a statement reads, as input of a read. */
 export type OfUsers = { users: readonly string[] };
 
@@ -220,7 +223,7 @@ export function selectCount<Table extends string & keyof Tables>(
     .select((eb) => eb.fn.countAll<number>().as('count'));
 }
 
-/** Counts the records of each of several users that match a filter. */
+/** Counts the records of each of several users that match a filter, at most {@link MAX_COUNT} of each. */
 export function selectCountsOfUsers<Table extends string & keyof Tables>(
   db: Kysely<Tables>,
   params: ReadParams<Bounds & OfUsers>,
@@ -229,7 +232,8 @@ export function selectCountsOfUsers<Table extends string & keyof Tables>(
   const { table, range, matches = sql`true` } = toFilter(owner);
   const counts = sql<{ owner: string; count: number }>`(
     select ${owner} as owner,
-      (select count(*) from ${sql.table(table)} as list where ${range} and ${isBetween(params)} and ${matches}) as count
+      (select count(*) from (select from ${sql.table(table)} as list
+        where ${range} and ${isBetween(params)} and ${matches} limit ${MAX_COUNT}) as matching) as count
     from unnest(${params.param('users', 'text[]')}) as owner (id))`;
   return db.selectFrom(counts.as('counts')).select(['owner', 'count']);
 }

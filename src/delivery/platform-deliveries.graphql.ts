@@ -15,7 +15,7 @@ import { resolveRecord } from '../graphql/selected-fields.ts';
 import { NotificationChannelEnum } from '../notifications/notification-enums.graphql.ts';
 import { countAllDeliveries, listAllDeliveries, MAX_CHECKED } from './all-deliveries.ts';
 import { DeliveryRef, DeliveryStateEnum } from './delivery.graphql.ts';
-import type { ShownDelivery } from './shown-deliveries.ts';
+import { isShownId, type ShownDelivery } from './shown-deliveries.ts';
 
 const PlatformDeliveryEdge = builder.objectRef<ShownDelivery>('PlatformDeliveryEdge').implement({
   description: 'A delivery of any user in a list, with its cursor.',
@@ -78,7 +78,7 @@ builder.objectField(Platform, 'deliveries', (t) =>
           admitLargeRead: async () => true,
           totalCount: () => countAllDeliveries(database, filter),
           readTag: async () => '',
-          isId: () => true,
+          isId: isShownId,
         },
       );
     },

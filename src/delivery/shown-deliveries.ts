@@ -1,6 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import { selectSkipped } from '../notifications/channel-decision.ts';
 import type { Notification } from '../notifications/notification.entity.ts';
+import { deliveryChannels } from '../values/delivery-channel.enums.ts';
+import { isId } from '../values/text.ts';
 import type { Time } from '../values/time.ts';
 import type { Delivery } from './delivery.entity.ts';
 import type { ShownDeliveryReason, ShownDeliveryState } from './delivery.enums.ts';
@@ -22,6 +24,13 @@ type Shown = { id: string } & Pick<
 
 /** Separates the parts of the ID of a shown delivery. IDs have no control characters, so it sorts before them. */
 export const SEPARATOR = '\u0001';
+
+/** Whether a text can be the ID of a shown delivery, or of a notification, at which a scan can end. */
+export function isShownId(text: string): boolean {
+  const [notificationId = '', channel, target = '', ...others] = text.split(SEPARATOR);
+  const isChannel = channel === undefined || deliveryChannels.some((name) => name === channel);
+  return isId(notificationId) && isChannel && (target === '' || isId(target)) && others.length === 0;
+}
 
 /** A delivery as it is shown. `id` identifies it among the user's deliveries, for cursors. `createdAt` is when its notification was published. */
 export type ShownDelivery = Pick<Notification, 'userId' | 'createdAt'> & { notificationId: string } & Shown;

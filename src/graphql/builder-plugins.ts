@@ -54,13 +54,14 @@ declare global {
 
 /**
  * Copies the access that a field declares to its extensions, where it is checked, and to its description, and adds
- * `@rateLimit` with the default limit of its bucket. Root fields must declare it.
+ * `@rateLimit` with the default limit of its bucket. Root fields and the fields of `User` and `Platform` must declare it.
  */
 class RootFieldPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(field: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     const { kind, pothosOptions } = field;
     const isOfRecord = kind === 'Object' || kind === 'Interface';
-    if (isOfRecord ? pothosOptions.access === undefined : !isRoot(kind)) return field;
+    const needsNone = KEYS.has(field.name) || !LEADING_TYPES.has(field.parentType);
+    if (isOfRecord ? pothosOptions.access === undefined && needsNone : !isRoot(kind)) return field;
     const access = requireAccess(field.name, pothosOptions);
     const permissions = isOfRecord
       ? describeRecordAccess(access)
@@ -72,6 +73,10 @@ class RootFieldPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     };
   }
 }
+
+/** The types whose fields lead to records, and therefore declare their access, except their keys. */
+const LEADING_TYPES: ReadonlySet<string> = new Set(['User', 'Platform']);
+const KEYS: ReadonlySet<string> = new Set(['id', 'ref']);
 
 function isRoot(kind: string): boolean {
   return kind === 'Query' || kind === 'Mutation' || kind === 'Subscription';

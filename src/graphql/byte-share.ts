@@ -18,8 +18,8 @@ export type ByteShare = {
   readonly bytes: number;
   /** How much of it is read without waiting for the large replies of other requests. */
   readonly inlineBytes: number;
-  /** Whether a page may be empty although its list is not: its first record may be larger than the share. */
-  readonly mayBeEmpty?: boolean;
+  /** Whether the list is inside another. A page then does not contain its first record if that exceeds the share. */
+  readonly isNested?: boolean;
 };
 
 /** How much the lists of an operation read without waiting, all together. */

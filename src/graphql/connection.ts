@@ -1,8 +1,9 @@
 import type { OutputRef } from '@pothos/core';
 import type { RootValue } from '../context.ts';
 import type { Listed, Page } from '../database/page.ts';
-import { MAX_COUNT } from '../database/page-across-users.ts';
+import { MAX_COUNT } from '../database/page.ts';
 import { mayBeLong, type Selected } from '../database/read.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
 import type { RestList } from '../quota/read-scheduler.ts';
 import { formatPosition, type Position } from '../values/cursor.ts';
 import { builder } from './builder.ts';
@@ -18,6 +19,8 @@ export type Connection<Node> = {
   hasPreviousPage: boolean;
   hasNextPage: boolean;
   totalCount: () => Promise<number>;
+  /** Whether concurrent counts become one statement. They must then not wait for each other. */
+  isBatched?: boolean;
 };
 
 /**
@@ -60,10 +63,13 @@ export async function readConnection<Node extends ListedRecord>(
   );
   const hasMore = scanned.length < records.length || records.at(-1)?.isScanEnd === true;
   const [shown, range] = page.backwards ? [complete.reverse(), scanned.reverse()] : [complete, scanned];
+  const nodes = shown.filter(({ isMatch }) => isMatch !== false);
+  list.onReturn?.(nodes.length);
   const part = {
-    nodes: shown.filter(({ isMatch }) => isMatch !== false),
+    nodes,
     ends: { start: range.at(0), end: range.at(-1) },
     totalCount,
+    isBatched: list.onReturn !== undefined,
   };
   return page.backwards
     ? { ...part, hasPreviousPage: hasMore, hasNextPage: page.before !== undefined }
@@ -90,6 +96,8 @@ export type ListReader<Node> = RecordReader<Node> & {
   readTag: () => Promise<string>;
   /** Whether an ID in a cursor can belong to this list. */
   isId: (id: string) => boolean;
+  /** For a list inside another: counts the records that it returns. @throws {ValidationError} if they exceed a limit */
+  onReturn?: (count: number) => void;
 };
 
 /**
@@ -115,21 +123,25 @@ async function readTaggedPage<Node>(
 }
 
 /**
- * Reads the omitted texts of as many records as the share allows, but of at least one unless the page may be empty. Returns
- * these records, and which part of the list they are: a record that was deleted meanwhile is only in the latter. Before it
+ * Reads the omitted texts of as many records as the share allows, but of at least one. Returns these records, and which part of the list they are: a record that was deleted meanwhile is only in the latter. Before it
  * reads any texts, it calls `admit`, and if that returns false, reads the first texts only.
+ * @throws {ValidationError} if not even the first record of a list inside another may be read
  */
 async function completeTexts<Node extends ListedRecord>(
   { readTexts, isAcrossUsers }: RecordReader<Node>,
   records: readonly Listed<Node>[],
-  { bytes: maxBytes, mayBeEmpty = false }: Pick<ByteShare, 'bytes' | 'mayBeEmpty'>,
+  { bytes: maxBytes, isNested = false }: Pick<ByteShare, 'bytes' | 'isNested'>,
   admit: (bytes: number) => Promise<boolean>,
 ): Promise<{ complete: Listed<Node>[]; scanned: Listed<Node>[] }> {
   const isOmitted = ({ omittedBytes }: Listed<Node>) => omittedBytes != null;
   if (!records.some(isOmitted)) return { complete: [...records], scanned: [...records] };
-  const allowed = takeBytes(records, maxBytes, mayBeEmpty);
+  const allowed = takeBytes(records, maxBytes, isNested);
   const bytes = allowed.reduce((sum, { omittedBytes }) => sum + (omittedBytes ?? 0), 0);
-  const scanned = (await admit(bytes)) ? allowed : takeBytes(records, 0, mayBeEmpty);
+  const scanned = (await admit(bytes)) ? allowed : takeBytes(records, 0, isNested);
+  if (scanned.length === 0) {
+    const message = 'has a record that is too large for a list inside another: query the user by `user(id:)`';
+    throw new ValidationError([{ path: [], message, value: null }]);
+  }
   const keyOf = ({ id, userId }: { id: string; userId?: string | undefined }) =>
     isAcrossUsers ? `${userId}\n${id}` : id;
   const omitted = scanned.filter(isOmitted);
@@ -156,16 +168,16 @@ export async function readWithinShare<Node extends ListedRecord>(
   return complete;
 }
 
-/** Returns the first records whose omitted texts have at most `maxBytes` together, but at least one unless it may be none. */
+/** Returns the first records whose omitted texts have at most `maxBytes` together, but at least one unless the list is inside another. */
 function takeBytes<Node>(
   records: readonly Listed<Node>[],
   maxBytes: number,
-  mayBeEmpty: boolean,
+  isNested: boolean,
 ): Listed<Node>[] {
   let bytes = 0;
   const end = records.findIndex(({ omittedBytes }, index) => {
     bytes += omittedBytes ?? 0;
-    return omittedBytes != null && bytes > maxBytes && (mayBeEmpty || index > 0);
+    return omittedBytes != null && bytes > maxBytes && (isNested || index > 0);
   });
   return records.slice(0, end === -1 ? records.length : end);
 }
@@ -286,7 +298,10 @@ export const cursorAcrossUsersField = {
 
 /** Describes a limited count. If it is limited by what it checks, `records` and `maxChecked` say how. */
 export function describeCount(records?: string, maxChecked?: number): string {
-  const checked = records === undefined ? '' : ` At most the newest ${maxChecked} ${records} are checked.`;
+  const checked =
+    records === undefined
+      ? ''
+      : ` If conditions are checked for each record, the newest ${maxChecked} ${records} are, an equal part of them of each kind or given user, so that the number may be too low.`;
   return `The number of records that match the filter, on all pages, at most ${MAX_COUNT}: \`${MAX_COUNT}\` means ${MAX_COUNT} or more.${checked} Counted only if it is selected.`;
 }
 
@@ -331,8 +346,8 @@ export function defineConnectionType<Node extends ListedRecord>(
           acrossUsers?.totalCount ??
           'The number of records that match the filters, on all pages. Counted only if it is selected.',
         extensions: reads(),
-        resolve: ({ totalCount }, _args, { readScheduler, viewer }) =>
-          readScheduler.run(viewer.userId, totalCount),
+        resolve: ({ totalCount, isBatched }, _args, { readScheduler, viewer }) =>
+          isBatched ? totalCount() : readScheduler.run(viewer.userId, totalCount),
       }),
     }),
   });

@@ -1,4 +1,5 @@
 import type { Context } from '../context.ts';
+import { MAX_COUNT } from '../database/page.ts';
 import { ValidationError } from '../errors/gateway-errors.ts';
 import { MAX_READ_BYTES } from '../quota/large-reads.ts';
 import type { PageArguments } from './page-arguments.ts';
@@ -10,7 +11,7 @@ const MAX_NESTED_PAGE_SIZE = 20;
 const MAX_NESTED_RECORDS = 2000;
 
 /** The description of lists that may be inside others. */
-export const nestedPageNote = `In a list of users, \`first\` and \`last\` are at most ${MAX_NESTED_PAGE_SIZE}, which is the default, and all such lists of a reply have at most ${MAX_NESTED_RECORDS} records.`;
+export const nestedPageNote = `In a list of users, \`first\` and \`last\` are at most ${MAX_NESTED_PAGE_SIZE}, which is the default, all such lists of a reply have at most ${MAX_NESTED_RECORDS} records, \`totalCount\` is at most ${MAX_COUNT}, and the field fails if a record is too large.`;
 
 /**
  * Returns the arguments of a page of a list inside another list, with the default page size.

@@ -2,6 +2,7 @@ import type { InputShapeFromFields } from '@pothos/core';
 import { ValidationError } from '../errors/gateway-errors.ts';
 import type { ValidationIssue } from '../errors/issue.ts';
 import { parsePosition } from '../values/cursor.ts';
+import { isId as isValidId } from '../values/text.ts';
 import { builder } from './builder.ts';
 import { wholeNumberRule } from './rules.ts';
 
@@ -49,7 +50,8 @@ export function toPage(
   }
   const parse = (argument: string, cursor: string | null | undefined) => {
     const found = cursor == null ? undefined : parsePosition(cursor);
-    const isOfList = found && isId(found.id) && (found.userId !== undefined) === isAcrossUsers;
+    const isOfUser = isAcrossUsers ? isValidId(found?.userId ?? '') : found?.userId === undefined;
+    const isOfList = found && isId(found.id) && isOfUser;
     if (cursor != null && !isOfList) {
       issues.push({ path: [argument], message: 'must be a cursor of this list', value: cursor });
     }

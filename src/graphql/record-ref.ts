@@ -44,11 +44,9 @@ export function defineRecordRef<Row extends { userId: string }>(
   } as const;
 }
 
-/** Reads the epoch of a user, once in each request. */
-function readEpoch({ database, epochs }: Context, userId: string): Promise<string> {
-  const epoch = epochs.get(userId) ?? findRevisions(database, userId).then((found) => found?.epoch ?? '');
-  epochs.set(userId, epoch);
-  return epoch;
+/** Reads the epoch of a user. Concurrent calls become one statement. */
+async function readEpoch({ database }: Context, userId: string): Promise<string> {
+  return (await findRevisions(database, userId))?.epoch ?? '';
 }
 
 function formatRef(parts: readonly unknown[]): string {

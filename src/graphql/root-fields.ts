@@ -80,10 +80,15 @@ function guardRecordField(name: string, declared: Access, resolve: RecordResolve
       if (refusal) throw refusal;
       return await resolve(source, args, context, info);
     } catch (error) {
-      context.failures.push({ field: name, code: asGatewayError(error).code });
+      // The log line of a subscription is written when it starts.
+      if (!isSubscription(info)) context.failures.push({ field: name, code: asGatewayError(error).code });
       throw error;
     }
   };
+}
+
+function isSubscription({ operation }: GraphQLResolveInfo): boolean {
+  return operation.operation === OperationTypeNode.SUBSCRIPTION;
 }
 
 /** Returns the `extensions` that apply `@rateLimit` to a root field of a bucket. */
@@ -212,7 +217,10 @@ function admitFirst(
   };
 }
 
-/** Does the same for a field of a record. Its bucket depends on whose record it is. */
+/**
+ * Does the same for a field of a record. Its bucket depends on whose record it is. The events of a subscription are not
+ * charged, and each has its own limit of records.
+ */
 function admitRecordField(
   name: string,
   { resolve: admit = defaultFieldResolver, type, extensions }: AdmissionConfig,
@@ -223,9 +231,12 @@ function admitRecordField(
   const charge = createCharge(name, admit, type, quota);
   return async (source, args, context, info) => {
     const { bucket } = findRecordAccess(declared, source, context.viewer);
-    await charge(context, bucket, 1);
+    if (isSubscription(info)) context.nested = { records: 0, bytes: 0 };
+    else await charge(context, bucket, 1);
     const run = () => resolver(source, args, context, info);
-    return bucket === 'reads' ? context.readScheduler.run(context.viewer.userId, run) : run();
+    // Records of a list are read together, so they must not wait for each other.
+    const isBatched = source.reader === undefined || bucket !== 'reads';
+    return isBatched ? run() : context.readScheduler.run(context.viewer.userId, run);
   };
 }
 

@@ -28,8 +28,8 @@ export type PlatformNotificationFilter = {
   statuses?: readonly NotificationStatus[] | null | undefined;
   projectIds?: readonly string[] | null | undefined;
   userIds?: readonly string[] | null | undefined;
-  /** Created at this time or later. */
-  since: Time;
+  /** Created at this time or later. Defaults to any time. */
+  since: Time | undefined;
 };
 
 /** A filter as inputs of a read. The branches are users, projects or kinds; the other conditions are checked. */
@@ -42,6 +42,11 @@ export type FilterInput = {
   kinds: readonly NotificationKind[] | undefined;
   projectIds: readonly string[] | undefined;
 };
+
+/** Whether an index finds the active notifications of the users or projects, so that no period has to limit them. */
+export function isActiveByIndex({ statuses, projectIds, userIds }: PlatformNotificationFilter): boolean {
+  return statuses?.length === 1 && statuses[0] === 'active' && (projectIds ?? userIds) != null;
+}
 
 /** How many notifications a count checks at most. */
 export const MAX_CHECKED = 100_000;

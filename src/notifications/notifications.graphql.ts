@@ -112,16 +112,9 @@ function resolveList(
   }
   return readConnection(limitNestedPage(page), root, {
     ...list,
-    share: { ...findByteShare(info), mayBeEmpty: true },
-    readRecords: async (page) => {
-      const records = await listNotificationsTogether(
-        database,
-        { userId, query: { filter, page } },
-        selected,
-      );
-      countNested(context, records.length);
-      return records;
-    },
+    share: { ...findByteShare(info), isNested: true },
+    readRecords: (page) => listNotificationsTogether(database, { userId, query: { filter, page } }, selected),
+    onReturn: (count) => countNested(context, count),
     totalCount: async () => {
       const [counted] = await countNotificationsTogether(database, { userId, query: filter });
       return counted?.count ?? 0;

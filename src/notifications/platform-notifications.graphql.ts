@@ -16,6 +16,7 @@ import { findSelectedProperties, resolveRecord } from '../graphql/selected-field
 import { isId } from '../values/text.ts';
 import {
   countAllNotifications,
+  isActiveByIndex,
   listAllNotifications,
   MAX_CHECKED,
   type SelectedPlatformNotification,
@@ -62,7 +63,10 @@ const PlatformNotificationFilter = builder.inputType('PlatformNotificationFilter
       description: 'Filter by user. Defaults to all users. An empty list selects none.',
       validate: { ...maxItems(100), items: idRule },
     }),
-    since: t.field(sinceArgument),
+    since: t.field({
+      ...sinceArgument,
+      description: `${sinceArgument.description} If only active notifications of given projects or users are selected, defaults to any time.`,
+    }),
   }),
 });
 
@@ -81,7 +85,8 @@ builder.objectField(Platform, 'notifications', (t) =>
     },
     resolve: (_platform, { filter: given, ...page }, context, info) => {
       const { database, now } = context;
-      const filter = { ...given, since: resolveSince(given?.since, now) };
+      const isUnlimited = given?.since == null && isActiveByIndex({ ...given, since: undefined });
+      const filter = { ...given, since: isUnlimited ? undefined : resolveSince(given?.since, now) };
       const selected = findSelectedProperties(info);
       return readConnection(
         page,

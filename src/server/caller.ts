@@ -55,7 +55,6 @@ function createContext(viewer: Viewer, response: Response, shared: SharedContext
     log: record.log,
     operations: record.operations,
     failures: record.failures,
-    epochs: new Map(),
     nested: { records: 0, bytes: 0 },
     largeRead: undefined,
     largeReply: undefined,

@@ -46,7 +46,9 @@ export function allowOrigins(origins: readonly string[], log: Log): RequestHandl
     const { origin = '' } = request.headers;
     if (allowed.has(origin)) return handle(request, response, next);
     // Only once, so that requests without a token cannot fill the log.
-    if (!hasLoggedRefusal && request.method === 'OPTIONS' && origin !== '') {
+    const isPreflight =
+      request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
+    if (!hasLoggedRefusal && isPreflight && origin !== '') {
       hasLoggedRefusal = true;
       log.warn(
         { origin: truncate(toLine(origin), MAX_LOGGED_ORIGIN) },

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { getKysely } from '../database/database.ts';
-import { MAX_COUNT } from '../database/page-across-users.ts';
+import { MAX_COUNT } from '../database/page.ts';
 import { UserRevision } from '../revisions/user-revision.entity.ts';
 
 /** A user in the list. */

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import type { Listed, Page, PageInput } from '../database/page.ts';
+import { MAX_COUNT } from '../database/page.ts';
 import {
   type Branches,
   type BranchFilter,
   type BranchInput,
   branchValue,
-  MAX_COUNT,
   selectCountAcrossUsers,
   selectPageAcrossUsers,
   toBranchInput,

@@ -89,10 +89,10 @@ export const WorkspaceType = createRecordRef<Workspace, SelectedWorkspace>('Work
       type: 'Secret',
       nullable: true,
       description:
-        "The token for the workspace's preview URLs. `null` if there is none, or if the caller is not the workspace's user.",
+        "The token for the workspace's preview URLs. `null` if there is none, or if the caller is not the workspace's user with the scope `account:read`.",
       extensions: reads<Workspace>('userId', 'previewToken'),
       resolve: ({ userId, previewToken }, _args, { viewer }) =>
-        userId === viewer.userId ? previewToken : null,
+        userId === viewer.userId && viewer.scopes.has('account:read') ? previewToken : null,
     }),
     errorMessage: t.string({
       nullable: true,
@@ -175,12 +175,9 @@ function resolveList(
   }
   return readConnection(limitNestedPage(page), root, {
     ...list,
-    share: { ...findByteShare(info), mayBeEmpty: true },
-    readRecords: async (page) => {
-      const records = await listWorkspacesTogether(database, { userId, query: { filter, page } }, selected);
-      countNested(context, records.length);
-      return records;
-    },
+    share: { ...findByteShare(info), isNested: true },
+    readRecords: (page) => listWorkspacesTogether(database, { userId, query: { filter, page } }, selected),
+    onReturn: (count) => countNested(context, count),
     totalCount: async () => {
       const [counted] = await countWorkspacesTogether(database, { userId, query: filter });
       return counted?.count ?? 0;
