@@ -4,7 +4,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * The slowest test files, which start first: otherwise one of them could run alone at the end.
  */
 const longest = [
-  'abuse/push-starvation',
+  'delivery-sender',
+  'long-lists',
+  'delivery-unknown-results',
+  'platform-plans',
   'shutdown',
   'systemd',
   'key-set-readiness',
@@ -18,7 +21,6 @@ const longest = [
   'commands',
   'marked-inputs',
   'log-output',
-  'abuse/fair-reads',
   'database-outage',
   'dev-command',
   'npm-start',
