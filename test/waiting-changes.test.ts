@@ -192,13 +192,16 @@ async function occupyReads(of: TestGateway): Promise<() => Promise<unknown>> {
   await locker.query('begin');
   await locker.query('lock table workspace');
   const read = () => asMember(of, 'reader', '{ workspaces(first: 1) { nodes { id } } }');
-  const started = performance.now();
-  const first = read();
-  await waitUntilBlocked(1);
-  // Until then, the connection is shared.
-  await eventually(() => expect(performance.now() - started).toBeGreaterThan(100));
-  const second = read();
-  await waitUntilBlocked(2);
+  /** Starts a read, and waits until its connection is no longer shared with others. */
+  const occupy = async (blocked: number) => {
+    const started = performance.now();
+    const reading = read();
+    await waitUntilBlocked(blocked);
+    await eventually(() => expect(performance.now() - started).toBeGreaterThan(100));
+    return { reading };
+  };
+  const { reading: first } = await occupy(1);
+  const { reading: second } = await occupy(2);
   return async () => {
     await locker.query('rollback');
     return Promise.all([first, second]);

@@ -69,7 +69,7 @@ describe.skipIf(!hasBrowser)(
         await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
         const docs = page.locator('.graphiql-doc-explorer');
         await docs.getByRole('link', { name: 'Query', exact: true }).click();
-        await docs.getByText("Returns a user's workspaces in all projects, newest first.").waitFor();
+        await docs.getByText("Returns the caller's workspaces in all projects, newest first.").waitFor();
         await docs.getByRole('link', { name: 'workspaces', exact: true }).click();
         await docs
           .getByText('The number of records to return from the start of the list, 1 to 100. Defaults to 50.')

@@ -42,9 +42,7 @@ describe.skipIf(!hasProxies)('rolling restarts behind proxies (need root, nginx,
     folder = await makeFolder();
     database = await createTestDatabase();
     const settings = { ...settingsFor(database), ...delays };
-    // Below the ports of outgoing connections, which could take a port while its gateway restarts.
-    const port = randomInt(20_000, 30_000);
-    const ports = [port, port + 1];
+    const ports = [await findPort(), await findPort()];
     gateways = ports.map((port) => createGateway({ ...settings, PORT: `${port}` }));
     await Promise.all(gateways.map(({ start }) => start()));
     const proxies = await Promise.all(proxyPrograms.map((program) => startProxy(program, folder, ports)));
@@ -150,6 +148,20 @@ describe.skipIf(!hasProxies)('the configurations of proxies (need root, nginx, H
 
 type RestartableGateway = ReturnType<typeof createGateway>;
 
+/** Finds a free port below those of outgoing connections, which could take it while its gateway restarts. */
+async function findPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(20_000, 30_000);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    server.close();
+    if (isFree) return port;
+  }
+}
+
 /** Restarts a gateway as systemd does, which runs await-ready after the start. */
 function createGateway(settings: Record<string, string>) {
   let process: Process;
@@ -159,7 +171,8 @@ function createGateway(settings: Record<string, string>) {
       '--pid',
       `${process.pid}`,
     ]);
-    expect(status, `${stderr}${process.stdout()}`).toBe(0);
+    const output = status === 0 ? '' : (await process.stop()).stderr;
+    expect(status, `${stderr}${process.stdout()}${output}`).toBe(0);
   }
   return {
     start,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -27,8 +28,14 @@ const programs = [
 export type Program = (typeof programs)[number];
 
 const repository = new URL('../../', import.meta.url);
-/** In the repository, because programs resolve some packages at run time. */
-const bundles = new URL('node_modules/.cache/programs/', repository);
+/**
+ * In the repository, because programs resolve some packages at run time. The name differs between copies of the
+ * repository, which can share the packages, because bundles contain paths.
+ */
+const bundles = new URL(
+  `node_modules/.cache/programs-${hash('sha256', repository.href).slice(0, 8)}/`,
+  repository,
+);
 
 /** Sources find other files relative to their own URL. */
 const keepUrls: Plugin = {
