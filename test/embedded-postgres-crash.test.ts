@@ -35,9 +35,12 @@ afterAll(async () => {
 
 async function killPostgres(signal: NodeJS.Signals = 'SIGKILL'): Promise<number> {
   const file = join(folder, 'data/postgresql/cluster/postmaster.pid');
-  const pid = Number.parseInt(await readFile(file, 'utf8'), 10);
-  process.kill(pid, signal);
-  return pid;
+  // The file can be that of a server which was just replaced.
+  return eventually(async () => {
+    const pid = Number.parseInt(await readFile(file, 'utf8'), 10);
+    process.kill(pid, signal);
+    return pid;
+  });
 }
 
 async function list() {
