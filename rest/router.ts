@@ -22,7 +22,8 @@ import { workspaces } from './workspaces.ts';
 export const routes: readonly Route[] = [...notifications, ...preferences, ...editorAuth, ...workspaces];
 
 /**
- * Creates the router of the REST API. `publicUrl` returns the URL that links begin with. The operations of its routes run on the plugins of the GraphQL server.
+ * Creates the router of the REST API. `publicUrl` returns the URL that links begin with. The operations of its routes run
+ * on the plugins of the GraphQL server.
  *
  * Checks run in this order: path (404), token (401), permission (403), rate limit (429), syntax (400), shape (422),
  * rules (422), record (404, 409).

@@ -307,7 +307,7 @@ describe('deliverByCaller', () => {
     const [repeated] = await publishAll([input]);
 
     expect(repeated).toMatchObject({ created: false, channels: all, deliverByCaller: ['EMAIL', 'PUSH'] });
-    // The gateway does not send what the caller was told to send.
+    // The gateway does not send over channels that it has left to the caller.
     expect(await stored('caller-again')).toEqual(['chat pending']);
   });
 

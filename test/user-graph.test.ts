@@ -145,7 +145,7 @@ describe('permissions', () => {
     expect(errors.map(({ extensions }) => extensions.code)).toEqual(['FORBIDDEN']);
   });
 
-  test('a platform token is told to use user(id:)', async () => {
+  test('the error for a platform token names user(id:)', async () => {
     const { errors } = await asDashboard('{ notifications { totalCount } viewer { id } }');
     const message =
       'This operation requires a token with the scope "account:read". With "platform:read", use the field `user(id:)` of the GraphQL API.';

@@ -24,8 +24,8 @@ export type Page = {
 
 /**
  * A record of a list, with the list's entity tag if the page is `tagged`. If `isScanEnd`, the page ended because of its
- * `scanLimit`, and this is the last record that was scanned. Only that record may have `isMatch` false. `omittedBytes` is the size of the long texts that the record was
- * returned without.
+ * `scanLimit`, and this is the last record that was scanned. Only that record may have `isMatch` false. `omittedBytes`
+ * is the size of the long texts that the record was returned without.
  */
 export type Listed<Row> = Row & {
   tag?: string | null;

@@ -32,7 +32,10 @@ export function isShownId(text: string): boolean {
   return isId(notificationId) && isChannel && (target === '' || isId(target)) && others.length === 0;
 }
 
-/** A delivery as it is shown. `id` identifies it among the user's deliveries, for cursors. `createdAt` is when its notification was published. */
+/**
+ * A delivery as it is shown. `id` identifies it among the user's deliveries, for cursors. `createdAt` is when its
+ * notification was published.
+ */
 export type ShownDelivery = Pick<Notification, 'userId' | 'createdAt'> & { notificationId: string } & Shown;
 
 /** The properties of the rows of {@link selectShown}. */

@@ -75,7 +75,7 @@ export class MembershipRequiredError extends GatewayError {
 export class ForbiddenError extends GatewayError {
   readonly code = 'FORBIDDEN';
 
-  /** `alternative` tells the caller how the token's scopes suffice. */
+  /** `alternative` is appended to the message: another field for which the token's scopes suffice. */
   constructor(scope: string, alternative = '') {
     super(`This operation requires a token with the scope "${scope}".${alternative}`);
   }
