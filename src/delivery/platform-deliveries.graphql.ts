@@ -5,7 +5,7 @@ import {
   cursorAcrossUsersField,
   defineConnectionType,
   describeCount,
-  readConnection,
+  readConnectionAcrossUsers,
   shortPageNote,
 } from '../graphql/connection.ts';
 import { defineForwardArguments } from '../graphql/page-arguments.ts';
@@ -67,20 +67,12 @@ builder.objectField(Platform, 'deliveries', (t) =>
     },
     resolve: (_platform, { filter: given, ...page }, { database, now }, info) => {
       const filter = { ...given, since: resolveSince(given?.since, now) };
-      return readConnection<ShownDelivery>(
-        page,
-        {},
-        {
-          isAcrossUsers: true,
-          readRecords: (page) => listAllDeliveries(database, filter, page),
-          readTexts: async () => [],
-          share: findByteShare(info),
-          admitLargeRead: async () => true,
-          totalCount: () => countAllDeliveries(database, filter),
-          readTag: async () => '',
-          isId: isShownId,
-        },
-      );
+      return readConnectionAcrossUsers<ShownDelivery>(page, {
+        readRecords: (page) => listAllDeliveries(database, filter, page),
+        share: findByteShare(info),
+        totalCount: () => countAllDeliveries(database, filter),
+        isId: isShownId,
+      });
     },
   }),
 );

@@ -5,7 +5,7 @@ import {
   cursorAcrossUsersField,
   defineConnectionType,
   describeCount,
-  readConnection,
+  readConnectionAcrossUsers,
   shortPageNote,
 } from '../graphql/connection.ts';
 import { defineForwardArguments } from '../graphql/page-arguments.ts';
@@ -100,20 +100,12 @@ builder.objectField(Platform, 'editorCredentials', (t) =>
     },
     resolve: (_platform, { filter: given, ...page }, { database, cipher }, info) => {
       const filter = given ?? {};
-      return readConnection<ListedCredential>(
-        page,
-        {},
-        {
-          isAcrossUsers: true,
-          readRecords: (page) => listAllCredentials(database, cipher, filter, page),
-          readTexts: async () => [],
-          share: findByteShare(info),
-          admitLargeRead: async () => true,
-          totalCount: () => countAllCredentials(database, cipher, filter),
-          readTag: async () => '',
-          isId,
-        },
-      );
+      return readConnectionAcrossUsers<ListedCredential>(page, {
+        readRecords: (page) => listAllCredentials(database, cipher, filter, page),
+        share: findByteShare(info),
+        totalCount: () => countAllCredentials(database, cipher, filter),
+        isId,
+      });
     },
   }),
 );

@@ -76,6 +76,30 @@ export async function readConnection<Node extends ListedRecord>(
     : { ...part, hasPreviousPage: page.after !== undefined, hasNextPage: hasMore };
 }
 
+/** How to read a list across users. `texts` reads the long texts of its records; without it, they have none. */
+export type ReaderAcrossUsers<Node> = Pick<
+  ListReader<Node>,
+  'readRecords' | 'totalCount' | 'share' | 'isId'
+> & {
+  texts?: Pick<ListReader<Node>, 'readTexts' | 'admitLargeRead'>;
+};
+
+/** Reads a page of a list across users, which the REST API does not have. */
+export function readConnectionAcrossUsers<Node extends ListedRecord>(
+  args: PageArguments,
+  { texts, ...list }: ReaderAcrossUsers<Node>,
+): Promise<Connection<Node>> {
+  const { readTexts, admitLargeRead } = texts ?? {
+    readTexts: async () => [],
+    admitLargeRead: async () => true,
+  };
+  return readConnection(
+    args,
+    {},
+    { ...list, readTexts, admitLargeRead, isAcrossUsers: true, readTag: async () => '' },
+  );
+}
+
 /** How to read records that may have long texts. */
 export type RecordReader<Node> = {
   readRecords: (page: Page) => Promise<Listed<Node>[]>;
@@ -123,8 +147,9 @@ async function readTaggedPage<Node>(
 }
 
 /**
- * Reads the omitted texts of as many records as the share allows, but of at least one. Returns these records, and which part of the list they are: a record that was deleted meanwhile is only in the latter. Before it
- * reads any texts, it calls `admit`, and if that returns false, reads the first texts only.
+ * Reads the omitted texts of as many records as the share allows, but of at least one. Returns these records, and which
+ * part of the list they are: a record that was deleted meanwhile is only in the latter. Before it reads any texts, it
+ * calls `admit`, and if that returns false, reads the first texts only.
  * @throws {ValidationError} if not even the first record of a list inside another may be read
  */
 async function completeTexts<Node extends ListedRecord>(
@@ -168,7 +193,10 @@ export async function readWithinShare<Node extends ListedRecord>(
   return complete;
 }
 
-/** Returns the first records whose omitted texts have at most `maxBytes` together, but at least one unless the list is inside another. */
+/**
+ * Returns the first records whose omitted texts have at most `maxBytes` together, but at least one unless the list is
+ * inside another.
+ */
 function takeBytes<Node>(
   records: readonly Listed<Node>[],
   maxBytes: number,
@@ -239,7 +267,7 @@ async function readCut<Node>(
 }
 
 /** A record of a list, with the selected properties. */
-type ListedRecord = Selected<Position, 'id'>;
+export type ListedRecord = Selected<Position, 'id'>;
 
 /** The position of a page in its list. */
 type PageEnds = Pick<Connection<unknown>, 'hasNextPage' | 'hasPreviousPage'> & {

@@ -19,7 +19,12 @@ import {
 } from '../database/read.ts';
 import type { Time } from '../values/time.ts';
 import type { Notification } from './notification.entity.ts';
-import { type NotificationKind, type NotificationStatus, notificationKinds } from './notification.enums.ts';
+import {
+  isOnlyActive,
+  type NotificationKind,
+  type NotificationStatus,
+  notificationKinds,
+} from './notification.enums.ts';
 import { textSizes } from './notifications.ts';
 
 /** A filter of the notifications of all users. An omitted list or null matches everything, an empty list nothing. */
@@ -44,8 +49,12 @@ export type FilterInput = {
 };
 
 /** Whether an index finds the active notifications of the users or projects, so that no period has to limit them. */
-export function isActiveByIndex({ statuses, projectIds, userIds }: PlatformNotificationFilter): boolean {
-  return statuses?.length === 1 && statuses[0] === 'active' && (projectIds ?? userIds) != null;
+export function isActiveByIndex({
+  statuses,
+  projectIds,
+  userIds,
+}: Omit<PlatformNotificationFilter, 'since'>): boolean {
+  return isOnlyActive(statuses) && (projectIds ?? userIds) != null;
 }
 
 /** How many notifications a count checks at most. */
@@ -55,7 +64,7 @@ type ListInput = FilterInput & PageInput & BranchInput;
 
 /** Converts a filter to inputs, and to the branches by which an index finds most precisely what matches. */
 export function toBranchFilter({ kinds, statuses, projectIds, userIds, since }: PlatformNotificationFilter) {
-  const isActive = statuses?.length === 1 && statuses[0] === 'active';
+  const isActive = isOnlyActive(statuses);
   const byUser = userIds != null || undefined;
   const byProject = (!byUser && isActive && projectIds != null) || undefined;
   const byKind = !byUser && !byProject;

@@ -4,6 +4,7 @@ import type { ReadParams } from '../database/read.ts';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
 import {
+  isOnlyActive,
   type NotificationKind,
   type NotificationStatus,
   notificationKinds,
@@ -38,7 +39,7 @@ export type FilterInput = {
 /** Converts all conditions but the times to inputs. */
 export function toFilterInput(filter: NotificationFilter): Omit<FilterInput, 'userId'> {
   const statuses = toSubset(filter.statuses, notificationStatuses);
-  const isActive = statuses?.length === 1 && statuses[0] === 'active';
+  const isActive = isOnlyActive(statuses);
   return {
     ids: filter.ids,
     active: isActive || undefined,
@@ -59,8 +60,8 @@ function toSubset<Value>(
 }
 
 /**
- * Selects notifications by an index: those with the IDs or of the tasks, the active ones, or else all of the user. The other conditions
- * are checked for each of them.
+ * Selects notifications by an index: those with the IDs or of the tasks, the active ones, or else all of the user. The
+ * other conditions are checked for each of them.
  */
 export function selectMatching(
   { param, has }: ReadParams<Omit<FilterInput, 'userId'>>,

@@ -1,21 +1,20 @@
-import type { InputShapeFromFields } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { accountRead } from '../auth/access.ts';
-import type { Context, RootValue } from '../context.ts';
+import type { Context } from '../context.ts';
 import { NotFoundError, ValidationError } from '../errors/gateway-errors.ts';
 import { admitLargeRead } from '../graphql/admit-large-reply.ts';
 import { builder, createRecordRef } from '../graphql/builder.ts';
-import { findByteShare } from '../graphql/byte-share.ts';
-import { cursorField, defineConnectionType, readConnection, shortPageNote } from '../graphql/connection.ts';
-import { countNested, limitNestedPage, nestedPageNote } from '../graphql/nested-list.ts';
+import { cursorField, defineConnectionType, shortPageNote } from '../graphql/connection.ts';
+import { countNested, nestedPageNote } from '../graphql/nested-list.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
 import { findSelectedProperties, resolveRecord } from '../graphql/selected-fields.ts';
-import { readEntityTag } from '../revisions/revisions.ts';
+import { readUserList, type UserList } from '../graphql/user-list.ts';
 import { type UserNode, UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isId } from '../values/text.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
+import type { NotificationFilter } from './notification-filter.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
 import {
   countNotifications,
@@ -86,41 +85,15 @@ const listArguments = {
 
 const exactPagesNote = 'Filtering by `taskIds` or only by the status `ACTIVE` does not make pages shorter.';
 
-function resolveList(
-  { userId, reader, isListed }: UserNode,
-  { filter: given, ...page }: InputShapeFromFields<typeof listArguments>,
-  root: RootValue,
-  context: Context,
-  info: GraphQLResolveInfo,
-) {
-  const { database } = context;
-  const filter = given ?? {};
-  const selected = findSelectedProperties(info);
-  const list = {
-    readTexts: (ids: string[]) => readNotificationTexts(database, { userId, ids }, selected),
-    admitLargeRead: (bytes: number) => admitLargeRead(context, bytes, reader),
-    readTag: () => readEntityTag(database, userId, 'notifications'),
-    isId,
-  };
-  if (!isListed) {
-    return readConnection(page, root, {
-      ...list,
-      share: findByteShare(info),
-      readRecords: (page) => listNotifications(database, userId, filter, page, selected),
-      totalCount: () => countNotifications(database, userId, filter),
-    });
-  }
-  return readConnection(limitNestedPage(page), root, {
-    ...list,
-    share: { ...findByteShare(info), isNested: true },
-    readRecords: (page) => listNotificationsTogether(database, { userId, query: { filter, page } }, selected),
-    onReturn: (count) => countNested(context, count),
-    totalCount: async () => {
-      const [counted] = await countNotificationsTogether(database, { userId, query: filter });
-      return counted?.count ?? 0;
-    },
-  });
-}
+const list: UserList<NotificationFilter, SelectedNotification> = {
+  name: 'notifications',
+  read: listNotifications,
+  readTogether: listNotificationsTogether,
+  readTexts: readNotificationTexts,
+  count: countNotifications,
+  countTogether: countNotificationsTogether,
+  isId,
+};
 
 export const notificationsField = 'notifications';
 
@@ -131,7 +104,8 @@ builder.queryField(notificationsField, (t) =>
     nullable: true,
     description: `Returns the caller's notifications, newest first. ${shortPageNote} ${exactPagesNote}`,
     args: listArguments,
-    resolve: (root, args, context, info) => resolveList(viewerNode(context), args, root, context, info),
+    resolve: (root, { filter, ...page }, context, info) =>
+      readUserList(list, viewerNode(context), { filter: filter ?? {}, page }, { root, context, info }),
   }),
 );
 
@@ -157,7 +131,8 @@ builder.objectFields(UserRef, (t) => ({
     nullable: true,
     description: `The user's notifications, newest first. ${nestedPageNote} ${shortPageNote} ${exactPagesNote}`,
     args: listArguments,
-    resolve: (user, args, context, info) => resolveList(user, args, {}, context, info),
+    resolve: (user, { filter, ...page }, context, info) =>
+      readUserList(list, user, { filter: filter ?? {}, page }, { root: {}, context, info }),
   }),
   notification: t.field({
     access: accountRead,

@@ -6,7 +6,7 @@ import {
   cursorAcrossUsersField,
   defineConnectionType,
   describeCount,
-  readConnection,
+  readConnectionAcrossUsers,
   shortPageNote,
 } from '../graphql/connection.ts';
 import { defineForwardArguments } from '../graphql/page-arguments.ts';
@@ -85,23 +85,19 @@ builder.objectField(Platform, 'notifications', (t) =>
     },
     resolve: (_platform, { filter: given, ...page }, context, info) => {
       const { database, now } = context;
-      const isUnlimited = given?.since == null && isActiveByIndex({ ...given, since: undefined });
+      const isUnlimited = given?.since == null && isActiveByIndex(given ?? {});
       const filter = { ...given, since: isUnlimited ? undefined : resolveSince(given?.since, now) };
       const selected = findSelectedProperties(info);
-      return readConnection(
-        page,
-        {},
-        {
-          isAcrossUsers: true,
-          readRecords: (page) => listAllNotifications(database, filter, page, selected),
+      return readConnectionAcrossUsers(page, {
+        readRecords: (page) => listAllNotifications(database, filter, page, selected),
+        share: findByteShare(info),
+        totalCount: () => countAllNotifications(database, filter),
+        isId,
+        texts: {
           readTexts: (ids, users) => readNotificationTextsOfUsers(database, { ids, users }, selected),
-          share: findByteShare(info),
           admitLargeRead: (bytes) => admitLargeReply(context, bytes),
-          totalCount: () => countAllNotifications(database, filter),
-          readTag: async () => '',
-          isId,
         },
-      );
+      });
     },
   }),
 );

@@ -1,15 +1,12 @@
-import { accountRead, type OwnedRecord, platformRead } from '../auth/access.ts';
+import { accountRead, platformRead } from '../auth/access.ts';
 import type { Context } from '../context.ts';
 import { builder } from '../graphql/builder.ts';
 import { defineSingletonRef } from '../graphql/record-ref.ts';
+import type { ListOwner } from '../graphql/user-list.ts';
 import { findRevisions } from '../revisions/revisions.ts';
 
 /** A user whose records an operation selects. */
-export type UserNode = OwnedRecord & {
-  readonly reader: 'viewer' | 'platform';
-  /** Whether the user is one of a list, whose records are then read together. */
-  readonly isListed: boolean;
-};
+export type UserNode = ListOwner;
 
 /** The type `User`. Every feature adds the fields that lead to its own records. */
 export const UserRef = builder.objectRef<UserNode>('User').implement({

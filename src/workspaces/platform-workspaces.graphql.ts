@@ -6,7 +6,7 @@ import {
   cursorAcrossUsersField,
   defineConnectionType,
   describeCount,
-  readConnection,
+  readConnectionAcrossUsers,
 } from '../graphql/connection.ts';
 import { defineForwardArguments } from '../graphql/page-arguments.ts';
 import { Platform } from '../graphql/platform.ts';
@@ -59,20 +59,16 @@ builder.objectField(Platform, 'workspaces', (t) =>
     resolve: (_platform, { filter, ...page }, context, info) => {
       const { database } = context;
       const selected = findSelectedProperties(info);
-      return readConnection(
-        page,
-        {},
-        {
-          isAcrossUsers: true,
-          readRecords: (page) => listAllWorkspaces(database, filter?.statuses, page, selected),
+      return readConnectionAcrossUsers(page, {
+        readRecords: (page) => listAllWorkspaces(database, filter?.statuses, page, selected),
+        share: findByteShare(info),
+        totalCount: () => countAllWorkspaces(database, filter?.statuses),
+        isId: isUuid,
+        texts: {
           readTexts: (ids, users) => readWorkspaceTextsOfUsers(database, { ids, users }, selected),
-          share: findByteShare(info),
           admitLargeRead: (bytes) => admitLargeReply(context, bytes),
-          totalCount: () => countAllWorkspaces(database, filter?.statuses),
-          readTag: async () => '',
-          isId: isUuid,
         },
-      );
+      });
     },
   }),
 );

@@ -1,18 +1,13 @@
-import type { InputShapeFromFields } from '@pothos/core';
-import type { GraphQLResolveInfo } from 'graphql';
 import { accountRead } from '../auth/access.ts';
-import type { Context, RootValue } from '../context.ts';
-import { admitLargeRead } from '../graphql/admit-large-reply.ts';
 import { builder, createRecordRef, toEnumValues } from '../graphql/builder.ts';
-import { findByteShare } from '../graphql/byte-share.ts';
-import { cursorField, defineConnectionType, readConnection, shortPageNote } from '../graphql/connection.ts';
-import { countNested, limitNestedPage, nestedPageNote } from '../graphql/nested-list.ts';
+import { cursorField, defineConnectionType, shortPageNote } from '../graphql/connection.ts';
+import { nestedPageNote } from '../graphql/nested-list.ts';
 import { definePageArguments } from '../graphql/page-arguments.ts';
 import { defineRecordRef } from '../graphql/record-ref.ts';
 import { idRule, maxItems } from '../graphql/rules.ts';
-import { findSelectedProperties, reads, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
-import { readEntityTag } from '../revisions/revisions.ts';
-import { type UserNode, UserRef, viewerNode } from '../users/user.graphql.ts';
+import { reads, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
+import { readUserList, type UserList } from '../graphql/user-list.ts';
+import { UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isUuid } from '../values/text.ts';
 import type { Workspace } from './workspace.entity.ts';
 import { workspaceStatuses } from './workspace.enums.ts';
@@ -23,6 +18,7 @@ import {
   listWorkspacesTogether,
   readWorkspaceTexts,
   type SelectedWorkspace,
+  type WorkspaceFilter,
 } from './workspaces.ts';
 
 /** The statuses of a workspace. */
@@ -149,41 +145,15 @@ const listArguments = {
   })),
 };
 
-function resolveList(
-  { userId, reader, isListed }: UserNode,
-  { filter: given, ...page }: InputShapeFromFields<typeof listArguments>,
-  root: RootValue,
-  context: Context,
-  info: GraphQLResolveInfo,
-) {
-  const { database } = context;
-  const filter = given ?? {};
-  const selected = findSelectedProperties(info);
-  const list = {
-    readTexts: (ids: string[]) => readWorkspaceTexts(database, { userId, ids }, selected),
-    admitLargeRead: (bytes: number) => admitLargeRead(context, bytes, reader),
-    readTag: () => readEntityTag(database, userId, 'workspaces'),
-    isId: isUuid,
-  };
-  if (!isListed) {
-    return readConnection(page, root, {
-      ...list,
-      share: findByteShare(info),
-      readRecords: (page) => listWorkspaces(database, userId, filter, page, selected),
-      totalCount: () => countWorkspaces(database, userId, filter),
-    });
-  }
-  return readConnection(limitNestedPage(page), root, {
-    ...list,
-    share: { ...findByteShare(info), isNested: true },
-    readRecords: (page) => listWorkspacesTogether(database, { userId, query: { filter, page } }, selected),
-    onReturn: (count) => countNested(context, count),
-    totalCount: async () => {
-      const [counted] = await countWorkspacesTogether(database, { userId, query: filter });
-      return counted?.count ?? 0;
-    },
-  });
-}
+const list: UserList<WorkspaceFilter, SelectedWorkspace> = {
+  name: 'workspaces',
+  read: listWorkspaces,
+  readTogether: listWorkspacesTogether,
+  readTexts: readWorkspaceTexts,
+  count: countWorkspaces,
+  countTogether: countWorkspacesTogether,
+  isId: isUuid,
+};
 
 export const workspacesField = 'workspaces';
 
@@ -194,7 +164,8 @@ builder.queryField(workspacesField, (t) =>
     nullable: true,
     description: `Returns the caller's workspaces in all projects, newest first. ${shortPageNote}`,
     args: listArguments,
-    resolve: (root, args, context, info) => resolveList(viewerNode(context), args, root, context, info),
+    resolve: (root, { filter, ...page }, context, info) =>
+      readUserList(list, viewerNode(context), { filter: filter ?? {}, page }, { root, context, info }),
   }),
 );
 
@@ -205,6 +176,7 @@ builder.objectField(UserRef, workspacesField, (t) =>
     nullable: true,
     description: `The user's workspaces in all projects, newest first. ${nestedPageNote} ${shortPageNote}`,
     args: listArguments,
-    resolve: (user, args, context, info) => resolveList(user, args, {}, context, info),
+    resolve: (user, { filter, ...page }, context, info) =>
+      readUserList(list, user, { filter: filter ?? {}, page }, { root: {}, context, info }),
   }),
 );
