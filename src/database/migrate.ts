@@ -121,14 +121,17 @@ async function prepareSession(
 
 /** Describes a waiting statement, with the PostgreSQL processes that use the tables and indexes that it names. */
 async function describeWait({ orm }: Database, statement: string): Promise<string> {
-  const uses = await orm.em.getConnection().execute<{ name: string; pids: string }[]>(
-    `select relation::regclass::text as name, string_agg(distinct pid::text, ', ') as pids
+  const uses = await orm.em.getConnection().execute<{ name: string; pids: number[] }[]>(
+    `select relation::regclass::text as name, array_agg(distinct pid) as pids
      from pg_locks join pg_database on pg_database.oid = pg_locks.database
      where datname = current_database() and granted and pid <> pg_backend_pid()
        and relation in (select to_regclass(found[1]) from regexp_matches(?, '"[^"]+"', 'g') as found)
      group by relation`,
     [statement],
   );
-  const holders = uses.map(({ name, pids }) => ` on ${name}, which PostgreSQL process ${pids} uses`);
+  const holders = uses.map(({ name, pids }) => {
+    const processes = pids.length === 1 ? 'process' : 'processes';
+    return ` on ${name}, used by PostgreSQL ${processes} ${pids.join(', ')}`;
+  });
   return `${holders.join(' and')}: ${statement}`;
 }
