@@ -4,6 +4,7 @@ import { PushSubscriptionSchema } from './delivery/push-subscription.entity.ts';
 import { EditorCredentialSchema } from './editor-auth/editor-credential.entity.ts';
 import { NotificationSchema, TaskResolutionSchema } from './notifications/notification.entity.ts';
 import { NotificationPreferenceSchema } from './notifications/preferences/preference.entity.ts';
+import { PlatformEventSchema, PlatformFeedSchema } from './platform-events/platform-event.entity.ts';
 import { DatabaseEpochSchema } from './revisions/database-epoch.entity.ts';
 import { UserRevisionSchema } from './revisions/user-revision.entity.ts';
 import { StatisticsSchema } from './statistics/statistics.entity.ts';
@@ -23,6 +24,8 @@ export const entities = [
   PushSubscriptionSchema,
   DeliverySchema,
   DatabaseEpochSchema,
+  PlatformEventSchema,
+  PlatformFeedSchema,
   StatisticsSchema,
   UserStatisticsSchema,
 ];

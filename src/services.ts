@@ -75,6 +75,7 @@ export async function createServices(config: Config, database: Database, log: Lo
     /** What the context of every request contains. */
     shared: {
       database,
+      isUpgraded: config.isUpgraded,
       cipher,
       hub,
       announce: live.announce,

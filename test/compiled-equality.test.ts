@@ -61,6 +61,7 @@ afterAll(async () => {
 function createFullContext(): Context {
   return {
     database,
+    isUpgraded: true,
     viewer: {
       userId: 'alice',
       scopes: new Set(scopes),

@@ -5,6 +5,7 @@ import { readDevelopmentPublicKeys } from '../config/development-keys.ts';
 import { readConfig } from '../config.ts';
 import { OperatorError } from '../errors/operator-error.ts';
 import { readSystemErrorCode } from '../errors/system-error-code.ts';
+import { version } from '../version.ts';
 import { printLine, runCommand, UsageError } from './run-command.ts';
 
 const ISSUER = 'http://localhost';
@@ -20,6 +21,7 @@ runCommand('npm run -s settings [-- FILE]', async () => {
   const { dataDir } = readConfig();
   const settings = {
     NODE_ENV: 'production',
+    OLDEST_GATEWAY_VERSION: version,
     AUTH_JWKS: JSON.stringify(await readDevelopmentPublicKeys(dataDir)),
     AUTH_ISSUER: ISSUER,
     AUTH_AUDIENCE: AUDIENCE,

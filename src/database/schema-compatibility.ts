@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { OperatorError } from '../errors/operator-error.ts';
 import { readSystemErrorCode } from '../errors/system-error-code.ts';
-import { version } from '../version.ts';
+import { compareVersions, version } from '../version.ts';
 import { type Database, migrationsFolder } from './database.ts';
 import { readRequiredVersion } from './required-version.ts';
 
@@ -56,9 +56,4 @@ async function findAppliedMigrations(database: Database): Promise<string[]> {
     if (readSystemErrorCode(error) === UNDEFINED_TABLE) return [];
     throw error;
   }
-}
-
-/** Returns a negative number if the first version is earlier, a positive one if it is later, and 0 if they are equal. */
-function compareVersions(first: string, second: string): number {
-  return first.localeCompare(second, 'en', { numeric: true });
 }

@@ -97,6 +97,11 @@ export const conflictReasons = {
   NOT_REFRESHABLE: 'The token pair has no refresh token. Its user must connect the editor again.',
   LIMIT_REACHED: 'The user has the maximum number of such records.',
   NOT_CONFIGURED: 'The gateway is not configured for the operation.',
+  UPGRADE_PENDING: 'A gateway of an earlier version may use the database. See `OLDEST_GATEWAY_VERSION`.',
+  CURSOR_EXPIRED:
+    'The cursor is from before the oldest stored event, or from before the database was restored.',
+  ANSWER_ID_REUSED: 'An answer with the same ID and other content is stored.',
+  NOT_ANSWERED: 'The request has no answer.',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type ConflictReason = keyof typeof conflictReasons;
