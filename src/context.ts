@@ -88,6 +88,8 @@ export type Context = SharedContext &
 
 /** The root value of an operation. A REST list passes its page; GraphQL connections have arguments instead. */
 export type RootValue = {
+  /** Set if the operation came over REST. */
+  readonly via?: 'rest';
   readonly list?: RestList;
   /** Returns whether the client already has the list with this entity tag. If it does, no records are read. */
   readonly matchesKnownTag?: (etag: string) => boolean;

@@ -26,11 +26,18 @@ export type AuditedEvent =
   | 'editor_credential.claimed'
   | 'editor_credential.refreshed'
   | 'editor_credential.deleted'
-  | 'user.deleted';
+  | 'user.deleted'
+  | 'notification.answered';
 
-/** Logs who (`by`) did what to which user, whatever log level is configured. */
-export function audit(log: Log, event: AuditedEvent, by: string, user: string): void {
-  log.child({}, { level: 'info' }).info({ audit: event, by, user }, 'audit');
+/** Logs who (`by`) did what to which user, and to which record, whatever log level is configured. */
+export function audit(
+  log: Log,
+  event: AuditedEvent,
+  by: string,
+  user: string,
+  record: { readonly notification?: string } = {},
+): void {
+  log.child({}, { level: 'info' }).info({ audit: event, by, user, ...record }, 'audit');
 }
 
 /** Logs what the caller does not see of an error: the cause of an internal error, or why authentication failed. */

@@ -26,7 +26,7 @@ const deleteUser = (userId: string) => deleteUserAt(gateway, userId);
 async function fill(user: string): Promise<void> {
   const token = await member(user);
   await publish(gateway, user, 'task_failed', { id: 'n' });
-  await resolve(gateway, user, 'task', 'ANSWERED', new Date().toISOString());
+  await resolve(gateway, user, 'task', 'ANSWERED_ELSEWHERE', new Date().toISOString());
   const [id = ''] = await putWorkspaces(gateway, user, [workspaceInput(), workspaceInput()]);
   await asPlatform(
     gateway,

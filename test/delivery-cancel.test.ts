@@ -75,7 +75,7 @@ describe('settling a notification', () => {
     ['resolving its task', (userId) => resolve(gateway, userId, 'a')],
     [
       'resolving its task until now',
-      (userId) => resolve(gateway, userId, 'a', 'ANSWERED', new Date().toISOString()),
+      (userId) => resolve(gateway, userId, 'a', 'ANSWERED_ELSEWHERE', new Date().toISOString()),
     ],
   ])('%s cancels the deliveries of this notification only', async (name, settle) => {
     const userId = name.replaceAll(/\W/g, '-');
@@ -100,7 +100,13 @@ describe('settling a notification', () => {
 
   test('resolving until a time cancels only the deliveries of notifications that occurred before', async () => {
     const { id } = await publishTwo('resolved-before');
-    await resolve(gateway, 'resolved-before', 'a', 'ANSWERED', new Date(Date.now() - 60_000).toISOString());
+    await resolve(
+      gateway,
+      'resolved-before',
+      'a',
+      'ANSWERED_ELSEWHERE',
+      new Date(Date.now() - 60_000).toISOString(),
+    );
 
     expect(await stored('resolved-before', id)).toEqual(pending);
   });

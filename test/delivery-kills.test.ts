@@ -137,7 +137,7 @@ async function dismiss({ user, id }: { user: string; id: string }): Promise<void
 async function resolveTask({ user, taskId }: { user: string; taskId: string }): Promise<void> {
   const query =
     'mutation ($input: ResolveNotificationsInput!) { resolveNotifications(input: $input) { __typename } }';
-  await asPlatform(gateway, query, { input: { userId: user, taskId, reason: 'ANSWERED' } });
+  await asPlatform(gateway, query, { input: { userId: user, taskId, reason: 'ANSWERED_ELSEWHERE' } });
 }
 
 /** Waits until nothing is left to send. */

@@ -115,7 +115,7 @@ describe('publishing queues', () => {
   test('nothing for a notification that is stored as resolved', async () => {
     await addTargets(gateway, 'resolved');
     const task = { id: 'task', projectId: 'project' };
-    await resolve(gateway, 'resolved', 'task', 'ANSWERED', new Date().toISOString());
+    await resolve(gateway, 'resolved', 'task', 'ANSWERED_ELSEWHERE', new Date().toISOString());
     const occurredAt = new Date(Date.now() - 60_000).toISOString();
     await publish(gateway, 'resolved', 'plan_requested', { task, occurredAt });
     expect(await stored('resolved')).toEqual([]);

@@ -44,7 +44,7 @@ test('resolving accepts at most 100 kinds', async () => {
   const input = {
     userId: 'alice',
     taskId: 'task',
-    reason: 'ANSWERED',
+    reason: 'ANSWERED_ELSEWHERE',
     kinds: Array(50_000).fill('TASK_FAILED'),
   };
 

@@ -147,7 +147,7 @@ describe('resolving with `before`', () => {
   });
 
   test('an earlier `before` does not replace a later one', async () => {
-    await resolve(gateway, 'latest', task.id, 'ANSWERED', at(5));
+    await resolve(gateway, 'latest', task.id, 'ANSWERED_ELSEWHERE', at(5));
     await resolve(gateway, 'latest', task.id, 'RESUMED', at(3));
     await publish('latest', { id: 'covered', occurredAt: at(4) });
     expect(await readStates('latest')).toEqual({ covered: 'resolved answered' });
@@ -180,7 +180,7 @@ const futureInputs: [location: string, field: string, inputType: string, input: 
       'input.before',
       'resolveNotifications',
       'ResolveNotificationsInput',
-      (before) => ({ userId: 'ahead', taskId: 'task', reason: 'ANSWERED', before }),
+      (before) => ({ userId: 'ahead', taskId: 'task', reason: 'ANSWERED_ELSEWHERE', before }),
     ],
     [
       'input.workspaces[0].updatedAt',

@@ -46,7 +46,7 @@ async function find(userId: string, id: string) {
 async function publishResolved(userId: string) {
   const task = { id: `task of ${userId}`, projectId: 'p' };
   const { id } = await publish(gateway, userId, 'question_requested', { task });
-  await resolve(gateway, userId, task.id, 'ANSWERED');
+  await resolve(gateway, userId, task.id, 'ANSWERED_ELSEWHERE');
   return id;
 }
 
@@ -81,7 +81,11 @@ describe.each(apis)('dismissing over %s', (api) => {
     expect(resolved_at).toEqual(expect.any(String));
 
     expect(await dismiss(user, id)).toMatchObject({ status: 'dismissed', resolved_at });
-    expect(await find(user, id)).toMatchObject({ status: 'DISMISSED', resolved_at, resolution: 'ANSWERED' });
+    expect(await find(user, id)).toMatchObject({
+      status: 'DISMISSED',
+      resolved_at,
+      resolution: 'ANSWERED_ELSEWHERE',
+    });
   });
 
   test('a repeated dismissal succeeds and changes nothing, including updated_at and the revision', async () => {

@@ -224,7 +224,7 @@ const changes: [what: string, work: () => Promise<unknown>][] = [
       () =>
         asPlatform(
           gateway,
-          `mutation { resolveNotifications(input: { userId: "user-3", ${selection}, reason: ANSWERED }) { __typename } }`,
+          `mutation { resolveNotifications(input: { userId: "user-3", ${selection}, reason: ANSWERED_ELSEWHERE }) { __typename } }`,
         ),
     ],
   ),

@@ -18,7 +18,7 @@ const QUERY = `mutation ($input: ResolveNotificationsInput!) {
 
 async function resolve(input: Record<string, unknown>) {
   const token = await platform();
-  return graphql(gateway, QUERY, { input: { reason: 'ANSWERED', ...input } }, { token });
+  return graphql(gateway, QUERY, { input: { reason: 'ANSWERED_ELSEWHERE', ...input } }, { token });
 }
 
 /** Resolves notifications and returns their IDs. */

@@ -19,7 +19,7 @@ async function resolve(userId: string, input: Record<string, unknown> = {}): Pro
     `mutation ($input: ResolveNotificationsInput!) {
       resolveNotifications(input: $input) { notifications { ${fields} } }
     }`,
-    { input: { userId, taskId: 'task', reason: 'ANSWERED', ...input } },
+    { input: { userId, taskId: 'task', reason: 'ANSWERED_ELSEWHERE', ...input } },
   );
   return data.resolveNotifications.notifications;
 }
@@ -37,19 +37,22 @@ async function publishAll(userId: string) {
   for (const kind of kinds) await publish(gateway, userId, kind, { id: kind, task });
 }
 
-test.each(['ANSWERED', 'RESUMED', 'TASK_DELETED'])('returns the reason %s as resolution', async (reason) => {
-  const user = `reason-${reason}`;
-  await publishAll(user);
+test.each(['ANSWERED_ELSEWHERE', 'RESUMED', 'TASK_DELETED'])(
+  'returns the reason %s as resolution',
+  async (reason) => {
+    const user = `reason-${reason}`;
+    await publishAll(user);
 
-  const resolved = await resolve(user, { reason });
+    const resolved = await resolve(user, { reason });
 
-  expect(resolved.map(({ id }) => id)).toEqual(kinds);
-  for (const notification of resolved) {
-    expect(notification).toMatchObject({ status: 'RESOLVED', resolution: reason });
-    expect(notification.resolvedAt).toBe(notification.updatedAt);
-    expect(await find(user, notification.id)).toEqual(notification);
-  }
-});
+    expect(resolved.map(({ id }) => id)).toEqual(kinds);
+    for (const notification of resolved) {
+      expect(notification).toMatchObject({ status: 'RESOLVED', resolution: reason });
+      expect(notification.resolvedAt).toBe(notification.updatedAt);
+      expect(await find(user, notification.id)).toEqual(notification);
+    }
+  },
+);
 
 test('resolves only the given kinds', async () => {
   await publishAll('some-kinds');

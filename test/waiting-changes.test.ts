@@ -95,7 +95,7 @@ describe.each([
         const query = `mutation ($input: ResolveNotificationsInput!) {
           resolveNotifications(input: $input) { notifications { ... on UserNotification { id } } }
         }`;
-        const input = { userId, taskId: task.id, reason: 'ANSWERED' };
+        const input = { userId, taskId: task.id, reason: 'ANSWERED_ELSEWHERE' };
         return (await asPlatform(get(), query, { input })).resolveNotifications.notifications;
       },
       [{ id: 'n' }],

@@ -44,7 +44,8 @@ runCommand('npm run -s seed -- --user USER [--reset]', async () => {
       previewText: previewText ?? null,
       prUrl: prUrl ?? null,
     });
-    if (outcome === 'resolved') await asPlatform(resolve, { userId: user, taskId: task, reason: 'ANSWERED' });
+    if (outcome === 'resolved')
+      await asPlatform(resolve, { userId: user, taskId: task, reason: 'ANSWERED_ELSEWHERE' });
     if (outcome === 'dismissed') await asUser(dismiss, { id });
   }
   await asPlatform(put, { userId: user, workspaces });

@@ -117,6 +117,14 @@ export class ConflictError extends GatewayError {
   }
 }
 
+/** Refuses what gateways of earlier versions would break, while one of them may use the database. */
+export function createUpgradePendingError(): ConflictError {
+  return new ConflictError(
+    'UPGRADE_PENDING',
+    'This is available when no gateway before version 0.3.0 uses the database any more and OLDEST_GATEWAY_VERSION says so.',
+  );
+}
+
 /** The maximum number of error items in one reply, at which validation stops. */
 export const MAX_ERROR_ITEMS = 100;
 

@@ -98,6 +98,18 @@ export const notAheadRule = {
     ),
 };
 
+const YEAR_MS = 365 * 24 * 3_600_000;
+
+/** A timestamp at most a year ahead. */
+export const withinYearRule = {
+  schema: z
+    .custom<Time>()
+    .refine(
+      (time) => toMilliseconds(time) <= Date.now() + YEAR_MS,
+      'must not be more than a year in the future',
+    ),
+};
+
 const MAX_PERIOD_MS = 30 * 24 * 3_600_000;
 
 /** A timestamp at most 30 days ago. Allows for the time that the request takes. */

@@ -14,6 +14,8 @@ export type Subscriber = {
   readonly viewer: Viewer;
   /** The user whose changes the stream shows: the viewer, or another user whom the viewer may read. */
   readonly userId: string;
+  /** Whether it counts only among all subscribers, and not among those of the viewer. */
+  readonly isService?: boolean;
   /** Called with every announced change of the user. */
   wake(change: Change): void;
   /**

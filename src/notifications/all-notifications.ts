@@ -99,7 +99,7 @@ export function selectBranch({ param, has }: ReadParams<FilterInput>): BranchFil
 }
 
 /** The properties that a list reads in any case. */
-const always = ['id', 'kind', 'userId', 'createdAt'] as const;
+const always = ['id', 'kind', 'requestState', 'userId', 'createdAt'] as const;
 
 /** A notification of any user, with the selected properties. */
 export type SelectedPlatformNotification = Selected<Notification, (typeof always)[number]>;

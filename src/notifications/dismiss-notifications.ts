@@ -10,6 +10,7 @@ import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds } from './notification.enums.ts';
 import { findNotification } from './notifications.ts';
 import type { NotificationDependencies } from './publish-notifications.ts';
+import { type EventInput, recordEvents } from './record-events.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /** The second attempt sees every notification that was committed during the first. */
@@ -20,12 +21,12 @@ const MAX_ATTEMPTS = 2;
  * @throws {NotFoundError} if the user has no such notification
  */
 export async function dismissNotification(
-  { database, announce, outbox }: NotificationDependencies,
+  { database, announce, outbox, isUpgraded: recordsEvents }: NotificationDependencies,
   userId: string,
   id: string,
   now: Time,
 ): Promise<Notification> {
-  const input = { userId, id, now };
+  const input = { userId, id, now, recordsEvents };
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     // Without channels there are no deliveries to cancel, and a single statement costs less than a transaction.
     const [dismissed] =
@@ -43,14 +44,17 @@ export async function dismissNotification(
   throw new NotFoundError();
 }
 
+type DismissInput = EventInput & { now: Time };
+
 /**
  * Locks the user and then the notification, so that only the first of two concurrent dismissals changes it. The
  * statement itself locks the user, because `runStatement` does not. Within a change, the user is already locked.
  * Timestamps never decrease, even if the clocks of gateways differ. The property `notifications` of `UserRevision` is a
  * revision, not a count.
  */
-const dismiss = defineStatement((db, { param }: Params<{ userId: string; id: string; now: Time }>) =>
-  db
+const dismiss = defineStatement((db, params: Params<DismissInput & { id: string }>) => {
+  const { param } = params;
+  return db
     .with('locked', (db) =>
       db.selectFrom('UserRevision').select('userId').where('userId', '=', param('userId')).forUpdate(),
     )
@@ -58,7 +62,7 @@ const dismiss = defineStatement((db, { param }: Params<{ userId: string; id: str
       db
         .selectFrom('Notification')
         .innerJoin('locked', 'locked.userId', 'Notification.userId')
-        .select('Notification.id')
+        .select(['Notification.id', 'Notification.taskId'])
         .where('Notification.id', '=', param('id'))
         .where('Notification.status', '<>', 'dismissed')
         .forUpdate('Notification'),
@@ -71,6 +75,7 @@ const dismiss = defineStatement((db, { param }: Params<{ userId: string; id: str
         .where((eb) => eb.exists(eb.selectFrom('undismissed').select('id')))
         .returning('notifications as revision'),
     )
+    .with('events', (db) => recordEvents(db, params, 'undismissed', sql`'notification.dismissed'`))
     .updateTable('Notification')
     .from('incremented')
     .set((eb) => ({
@@ -81,8 +86,8 @@ const dismiss = defineStatement((db, { param }: Params<{ userId: string; id: str
     }))
     .where('userId', '=', param('userId'))
     .where('id', '=', param('id'))
-    .returningAll('Notification'),
-);
+    .returningAll('Notification');
+});
 
 /** The notifications to dismiss: by ID, or all active notifications that the client has received. */
 export type DismissFilter =
@@ -99,20 +104,19 @@ export type DismissFilter =
  * user's notifications.
  */
 export async function dismissNotifications(
-  { database, announce, outbox }: NotificationDependencies,
+  { database, announce, outbox, isUpgraded: recordsEvents }: NotificationDependencies,
   userId: string,
   filter: DismissFilter,
   now: Time,
 ): Promise<string[]> {
   const dismissed = await transactionAndCancel({ database, outbox }, [userId], (run) => {
-    if ('ids' in filter) return run(dismissByIds, { userId, ids: filter.ids, now });
+    const input = { userId, now, recordsEvents };
+    if ('ids' in filter) return run(dismissByIds, { ...input, ids: filter.ids });
     const { kinds, projectIds, upTo } = filter;
-    return run(dismissSeen, { userId, kinds: kinds ?? notificationKinds, projectIds, ...upTo, now });
+    return run(dismissSeen, { ...input, kinds: kinds ?? notificationKinds, projectIds, ...upTo });
   });
   return announceRecords(announce, userId, 'notifications', dismissed).map(({ id }) => id);
 }
-
-type DismissInput = { userId: string; now: Time };
 
 const dismissByIds = defineStatement((db, params: Params<DismissInput & { ids: readonly string[] }>) =>
   updateWithRevisions(

@@ -1,42 +1,70 @@
-import { type Kysely, sql } from 'kysely';
+import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { Tables } from '../database/database.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import type { Time } from '../values/time.ts';
+import {
+  isUnsettled,
+  type Settlement,
+  selectEventType,
+  selectSettlement,
+  settle,
+} from './answers/settle-request.ts';
 import { decideChannels } from './channel-decision.ts';
+import type { Notification } from './notification.entity.ts';
 import { draftContent, type NotificationDraft } from './notification-draft.ts';
+import { recordEvents } from './record-events.ts';
+import { changeTime } from './update-with-revisions.ts';
 
-type Insertion = Omit<NotificationDraft, 'payload'> & {
+type Insertion = Omit<NotificationDraft, 'payload' | 'supersedes' | 'onExpiry'> & {
   userId: string;
   id: string;
   payload: string;
   payloadSize: number;
+  slot: string;
+  /** Whether the publication supersedes others of its task and kind in every slot, or only in its own. */
+  everySlot: boolean;
+  isRequest: boolean;
+  /** The default as it is stored, as JSON. */
+  onExpiry: string | null;
+  /** The number of open requests of the task with which nothing is stored. Null without a limit. */
+  maxOpen: number | null;
+  recordsEvents: boolean;
   /** The channels that have a provider. */
   providers: readonly DeliveryChannel[];
   now: Time;
 };
 
-/** A literal, because PostgreSQL uses the partial index only if the condition is a constant. */
-const active = sql.lit<'active'>('active');
-
 type InsertionParams = Params<Insertion>;
 
 /**
  * Stores a draft and returns the user's new revision. Returns no row if a notification with the same ID and content is
- * stored already. Each step reads from the previous one, which fixes their order. Other content under the same ID
- * violates the primary key; publish-notifications.ts converts that to a `ConflictError`.
+ * stored already, or if the task has too many open requests. Each step reads from the previous one, which fixes their
+ * order. Other content under the same ID violates the primary key; publish-notifications.ts converts that to a
+ * `ConflictError`.
  *
- * - `basis` reads the values that the other steps depend on. It returns no row if the notification is stored already,
- *   so that no later step changes anything.
- * - `timed` adds `occurred`: the draft's `occurredAt`. Without one, it is now, or the newest `occurredAt` of its task
- *   and kind if that is later.
- * - `decided` marks the draft as resolved if it occurred before the newest notification of its task and kind, or if it
- *   occurred at or before the `resolvedUpTo` that `resolveNotifications` stored for them.
- * - `superseded` resolves the active notification before its successor is inserted, because only one may be active.
- * - `inserted` stores the draft, whose revision follows that of the superseded notification, if there is one.
+ * - `unsettled` selects the active notifications and open requests that the draft supersedes, if it is not older.
+ * - `basis` reads the values that the other steps depend on. It returns no row if nothing is to be stored, so that no
+ *   later step changes anything.
+ * - `timed` adds `occurred`: the draft's `occurredAt`. Without one, it is now, or the newest `occurredAt` of its slot and
+ *   of those that it supersedes if that is later.
+ * - `decided` marks the draft as resolved if it occurred before the newest notification of its slot, or if it occurred at
+ *   or before the `resolvedUpTo` that `resolveNotifications` stored for its task and kind.
+ * - `replaced` numbers those that the draft supersedes, and `superseded` resolves them before their successor is
+ *   inserted, because only one notification in a slot may be active.
+ * - `inserted` stores the draft, whose revision follows those of the superseded notifications.
  */
 export const insertPublication = defineStatement((db, params: InsertionParams) =>
-  insertDraft(supersedeActive(decide(db, params), params), params)
+  insertDraft(supersede(decide(db, params), params), params)
+    .with('events', (db) => recordEvents(db, params, 'replaced', selectEventType('replaced')))
+    .with('withdrawn', (db) =>
+      recordEvents(
+        db,
+        params,
+        'inserted',
+        sql`case ${sql.ref('inserted.requestState')} when 'withdrawn' then 'notification.withdrawn' end`,
+      ),
+    )
     .updateTable('UserRevision')
     .from('inserted')
     .set((eb) => ({ notifications: eb.ref('inserted.revision') }))
@@ -48,13 +76,24 @@ export const insertPublication = defineStatement((db, params: InsertionParams) =
 function decide(db: Kysely<Tables>, params: InsertionParams) {
   const { param } = params;
   return db
+    .with('unsettled', (db) =>
+      db
+        .selectFrom('Notification')
+        .select(['id', 'taskId', 'createdAt', 'occurredAt', 'updatedAt'])
+        .select(selectSettlement('withdrawn'))
+        .where('userId', '=', param('userId'))
+        .where('taskId', '=', param('taskId'))
+        .where('kind', '=', param('kind'))
+        .where(isUnsettled)
+        .where(sql<boolean>`(${param('everySlot', 'bool')} or slot = ${param('slot')})`),
+    )
     .with('basis', (db) => readBasis(db, params))
     .with('timed', (db) =>
       db
         .selectFrom('basis')
         .selectAll()
         .select(
-          sql<Time>`coalesce(${param('occurredAt', 'timestamptz')}, greatest(${param('now', 'timestamptz')}, newest))`.as(
+          sql<Time>`coalesce(${param('occurredAt', 'timestamptz')}, greatest(${param('now', 'timestamptz')}, newest, latest))`.as(
             'occurred',
           ),
         ),
@@ -73,16 +112,29 @@ function decide(db: Kysely<Tables>, params: InsertionParams) {
     );
 }
 
-function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, params: InsertionParams) {
+function readBasis(
+  db: Pick<Kysely<Tables & { unsettled: Unsettled }>, 'selectFrom'>,
+  params: InsertionParams,
+) {
   const { param } = params;
-  const related = db
+  const newest = db
     .selectFrom('Notification')
     .where('userId', '=', param('userId'))
     .where('taskId', '=', param('taskId'))
-    .where('kind', '=', param('kind'));
-  // The timestamp of the change: `now`, but not before the `updatedAt` of the active notification of the task and kind.
-  // A request that began earlier, and so has an earlier `now`, may acquire the user's lock after one that began later.
-  const changed = sql<Time>`greatest(${param('now', 'timestamptz')}, ${related.select('updatedAt').where('status', '=', active)})`;
+    .where('kind', '=', param('kind'))
+    .where('slot', '=', param('slot'))
+    .select((eb) => eb.fn.max('occurredAt').as('newest'));
+  const latest = db.selectFrom('unsettled').select((eb) => eb.fn.max('occurredAt').as('latest'));
+  const open = db
+    .selectFrom('Notification')
+    .where('userId', '=', param('userId'))
+    .where('taskId', '=', param('taskId'))
+    .where(isUnsettled)
+    .where('requestState', '=', 'open')
+    .select((eb) => eb.fn.countAll<number>().as('count'));
+  // The timestamp of the change: `now`, but not before the `updatedAt` of the notifications that it supersedes. A request
+  // that began earlier, and so has an earlier `now`, may acquire the user's lock after one that began later.
+  const changed = sql<Time>`greatest(${param('now', 'timestamptz')}, (select max(${sql.ref('updatedAt')}) from unsettled))`;
   return db
     .selectFrom('UserRevision')
     .leftJoin('TaskResolution', (join) =>
@@ -93,17 +145,22 @@ function readBasis(db: Pick<Kysely<Tables>, 'selectFrom'>, params: InsertionPara
     )
     .where('UserRevision.userId', '=', param('userId'))
     .where(({ not, exists }) => not(exists(selectSame(db, params))))
+    .where(sql<boolean>`(${param('maxOpen', 'int')} is null or ${param('maxOpen', 'int')} > ${open})`)
     .select([
       'UserRevision.notifications as revision',
       'TaskResolution.resolvedUpTo as upTo',
       'TaskResolution.resolution as reason',
-      related.select((eb) => eb.fn.max('occurredAt').as('newest')).as('newest'),
+      newest.as('newest'),
+      latest.as('latest'),
       changed.as('changed'),
     ]);
 }
 
+type Unsettled = Pick<Notification, 'id' | 'taskId' | 'createdAt' | 'occurredAt' | 'updatedAt'> & Settlement;
+
 /** Selects the notification with the draft's ID if its content is the same. */
-function selectSame(db: Pick<Kysely<Tables>, 'selectFrom'>, { param }: InsertionParams) {
+function selectSame(db: Pick<Kysely<Tables>, 'selectFrom'>, params: InsertionParams) {
+  const { param } = params;
   const occurredAt = param('occurredAt', 'timestamptz');
   return db
     .selectFrom('Notification')
@@ -114,31 +171,51 @@ function selectSame(db: Pick<Kysely<Tables>, 'selectFrom'>, { param }: Insertion
       eb.and(draftContent.map((name) => sql<boolean>`${sql.ref(name)} is not distinct from ${param(name)}`)),
     )
     .where(sql<boolean>`(${occurredAt} is null or ${sql.ref('occurredAt')} = ${occurredAt})`)
-    .where(sql<boolean>`payload::jsonb = ${param('payload', 'jsonb')}`);
+    .where(sql<boolean>`payload::jsonb = ${param('payload', 'jsonb')}`)
+    .where(isSameRequest(params));
 }
 
-function supersedeActive(db: ReturnType<typeof decide>, { param }: InsertionParams) {
-  return db.with('superseded', (db) =>
-    db
-      .updateTable('Notification')
-      .from('decided')
-      .set((eb) => ({
-        status: 'resolved',
-        resolution: 'superseded',
-        revision: eb('decided.revision', '+', 1),
-        resolvedAt: eb.ref('decided.changed'),
-        updatedAt: eb.ref('decided.changed'),
-      }))
-      .where('userId', '=', param('userId'))
-      .where('taskId', '=', param('taskId'))
-      .where('kind', '=', param('kind'))
-      .where('status', '=', active)
-      .where('decided.arrival', 'is', null)
-      .returning('Notification.id as id'),
-  );
+/** Whether a stored notification supersedes, and expires, as the draft would. */
+function isSameRequest({ param }: InsertionParams): RawBuilder<boolean> {
+  const { ref } = sql;
+  const [expiresAt, seconds] = [param('expiresAt', 'timestamptz'), param('expiresInSeconds', 'int')];
+  return sql`(slot = ${param('slot')} and ${ref('expiresInSeconds')} is not distinct from ${seconds}
+    and (${seconds} is not null or ${ref('expiresAt')} is not distinct from ${expiresAt})
+    and ${ref('onExpiry')}::jsonb is not distinct from ${param('onExpiry', 'jsonb')})`;
 }
 
-function insertDraft(db: ReturnType<typeof supersedeActive>, { param }: InsertionParams) {
+function supersede(db: ReturnType<typeof decide>, { param }: InsertionParams) {
+  return db
+    .with('replaced', (db) =>
+      db
+        .selectFrom(['unsettled', 'decided'])
+        .select([
+          'unsettled.id',
+          'unsettled.taskId',
+          'settled',
+          'taken',
+          'decided.revision',
+          'decided.changed',
+        ])
+        .select(sql<number>`row_number() over (order by ${sql.ref('createdAt')}, id)`.as('place'))
+        .where('decided.arrival', 'is', null)
+        .whereRef('unsettled.occurredAt', '<=', 'decided.occurred'),
+    )
+    .with('superseded', (db) =>
+      db
+        .updateTable('Notification')
+        .from('replaced')
+        .set((eb) => ({
+          ...settle('replaced', changeTime(sql.ref('replaced.changed')), sql.lit<'superseded'>('superseded')),
+          revision: eb('replaced.revision', '+', eb.ref('replaced.place')),
+        }))
+        .where('userId', '=', param('userId'))
+        .whereRef('Notification.id', '=', 'replaced.id')
+        .returning('Notification.id as id'),
+    );
+}
+
+function insertDraft(db: ReturnType<typeof supersede>, { param }: InsertionParams) {
   const decision = decideChannels({
     userId: param('userId'),
     kind: param('kind'),
@@ -161,26 +238,38 @@ function insertDraft(db: ReturnType<typeof supersedeActive>, { param }: Insertio
         'occurredAt',
         'createdAt',
         'updatedAt',
+        'slot',
+        'requestState',
+        'expiresAt',
+        'expiresInSeconds',
+        'onExpiry',
       ])
       .expression((eb) =>
-        eb
-          .selectFrom('decided')
-          .select([
-            param('userId').as('userId'),
-            param('id').as('id'),
-            param('payload', 'json').as('payload'),
-            param('payloadSize', 'int').as('payloadSize'),
-            decision.as('skippedChannels'),
-            ...draftContent.map((name) => param(name).as(name)),
-            sql<number>`revision + 1 + (select count(*) from superseded)`.as('revision'),
-            sql`case when arrival is null then 'active' else 'resolved' end`.as('status'),
-            'arrival',
-            sql`case when arrival is not null then changed end`.as('resolvedAt'),
-            'occurred',
-            'changed as createdAt',
-            'changed as updatedAt',
-          ]),
+        eb.selectFrom('decided').select([
+          param('userId').as('userId'),
+          param('id').as('id'),
+          param('payload', 'json').as('payload'),
+          param('payloadSize', 'int').as('payloadSize'),
+          decision.as('skippedChannels'),
+          ...draftContent.map((name) => param(name).as(name)),
+          sql<number>`revision + 1 + (select count(*) from superseded)`.as('revision'),
+          sql`case when arrival is null then 'active' else 'resolved' end`.as('status'),
+          'arrival',
+          sql`case when arrival is not null then changed end`.as('resolvedAt'),
+          'occurred',
+          'changed as createdAt',
+          'changed as updatedAt',
+          param('slot').as('slot'),
+          sql`case when not ${param('isRequest', 'bool')} then 'none' when arrival is null then 'open'
+              else 'withdrawn' end`.as('requestState'),
+          sql`coalesce(${param('expiresAt', 'timestamptz')},
+              clock_timestamp() + make_interval(secs => ${param('expiresInSeconds', 'int')}))`.as(
+            'expiresAt',
+          ),
+          param('expiresInSeconds', 'int').as('expiresInSeconds'),
+          param('onExpiry', 'json').as('onExpiry'),
+        ]),
       )
-      .returning('revision'),
+      .returning(['id', 'taskId', 'revision', 'requestState']),
   );
 }

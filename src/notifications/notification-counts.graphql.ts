@@ -6,6 +6,7 @@ import { formatEventCursor, getLatestCursor } from '../revisions/event-cursor.ts
 import { findRevisions } from '../revisions/revisions.ts';
 import { UserRef } from '../users/user.graphql.ts';
 import { type ActiveCounts, countActive } from './active-counts.ts';
+import { countNotifications } from './notifications.ts';
 import type { NotificationKind } from './notification.enums.ts';
 import { NotificationKindEnum } from './notification-enums.graphql.ts';
 
@@ -31,6 +32,12 @@ export const Counts = builder.objectRef<CountsWithCursor>('NotificationCounts').
     byKind: t.expose('byKind', {
       type: [KindCount],
       description: 'Counts by kind. Every kind is included, even if its count is 0.',
+    }),
+    openRequests: t.int({
+      access: accountRead,
+      description: 'The number of open requests, including those of dismissed notifications.',
+      resolve: ({ userId }, _args, { database }) =>
+        countNotifications(database, userId, { requestStates: ['open'] }),
     }),
     cursor: t.exposeString('cursor', {
       description:

@@ -2,8 +2,8 @@ import { builder, toEnumValues } from '../graphql/builder.ts';
 import {
   notificationKinds,
   notificationStatuses,
-  resolutions,
-  resolveReasons,
+  type ResolveReason,
+  shownResolutions,
   taskStatuses,
 } from './notification.enums.ts';
 
@@ -22,7 +22,7 @@ export const NotificationStatusEnum = builder.enumType('NotificationStatus', {
   values: toEnumValues(notificationStatuses, {
     active: "The notification needs the user's attention.",
     resolved:
-      'The platform resolved the notification, or a later notification superseded it. `resolution` gives the reason.',
+      'The user answered, the request expired, the platform resolved the notification, or a later one superseded it. `resolution` gives the reason.',
     dismissed: 'The user dismissed the notification.',
   }),
 });
@@ -37,22 +37,29 @@ export const NotificationChannelEnum = builder.enumType('NotificationChannel', {
 });
 
 const reasons = {
-  answered: 'The notification was answered.',
   resumed: 'The task resumed without an answer.',
   task_deleted: 'The task was deleted.',
 };
 
+const ANSWERED_ELSEWHERE = 'The user answered outside the gateway, for example in the editor.';
+
 export const ResolveReasonEnum = builder.enumType('NotificationResolveReason', {
-  description:
-    'The reason why the platform resolves a notification: a `NotificationResolution` except `SUPERSEDED`.',
-  values: toEnumValues(resolveReasons, reasons),
+  description: 'The reason why the platform resolves a notification.',
+  values: {
+    ANSWERED_ELSEWHERE: { value: 'answered', description: ANSWERED_ELSEWHERE },
+    RESUMED: { value: 'resumed', description: reasons.resumed },
+    TASK_DELETED: { value: 'task_deleted', description: reasons.task_deleted },
+  } as const satisfies Record<string, { value: ResolveReason; description: string }>,
 });
 
 export const ResolutionEnum = builder.enumType('NotificationResolution', {
   description: 'The reason why a notification was resolved.',
-  values: toEnumValues(resolutions, {
+  values: toEnumValues(shownResolutions, {
+    answered: 'Its request has an answer.',
     ...reasons,
     superseded: 'A later notification of the same task and kind replaced it.',
+    answered_elsewhere: ANSWERED_ELSEWHERE,
+    expired: 'Its request expired without an answer.',
   }),
 });
 

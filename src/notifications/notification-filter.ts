@@ -3,6 +3,8 @@ import { type Filter, joinConditions, type Page, type PageInput } from '../datab
 import type { ReadParams } from '../database/read.ts';
 import type { Position } from '../values/cursor.ts';
 import type { Time } from '../values/time.ts';
+import type { RequestState } from './answers/answer.enums.ts';
+import { isOpenState, isUnsettled, shownState } from './answers/settle-request.ts';
 import {
   isOnlyActive,
   type NotificationKind,
@@ -18,6 +20,7 @@ export type NotificationFilter = {
   kinds?: readonly NotificationKind[] | null | undefined;
   projectIds?: readonly string[] | null | undefined;
   taskIds?: readonly string[] | null | undefined;
+  requestStates?: readonly RequestState[] | null | undefined;
   /** Created at this time or later. */
   createdFrom?: Time | null | undefined;
   /** Created before this time. */
@@ -34,12 +37,17 @@ export type FilterInput = {
   kinds: readonly NotificationKind[] | undefined;
   projectIds: readonly string[] | undefined;
   taskIds: readonly string[] | undefined;
+  /** The only state of requests is `open`. `requestStates` is then undefined. */
+  open: true | undefined;
+  requestStates: readonly RequestState[] | undefined;
 };
 
 /** Converts all conditions but the times to inputs. */
 export function toFilterInput(filter: NotificationFilter): Omit<FilterInput, 'userId'> {
   const statuses = toSubset(filter.statuses, notificationStatuses);
   const isActive = isOnlyActive(statuses);
+  const states = filter.requestStates == null ? undefined : [...new Set(filter.requestStates)];
+  const isOpen = states?.length === 1 && states[0] === 'open';
   return {
     ids: filter.ids,
     active: isActive || undefined,
@@ -47,6 +55,8 @@ export function toFilterInput(filter: NotificationFilter): Omit<FilterInput, 'us
     kinds: toSubset(filter.kinds, notificationKinds),
     projectIds: filter.projectIds ?? undefined,
     taskIds: filter.taskIds ?? undefined,
+    open: isOpen || undefined,
+    requestStates: isOpen ? undefined : states,
   };
 }
 
@@ -60,7 +70,8 @@ function toSubset<Value>(
 }
 
 /**
- * Selects notifications by an index: those with the IDs or of the tasks, the active ones, or else all of the user. The
+ * Selects notifications by an index: those with the IDs or of the tasks, the active ones, those with open requests, or
+ * else all of the user. The
  * other conditions are checked for each of them.
  */
 export function selectMatching(
@@ -71,14 +82,17 @@ export function selectMatching(
   // A literal, because PostgreSQL uses a partial index only if the condition is a constant.
   const active = has('active') ? sql`status = 'active'` : sql`true`;
   const task = has('taskIds') ? sql`${sql.ref('taskId')} = any(${param('taskIds')})` : sql`true`;
+  // The condition of the index of unsettled notifications, and then the one that is meant.
+  const open = has('open') ? sql`${isUnsettled} and ${isOpenState}` : sql`true`;
   const ids = has('ids') ? sql`id = any(${param('ids')})` : sql`true`;
   return {
     table: 'Notification',
-    range: sql`${user} and ${ids} and ${active} and ${task}`,
-    isUnsorted: has('taskIds') || has('ids'),
+    range: sql`${user} and ${ids} and ${active} and ${task} and ${open}`,
+    isUnsorted: has('taskIds') || has('ids') || has('open'),
     matches: joinConditions([
       has('statuses') && sql`status = any(${param('statuses')})`,
       has('kinds') && sql`kind = any(${param('kinds')})`,
+      has('requestStates') && sql`${shownState} = any(${param('requestStates')})`,
       has('projectIds') && sql`${sql.ref('projectId')} = any(${param('projectIds')})`,
     ]),
   };
@@ -90,10 +104,13 @@ export function mayScanMany({
   kinds,
   projectIds,
   taskIds,
+  open,
+  requestStates,
   scanLimit,
 }: Omit<FilterInput, 'userId'> & PageInput): boolean {
   return (
-    taskIds !== undefined || (scanLimit === undefined && (statuses ?? kinds ?? projectIds) !== undefined)
+    (taskIds ?? open) !== undefined ||
+    (scanLimit === undefined && (statuses ?? kinds ?? projectIds ?? requestStates) !== undefined)
   );
 }
 

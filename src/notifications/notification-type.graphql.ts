@@ -7,8 +7,9 @@ import { defineRecordRef } from '../graphql/record-ref.ts';
 import { findSelectedProperties, reads, resolveFrom, resolveRecord } from '../graphql/selected-fields.ts';
 import { WorkspaceType } from '../workspaces/workspaces.graphql.ts';
 import { findWorkspaceTogether, type SelectedWorkspace } from '../workspaces/workspaces.ts';
+import { requestField } from './answers/request-type.graphql.ts';
 import type { Notification } from './notification.entity.ts';
-import type { NotificationKind } from './notification.enums.ts';
+import { findResolution, type NotificationKind } from './notification.enums.ts';
 import {
   NotificationKindEnum,
   NotificationStatusEnum,
@@ -88,10 +89,12 @@ export const UserNotification = createRecordInterfaceRef<Notification, SelectedN
       nullable: true,
       description: "The URL of the project's repository. `null` if unknown.",
     }),
-    resolution: t.expose('resolution', {
+    request: t.field(requestField),
+    resolution: t.field({
       type: ResolutionEnum,
       nullable: true,
       description: 'The reason why the notification was resolved. `null` if it was never resolved.',
+      ...resolveFrom<Notification>()(['resolution', 'requestState'], findResolution),
     }),
     occurredAt: t.expose('occurredAt', {
       type: 'DateTime',

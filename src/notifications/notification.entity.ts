@@ -1,5 +1,7 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { enumColumn, idColumn, textColumn, timeColumn } from '../database/columns.ts';
+import { requestStates } from './answers/answer.enums.ts';
+import type { Answer, Receipt } from './answers/answer.ts';
 import { notificationKinds, notificationStatuses, resolutions } from './notification.enums.ts';
 import type { NotificationPayload } from './payload.ts';
 
@@ -34,6 +36,21 @@ export const NotificationSchema = defineEntity({
     updatedAt: timeColumn(),
     resolvedAt: timeColumn().strictNullable(),
     dismissedAt: timeColumn().strictNullable(),
+    /**
+     * At most one notification of a task, kind and slot is active. `''` is the slot of the task and kind; a publication
+     * that supersedes less has a slot of its own: see answers/slot.ts.
+     */
+    slot: textColumn().default(''),
+    /** Null if a gateway before version 0.3.0 stored the notification and it was not converted yet. */
+    requestState: enumColumn(requestStates).strictNullable(),
+    /** When an open request expires. Null if it waits for ever. */
+    expiresAt: timeColumn().strictNullable(),
+    /** The duration by which the publisher gave `expiresAt`. */
+    expiresInSeconds: p.integer().strictNullable(),
+    /** The answer that a request has if it expires. Null if it then has none. */
+    onExpiry: p.json<Answer>().columnType('json').strictNullable(),
+    answer: p.json<Answer>().columnType('json').strictNullable(),
+    receipt: p.json<Receipt>().columnType('json').strictNullable(),
   },
   indexes: [
     { name: 'notification_changes', properties: ['userId', 'revision'] },
@@ -42,7 +59,23 @@ export const NotificationSchema = defineEntity({
       properties: ['updatedAt'],
       where: "status <> 'active'",
     },
-    { name: 'notification_of_task', properties: ['userId', 'taskId', 'kind', 'occurredAt'] },
+    { name: 'notification_of_slot', properties: ['userId', 'taskId', 'kind', 'slot', 'occurredAt'] },
+    {
+      name: 'notification_unsettled',
+      properties: ['userId', 'taskId', 'kind'],
+      where: "status = 'active' or request_state = 'open'",
+    },
+    { name: 'notification_expiry', properties: ['expiresAt'], where: "request_state = 'open'" },
+    {
+      name: 'notification_to_withdraw',
+      properties: ['userId', 'id'],
+      where: "request_state = 'open' and resolved_at is not null",
+    },
+    {
+      name: 'notification_to_convert',
+      properties: ['userId', 'id'],
+      where: "request_state is null and resolved_at is null and kind <> 'task_failed'",
+    },
     { name: 'notification_newest', properties: ['userId', 'createdAt', 'id'] },
     { name: 'notification_active', properties: ['userId', 'createdAt', 'id'], where: "status = 'active'" },
     { name: 'notification_of_kind', properties: ['kind', 'createdAt', 'userId', 'id'] },
@@ -53,7 +86,11 @@ export const NotificationSchema = defineEntity({
     },
   ],
   uniques: [
-    { name: 'notification_one_active', properties: ['userId', 'taskId', 'kind'], where: "status = 'active'" },
+    {
+      name: 'notification_one_active_in_slot',
+      properties: ['userId', 'taskId', 'kind', 'slot'],
+      where: "status = 'active'",
+    },
   ],
 });
 

@@ -1,3 +1,5 @@
+import type { StoredRequestState } from './answers/answer.enums.ts';
+
 /**
  * Kinds in the specification's order. The kind determines a notification's payload; preferences choose channels by
  * kind.
@@ -10,7 +12,10 @@ export const notificationKinds = [
 ] as const;
 export type NotificationKind = (typeof notificationKinds)[number];
 
-/** A notification that is resolved or dismissed is *settled*: it never becomes active again. */
+/**
+ * A notification that is resolved or dismissed is *settled*. Only `restoreNotification` can make a dismissed one active
+ * again.
+ */
 export const notificationStatuses = ['active', 'resolved', 'dismissed'] as const;
 export type NotificationStatus = (typeof notificationStatuses)[number];
 
@@ -23,9 +28,31 @@ export function isOnlyActive(statuses: readonly NotificationStatus[] | null | un
 export const resolveReasons = ['answered', 'resumed', 'task_deleted'] as const;
 export type ResolveReason = (typeof resolveReasons)[number];
 
-/** Why a notification was resolved; only the gateway sets `superseded`. */
+/**
+ * Why a notification was resolved, as it is stored; only the gateway sets `superseded`. Nothing is stored for an expired
+ * request.
+ */
 export const resolutions = [...resolveReasons, 'superseded'] as const;
 export type Resolution = (typeof resolutions)[number];
+
+/** Why a notification was resolved, as it is shown. */
+export const shownResolutions = [...resolutions, 'answered_elsewhere', 'expired'] as const;
+export type ShownResolution = (typeof shownResolutions)[number];
+
+/**
+ * The reason why a notification was resolved. `answered` is stored for an answer, as the state of the request then says,
+ * and for one that was given elsewhere, which gateways before version 0.3.0 stored under the same name.
+ */
+export function findResolution({
+  resolution,
+  requestState,
+}: {
+  resolution: Resolution | null;
+  requestState: StoredRequestState | null;
+}): ShownResolution | null {
+  if (requestState === 'expired') return 'expired';
+  return resolution === 'answered' && requestState !== 'answered' ? 'answered_elsewhere' : resolution;
+}
 
 /**
  * Why the gateway does not deliver a notification over a channel. Their order is stored: see channel-decision.ts.

@@ -12,6 +12,7 @@ import { findSelectedProperties, resolveRecord } from '../graphql/selected-field
 import { readUserList, type UserList } from '../graphql/user-list.ts';
 import { type UserNode, UserRef, viewerNode } from '../users/user.graphql.ts';
 import { isId } from '../values/text.ts';
+import { RequestStateEnum } from './answers/answer-enums.graphql.ts';
 import type { Notification } from './notification.entity.ts';
 import { NotificationKindEnum, NotificationStatusEnum } from './notification-enums.graphql.ts';
 import type { NotificationFilter } from './notification-filter.ts';
@@ -64,6 +65,12 @@ const NotificationFilterInput = builder.inputType('NotificationFilter', {
       description: 'Filter by task. Defaults to all tasks. An empty list selects none.',
       validate: { ...maxItems(100), items: idRule },
     }),
+    requestStates: t.field({
+      type: [RequestStateEnum],
+      description:
+        'Filter by the state of the request. `[OPEN]` selects everything that waits for an answer, dismissed or not. Defaults to all notifications, with or without a request. An empty list selects none.',
+      validate: maxItems(100),
+    }),
     createdFrom: t.field({
       type: 'DateTime',
       description: 'Selects only notifications created at this timestamp or later.',
@@ -83,7 +90,8 @@ const listArguments = {
   })),
 };
 
-const exactPagesNote = 'Filtering by `taskIds` or only by the status `ACTIVE` does not make pages shorter.';
+const exactPagesNote =
+  'Filtering by `taskIds`, by the request state `OPEN` or only by the status `ACTIVE` does not make pages shorter.';
 
 const list: UserList<NotificationFilter, SelectedNotification> = {
   name: 'notifications',

@@ -40,7 +40,8 @@ import {
 } from './notification-filter.ts';
 import type { NotificationPayload } from './payload.ts';
 
-const always = ['id', 'kind'] as const;
+/** `requestState` decides whether a notification has a `request`. */
+const always = ['id', 'kind', 'requestState'] as const;
 
 /** Lists also read what the position of a record consists of. */
 const alwaysListed = [...always, 'createdAt'] as const;
@@ -52,6 +53,8 @@ export const textSizes = {
   previewText: textBytes('previewText'),
   prUrl: textBytes('prUrl'),
   projectRepoUrl: textBytes('projectRepoUrl'),
+  answer: sql<number>`coalesce(octet_length(answer::text), 0)`,
+  onExpiry: sql<number>`coalesce(octet_length(${sql.ref('onExpiry')}::text), 0)`,
 } satisfies Partial<Record<keyof Notification, RawBuilder<number>>>;
 
 /** A notification with the selected properties. */
@@ -165,6 +168,19 @@ export async function findNotification(
   const notification = await find(database, { userId, id });
   if (notification === undefined) throw new NotFoundError();
   return notification;
+}
+
+const findId = defineRowRead((db, { param }: ReadParams<Key>) =>
+  db
+    .selectFrom('Notification')
+    .select('id')
+    .where('userId', '=', param('userId'))
+    .where('id', '=', param('id')),
+);
+
+/** Whether the user has a notification with this ID. */
+export async function hasNotification(database: Database, userId: string, id: string): Promise<boolean> {
+  return (await findId(database, { userId, id })) !== undefined;
 }
 
 /** A reply with larger notifications waits until it may be large, because it can contain many of them, and many times. */

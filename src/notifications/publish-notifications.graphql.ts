@@ -1,12 +1,25 @@
 import { z } from 'zod';
 import { platform } from '../auth/access.ts';
 import type { Context } from '../context.ts';
+import { ValidationError } from '../errors/gateway-errors.ts';
+import type { ValidationIssue } from '../errors/issue.ts';
 import { builder } from '../graphql/builder.ts';
-import { boundedLine, boundedText, maxItems, notAheadRule } from '../graphql/rules.ts';
+import {
+  boundedLine,
+  boundedText,
+  maxItems,
+  notAheadRule,
+  wholeNumberRule,
+  withinYearRule,
+} from '../graphql/rules.ts';
 import { MAX_LENGTH } from '../values/text.ts';
-import type { NotificationDraft } from './notification-draft.ts';
+import { asksUser, toAnswerContent } from './answers/answer.ts';
+import { SupersedeScopeEnum } from './answers/answer-enums.graphql.ts';
+import { DefaultAnswerInput, toGivenAnswer } from './answers/answer-input.graphql.ts';
+import type { NotificationDraft, RequestDraft } from './notification-draft.ts';
 import { NotificationChannelEnum } from './notification-enums.graphql.ts';
 import { NotificationUnion } from './notification-type.graphql.ts';
+import type { NotificationContent } from './payload.ts';
 import { NotificationPayloadInput, toContent } from './payload-input.graphql.ts';
 import { type Publication, type PublishRequest, publishNotifications } from './publish-notifications.ts';
 
@@ -19,6 +32,9 @@ const NotificationTaskInput = builder.inputType('NotificationTaskInput', {
     workspaceId: t.string(boundedText('The ID of the workspace that the task runs in.', MAX_LENGTH.name)),
   }),
 });
+
+/** A year. */
+const MAX_EXPIRY_SECONDS = 31_536_000;
 
 const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
   description: 'A notification to publish.',
@@ -51,6 +67,27 @@ const PublishNotificationInput = builder.inputType('PublishNotificationInput', {
     prUrl: t.field({ type: 'URL', description: "The URL of the task's pull request." }),
     projectName: t.string(boundedText("The project's name.", MAX_LENGTH.name)),
     projectRepoUrl: t.field({ type: 'URL', description: "The URL of the project's repository." }),
+    supersedes: t.field({
+      type: SupersedeScopeEnum,
+      defaultValue: 'task_and_kind',
+      description: 'Which earlier notifications of the task and kind it supersedes.',
+    }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      description:
+        'Timestamp at which an open request expires. In the future, at most a year ahead. Defaults to never.',
+      validate: withinYearRule,
+    }),
+    expiresInSeconds: t.int({
+      description:
+        'The time from publication until an open request expires, 1 to 31,536,000 seconds. Not allowed with `expiresAt`.',
+      validate: wholeNumberRule(1, MAX_EXPIRY_SECONDS),
+    }),
+    onExpiry: t.field({
+      type: DefaultAnswerInput,
+      description:
+        'The answer that the request has if it expires. If omitted, it then has none. Requires `expiresAt` or `expiresInSeconds`.',
+    }),
   }),
 });
 
@@ -119,7 +156,7 @@ builder.mutationFields((t) => ({
     type: PublishNotificationPayload,
     nullable: true,
     description:
-      "Publishes a notification to a user's inbox. At most one notification per task and kind is active, the latest by `occurredAt`. Earlier notifications are resolved as `SUPERSEDED`.",
+      "Publishes a notification to a user's inbox. By default, at most one notification per task and kind is active, the latest by `occurredAt`: earlier notifications are resolved as `SUPERSEDED`, and their open requests withdrawn. Plans, questions and responses of tasks that await input are requests, which the user can answer.",
     args: {
       input: t.arg({
         type: PublishNotificationInput,
@@ -169,8 +206,10 @@ async function publish(context: Context, requests: readonly PublishRequest[]): P
 type PublishInput = typeof PublishNotificationInput.$inferInput;
 
 function toDraft({ task, ...input }: PublishInput, path: readonly (string | number)[]): NotificationDraft {
+  const content = toContent(input.payload, [...path, 'payload']);
   return {
-    ...toContent(input.payload, [...path, 'payload']),
+    ...content,
+    ...toRequestDraft(input, content, path),
     id: input.id ?? null,
     taskId: task.id,
     taskName: task.name ?? null,
@@ -182,5 +221,34 @@ function toDraft({ task, ...input }: PublishInput, path: readonly (string | numb
     previewText: input.previewText ?? null,
     prUrl: input.prUrl ?? null,
     occurredAt: input.occurredAt ?? null,
+  };
+}
+
+/** @throws {ValidationError} for arguments that cannot be combined, or that only requests can have */
+function toRequestDraft(
+  { supersedes, expiresAt, expiresInSeconds, onExpiry }: Omit<PublishInput, 'task'>,
+  content: NotificationContent,
+  path: readonly (string | number)[],
+): RequestDraft {
+  const issues: ValidationIssue[] = [];
+  const refuse = (name: string, value: unknown, message: string) => {
+    if (value != null) issues.push({ path: [...path, name], message, value });
+  };
+  if (!asksUser(content)) {
+    const message = 'must be omitted, because the notification asks for no answer';
+    for (const [name, value] of Object.entries({ expiresAt, expiresInSeconds, onExpiry }))
+      refuse(name, value, message);
+  } else if (expiresAt == null && expiresInSeconds == null) {
+    refuse('onExpiry', onExpiry, 'requires expiresAt or expiresInSeconds');
+  } else if (expiresAt != null) {
+    refuse('expiresInSeconds', expiresInSeconds, 'must not be combined with expiresAt');
+  }
+  if (issues.length > 0) throw new ValidationError(issues);
+  const at = [...path, 'onExpiry'];
+  return {
+    supersedes: supersedes ?? 'task_and_kind',
+    expiresAt: expiresAt ?? null,
+    expiresInSeconds: expiresInSeconds ?? null,
+    onExpiry: onExpiry ? toAnswerContent(content, toGivenAnswer(onExpiry, at), at) : null,
   };
 }

@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { DatabaseError } from 'pg';
+import type { Database } from '../database/database.ts';
 import type { Outbox } from '../database/outbox.ts';
 import { transaction } from '../database/transaction.ts';
-import { ConflictError } from '../errors/gateway-errors.ts';
+import { ConflictError, createUpgradePendingError, ValidationError } from '../errors/gateway-errors.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { DeliveryChannel } from '../values/delivery-channel.enums.ts';
 import { measureJson } from '../values/json.ts';
-import type { Time } from '../values/time.ts';
+import { type Time, toMilliseconds } from '../values/time.ts';
+import { asksUser } from './answers/answer.ts';
+import { findSlot } from './answers/slot.ts';
 import { listEnabled, listLeftToCaller } from './channel-decision.ts';
 import { insertPublication } from './insert-publication.ts';
 import type { Notification } from './notification.entity.ts';
 import type { NotificationDraft } from './notification-draft.ts';
+import { hasNotification } from './notifications.ts';
 import { readPublications } from './read-publications.ts';
 
 /** A draft, the user to publish it to, and its path in the arguments. */
@@ -29,30 +33,47 @@ export type Publication = {
 };
 
 /** The dependencies of publishing and settling notifications. A `Context` can be passed. */
-export type NotificationDependencies = ChangeDependencies & { readonly outbox: Outbox };
+export type NotificationDependencies = ChangeDependencies & {
+  readonly outbox: Outbox;
+  /** Whether no gateway before version 0.3.0 uses the database. Only then is the platform told of changes. */
+  readonly isUpgraded: boolean;
+};
 
 /**
  * Stores notifications in order, all or none, and returns their final states. A new notification supersedes the active
- * one of its task and kind. It supersedes none and is itself stored as resolved if a notification of that task and kind
- * with a later `occurredAt` is stored already, or if it occurred at or before the time up to which
- * `resolveNotifications` resolved that task and kind.
- * @throws {ConflictError} if a notification with the same ID and other content exists
+ * ones of its task and kind, or of its slot, and withdraws their open requests. It supersedes none and is itself stored
+ * as resolved if a notification of its slot with a later `occurredAt` is stored already, or if it occurred at or before
+ * the time up to which `resolveNotifications` resolved that task and kind.
+ * @param maxOpen the number of open requests that a task may have; null without a limit
+ * @throws {ConflictError} if a notification with the same ID and other content exists, if a task has too many open
+ *   requests, or if a draft needs what gateways before version 0.3.0 do not know
+ * @throws {ValidationError} if a draft expires in the past
  */
 export async function publishNotifications(
-  { database, announce, outbox }: NotificationDependencies,
+  { database, announce, outbox, isUpgraded: recordsEvents }: NotificationDependencies,
   requests: readonly PublishRequest[],
   now: Time,
+  maxOpen: number | null = null,
 ): Promise<Publication[]> {
   if (requests.length === 0) return [];
+  if (!recordsEvents && requests.some(({ draft }) => needsUpgrade(draft))) throw createUpgradePendingError();
+  await refuseExpired(database, requests);
   const providers = [...outbox.channels];
-  const drafts = requests.map(({ userId, draft }) => {
+  const drafts = requests.map(({ userId, draft: { supersedes, onExpiry, ...draft }, path }) => {
     const payload = JSON.stringify(draft.payload);
+    const id = draft.id ?? randomUUID();
     return {
       ...draft,
       userId,
-      id: draft.id ?? randomUUID(),
+      id,
       payload,
       payloadSize: measureJson(draft.payload, payload),
+      slot: findSlot(supersedes, { id, payload: draft.payload }, path),
+      everySlot: supersedes === 'task_and_kind',
+      isRequest: asksUser(draft),
+      onExpiry: onExpiry && JSON.stringify({ ...onExpiry, answerId: null, by: null, via: 'default' }),
+      maxOpen,
+      recordsEvents,
       providers,
       now,
     };
@@ -82,7 +103,7 @@ export async function publishNotifications(
   }
   return drafts.map(({ userId, id }, index) => {
     const row = stored.find((row) => row.userId === userId && row.id === id);
-    if (row === undefined) throw new Error('A published notification was not found.');
+    if (row === undefined) throw createLimitError(maxOpen);
     const { decision, isDeliverable, ...notification } = row;
     return {
       notification,
@@ -91,6 +112,39 @@ export async function publishNotifications(
       deliverByCaller: isDeliverable ? listLeftToCaller(decision) : [],
     };
   });
+}
+
+function needsUpgrade({ supersedes, expiresAt, expiresInSeconds }: NotificationDraft): boolean {
+  return supersedes !== 'task_and_kind' || expiresAt !== null || expiresInSeconds !== null;
+}
+
+/**
+ * Refuses drafts that expire in the past, unless a notification with the ID is stored: a late retry must find it.
+ * @throws {ValidationError} if there are any
+ */
+async function refuseExpired(database: Database, requests: readonly PublishRequest[]): Promise<void> {
+  const expired = requests.filter(
+    ({ draft: { expiresAt } }) => expiresAt !== null && toMilliseconds(expiresAt) <= Date.now(),
+  );
+  const found = await Promise.all(
+    expired.map(
+      async ({ userId, draft: { id } }) => id !== null && (await hasNotification(database, userId, id)),
+    ),
+  );
+  const issues = expired
+    .filter((_request, index) => !found[index])
+    .map(({ draft, path }) => ({
+      path: [...path, 'expiresAt'],
+      message: 'must be in the future',
+      value: draft.expiresAt,
+    }));
+  if (issues.length > 0) throw new ValidationError(issues);
+}
+
+function createLimitError(maxOpen: number | null): Error {
+  return maxOpen === null
+    ? new Error('A published notification was not found.')
+    : new ConflictError('LIMIT_REACHED', `The task has ${maxOpen} open requests, which is the maximum.`);
 }
 
 /** Whether an error means that the ID exists with other content. A draft with the same content is not inserted. */

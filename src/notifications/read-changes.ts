@@ -17,9 +17,11 @@ const texts = [
   'previewText',
   'prUrl',
   'payload',
+  'answer',
+  'onExpiry',
 ] as const satisfies readonly (keyof Notification)[];
 
-const always = ['id', 'kind', 'status', 'revision'] as const;
+const always = ['id', 'kind', 'status', 'revision', 'requestState'] as const;
 
 const findChanged = defineListRead((db, params: ReadParams<PositionsInput>) => {
   const selected = params.selected('Notification', always);

@@ -3,9 +3,11 @@ import { transactionAndCancel } from '../database/outbox.ts';
 import { defineStatement, type Params } from '../database/statement.ts';
 import { announceRecords } from '../live/announce-records.ts';
 import type { Time } from '../values/time.ts';
+import { isUnsettled } from './answers/settle-request.ts';
 import type { Notification } from './notification.entity.ts';
 import { type NotificationKind, notificationKinds, type ResolveReason } from './notification.enums.ts';
 import type { NotificationDependencies } from './publish-notifications.ts';
+import type { EventInput } from './record-events.ts';
 import { updateWithRevisions } from './update-with-revisions.ts';
 
 /**
@@ -21,7 +23,7 @@ export type ResolveFilter =
       occurredUpTo?: Time | null | undefined;
     };
 
-type Resolution = { userId: string; reason: ResolveReason; now: Time };
+type Resolution = EventInput & { reason: ResolveReason; now: Time };
 
 type TaskInput = Resolution & {
   taskId: string;
@@ -31,21 +33,23 @@ type TaskInput = Resolution & {
 };
 
 /**
- * Resolves the active notifications of a user that match the filter, and returns them, oldest first. With
+ * Resolves the active notifications of a user that match the filter, withdraws their open requests and those of
+ * dismissed notifications that match it, and returns them, oldest first. With
  * `occurredUpTo`, notifications that occurred up to then but are published later are resolved too, by
  * insert-publication.ts. Ignores unknown IDs and the IDs of another user's notifications.
  */
 export async function resolveNotifications(
-  { database, announce, outbox }: NotificationDependencies,
+  { database, announce, outbox, isUpgraded: recordsEvents }: NotificationDependencies,
   userId: string,
   filter: ResolveFilter,
   reason: ResolveReason,
   now: Time,
 ): Promise<Notification[]> {
   const resolved = await transactionAndCancel({ database, outbox }, [userId], async (run) => {
-    if ('ids' in filter) return run(resolveByIds, { ...filter, userId, reason, now });
+    const resolution = { userId, reason, now, recordsEvents };
+    if ('ids' in filter) return run(resolveByIds, { ...resolution, ...filter });
     const { taskId, kinds, toolId = null, occurredUpTo = null } = filter;
-    const input = { userId, taskId, kinds: kinds ?? notificationKinds, toolId, occurredUpTo, reason, now };
+    const input = { ...resolution, taskId, kinds: kinds ?? notificationKinds, toolId, occurredUpTo };
     const stored = occurredUpTo === null ? [] : run(storeResolution, input);
     const [notifications] = await Promise.all([run(resolveOfTask, input), stored]);
     return notifications;
@@ -57,11 +61,7 @@ const resolveByIds = defineStatement((db, params: Params<Resolution & { ids: rea
   updateWithRevisions(
     db,
     params,
-    (eb) =>
-      eb.and([
-        eb('status', '=', sql.lit<'active'>('active')),
-        eb('id', '=', sql<string>`any(${params.param('ids')})`),
-      ]),
+    (eb) => eb.and([isUnsettled, eb('id', '=', sql<string>`any(${params.param('ids')})`)]),
     { status: 'resolved', resolution: params.param('reason') },
   ).returningAll('Notification'),
 );
@@ -75,7 +75,7 @@ const resolveOfTask = defineStatement((db, params: Params<TaskInput>) => {
     params,
     (eb) =>
       eb.and([
-        eb('status', '=', sql.lit<'active'>('active')),
+        isUnsettled,
         eb('taskId', '=', param('taskId')),
         eb('kind', '=', sql<NotificationKind>`any(${param('kinds')})`),
         sql<boolean>`(${toolId} is null or payload ->> 'toolId' = ${toolId})`,

@@ -5,6 +5,7 @@ import { getKysely, type Tables } from '../database/database.ts';
 import type { ChangeDependencies } from '../live/announcer.ts';
 import type { Log } from '../log.ts';
 import { type Time, toTime } from '../values/time.ts';
+import { isOpenState } from './answers/settle-request.ts';
 import { TaskResolutionSchema } from './notification.entity.ts';
 
 /** The maximum number of notifications that one transaction deletes. */
@@ -16,7 +17,7 @@ const DAY_MS = 86_400_000;
 
 /**
  * Immediately, and then every hour until it is stopped, deletes the settled notifications that were last changed more
- * than `days` days ago. With `days` 0, it deletes none.
+ * than `days` days ago, except those whose request is open. With `days` 0, it deletes none.
  */
 export function startRetention(
   dependencies: ChangeDependencies,
@@ -111,5 +112,12 @@ async function deleteResolutions(em: EntityManager, before: Time): Promise<void>
 }
 
 function selectSettled(db: Kysely<Tables>, before: Time) {
-  return db.selectFrom('Notification').where('status', '<>', 'active').where('updatedAt', '<', before);
+  // The state of a request that a gateway before version 0.3.0 stored may be unknown yet.
+  return db
+    .selectFrom('Notification')
+    .where('status', '<>', 'active')
+    .where('updatedAt', '<', before)
+    .where(sql<boolean>`not ${isOpenState}`)
+    .where(sql<boolean>`(${sql.ref('requestState')} is not null or ${sql.ref('resolvedAt')} is not null
+      or kind = 'task_failed')`);
 }

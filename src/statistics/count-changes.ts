@@ -20,8 +20,8 @@ type Row = {
  *
  * Each change of a notification increments the revision by one, and a notification has the revision of its last change.
  * If there are as many notifications in a range of revisions as there are revisions, each of them changed once, so its
- * status before the change follows from its status and timestamps. Otherwise a notification changed twice, or retention
- * deleted some. A notification that was resolved in the millisecond of its creation may have been stored as resolved.
+ * status before the change follows from its status and timestamps. It does not if the notification was restored or its
+ * answer acknowledged. Otherwise a notification changed twice, or retention deleted some. A notification that was resolved in the millisecond of its creation may have been stored as resolved.
  */
 export async function countChanges(
   db: Kysely<Tables>,
@@ -40,9 +40,11 @@ export async function countChanges(
     from unnest(${given}) as given (owner, first, last)
     cross join lateral (
       select kind, status, case status
-          when 'active' then 'none'
-          when 'resolved' then case when ${ref('resolvedAt')} > ${ref('createdAt')} then 'active' end
-          else case when ${ref('resolvedAt')} is null then 'active' else 'resolved' end
+          when 'active' then case when ${ref('updatedAt')} = ${ref('createdAt')} then 'none' end
+          when 'resolved' then case when ${ref('resolvedAt')} > ${ref('createdAt')}
+            and ${ref('updatedAt')} = ${ref('resolvedAt')} then 'active' end
+          else case when ${ref('updatedAt')} > ${ref('dismissedAt')} then 'dismissed'
+            when ${ref('resolvedAt')} is null then 'active' else 'resolved' end
         end as previous
       from ${sql.table('Notification')}
       where ${ref('userId')} = given.owner and revision > given.first and revision <= given.last

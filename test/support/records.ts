@@ -65,7 +65,7 @@ export async function resolve(
   gateway: Gateway,
   userId: string,
   taskId: string,
-  reason = 'ANSWERED',
+  reason = 'ANSWERED_ELSEWHERE',
   before?: string,
 ) {
   await asPlatform(

@@ -82,7 +82,7 @@ export const goodArguments: Readonly<Record<string, (userId: string) => Argument
   }),
   removePushSubscription: () => ({ input: { id: 'unknown' } }),
   reportEditorAuthFailure: (userId) => ({ input: { userId, version: '1', reason: 'TOKEN_REVOKED' } }),
-  resolveNotifications: (userId) => ({ input: { userId, taskId: 'task-1', reason: 'ANSWERED' } }),
+  resolveNotifications: (userId) => ({ input: { userId, taskId: 'task-1', reason: 'ANSWERED_ELSEWHERE' } }),
   retryDeliveries: () => ({ input: {} }),
   storeEditorSubscription: () => ({ input: { accessToken: 'access', refreshToken: 'refresh' } }),
   updateNotificationPreferences: () => ({ input: { preferences: [] } }),

@@ -1,0 +1,60 @@
+import { sql } from 'kysely';
+import { defineStatement, type Params } from '../../database/statement.ts';
+import { transaction } from '../../database/transaction.ts';
+import { ConflictError } from '../../errors/gateway-errors.ts';
+import { incrementRevision } from '../../revisions/increment-revision.ts';
+import type { Notification } from '../notification.entity.ts';
+import { findNotification } from '../notifications.ts';
+import type { NotificationDependencies } from '../publish-notifications.ts';
+import { changeTime } from '../update-with-revisions.ts';
+import type { Receipt } from './answer.ts';
+
+/**
+ * Stores what the task did with the answer to a request. The first receipt stays; later ones change nothing.
+ * @param admit throws if the caller may not acknowledge the answer of a notification
+ * @throws {NotFoundError} if the user has no such notification
+ * @throws {ConflictError} if it has no answer
+ */
+export async function acknowledgeAnswer(
+  { database, announce }: Pick<NotificationDependencies, 'database' | 'announce'>,
+  { userId, id }: { userId: string; id: string },
+  receipt: Receipt,
+  admit: (notification: Notification) => void,
+): Promise<Notification> {
+  // The task of a notification never changes.
+  admit(await findNotification(database, userId, id));
+  const input = { userId, id, receipt: JSON.stringify(receipt) };
+  const [acknowledged] = await transaction(database, [userId], (run) => run(storeReceipt, input));
+  if (acknowledged !== undefined) {
+    announce({ user: userId, topic: 'notifications', revision: acknowledged.revision });
+    return acknowledged;
+  }
+  const found = await findNotification(database, userId, id);
+  if (found.receipt === null) throw new ConflictError('NOT_ANSWERED', 'The request has no answer.');
+  return found;
+}
+
+const storeReceipt = defineStatement(
+  (db, { param }: Params<{ userId: string; id: string; receipt: string }>) =>
+    db
+      .with('answered', (db) =>
+        db
+          .selectFrom('Notification')
+          .select('id')
+          .where('userId', '=', param('userId'))
+          .where('id', '=', param('id'))
+          .where('requestState', '=', sql.lit<'answered'>('answered'))
+          .where('receipt', 'is', null),
+      )
+      .with('incremented', (db) => incrementRevision(db, 'notifications', 'answered', param('userId')))
+      .updateTable('Notification')
+      .from(['answered', 'incremented'])
+      .set((eb) => ({
+        revision: eb('incremented.before', '+', 1),
+        receipt: sql<Receipt>`${param('receipt', 'json')}`,
+        updatedAt: changeTime(sql`clock_timestamp()`),
+      }))
+      .where('userId', '=', param('userId'))
+      .whereRef('Notification.id', '=', 'answered.id')
+      .returningAll('Notification'),
+);

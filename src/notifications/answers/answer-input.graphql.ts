@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { ValidationError } from '../../errors/gateway-errors.ts';
+import type { Path } from '../../errors/issue.ts';
+import { builder } from '../../graphql/builder.ts';
+import { maxItems } from '../../graphql/rules.ts';
+import { type GivenAnswer, MAX_ANSWER_CHARACTERS } from './answer.ts';
+import { PlanDecisionEnum } from './answer-enums.graphql.ts';
+
+/** Far above what a request can ask. A longer list is rejected without checking its items. */
+const MAX_QUESTIONS = 50;
+const MAX_OPTIONS = 50;
+
+const limit = `At most ${MAX_ANSWER_CHARACTERS.toLocaleString('en')} characters.`;
+
+export const PlanAnswerInput = builder.inputType('PlanAnswerInput', {
+  description: 'A decision about a plan.',
+  fields: (t) => ({
+    decision: t.field({ type: PlanDecisionEnum, required: true, description: 'The decision.' }),
+    feedback: t.string({ description: `What the task should consider. ${limit}` }),
+  }),
+});
+
+export const QuestionAnswerInput = builder.inputType('QuestionAnswerInput', {
+  description:
+    'The answer to one question: an option, several if the question has `multiSelect`, or `other` instead. With `multiSelect`, `other` can be combined with options.',
+  fields: (t) => ({
+    index: t.int({ required: true, description: 'The index of the question, from 0.' }),
+    options: t.intList({
+      required: true,
+      description: 'The indexes of the chosen options, from 0. Empty if `other` is the answer.',
+      validate: { ...maxItems(MAX_OPTIONS), items: { schema: z.int() } },
+    }),
+    other: t.string({ description: `An answer that is not among the options. ${limit}` }),
+  }),
+});
+
+export const ReplyInput = builder.inputType('ReplyInput', {
+  description: 'A reply to the response of a task.',
+  fields: (t) => ({ text: t.string({ required: true, description: `The reply. ${limit}` }) }),
+});
+
+const members = {
+  plan: 'A decision, which answers a `PLAN_REQUESTED` notification.',
+  questions: 'Answers to all questions, which answer a `QUESTION_REQUESTED` notification. At most 50.',
+  reply: 'A reply, which answers a `TASK_RESPONSE_READY` notification whose task awaits input.',
+};
+
+export const AnswerNotificationInput = builder.inputType('AnswerNotificationInput', {
+  description: 'An answer: exactly one of `plan`, `questions` and `reply`.',
+  fields: (t) => ({
+    id: t.id({ required: true, description: "The notification's ID." }),
+    answerId: t.id({
+      required: true,
+      description:
+        "The answer's ID, which the client generates, for example a UUID. A retry with the same ID and content returns the stored answer.",
+    }),
+    plan: t.field({ type: PlanAnswerInput, description: members.plan }),
+    questions: t.field({
+      type: [QuestionAnswerInput],
+      description: members.questions,
+      validate: maxItems(MAX_QUESTIONS),
+    }),
+    reply: t.field({ type: ReplyInput, description: members.reply }),
+  }),
+});
+
+export const DefaultAnswerInput = builder.inputType('DefaultAnswerInput', {
+  description: 'The answer that a request has if it expires.',
+  isOneOf: true,
+  fields: (t) => ({
+    plan: t.field({ type: PlanAnswerInput, description: members.plan }),
+    questions: t.field({
+      type: [QuestionAnswerInput],
+      description: members.questions,
+      validate: maxItems(MAX_QUESTIONS),
+    }),
+    reply: t.field({ type: ReplyInput, description: members.reply }),
+  }),
+});
+
+/**
+ * Converts an input to an answer.
+ * @throws {ValidationError} unless it has exactly one of the three members
+ */
+export function toGivenAnswer(
+  { plan, questions, reply }: Omit<typeof AnswerNotificationInput.$inferInput, 'id' | 'answerId'>,
+  path: Path,
+): GivenAnswer {
+  const [given, ...others] = [
+    plan && { plan: { decision: plan.decision, feedback: plan.feedback ?? null } },
+    questions && {
+      questions: questions.map(({ index, options, other }) => ({ index, options, other: other ?? null })),
+    },
+    reply && { reply: { text: reply.text } },
+  ].filter((member) => member != null);
+  if (given !== undefined && others.length === 0) return given;
+  const message = 'must have exactly one of plan, questions and reply';
+  throw new ValidationError([{ path, message, value: { plan, questions, reply } }]);
+}

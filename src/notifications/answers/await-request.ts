@@ -1,0 +1,186 @@
+import { type Kysely, sql } from 'kysely';
+import type { Viewer } from '../../auth/viewer.ts';
+import type { Tables } from '../../database/database.ts';
+import { defineRowRead, type ReadParams } from '../../database/read.ts';
+import { GoingAwayError, NotFoundError } from '../../errors/gateway-errors.ts';
+import type { Change, Hub, Subscriber } from '../../live/hub.ts';
+import type { Revisions } from '../../revisions/revisions.ts';
+import { toMilliseconds } from '../../values/time.ts';
+import type { Notification } from '../notification.entity.ts';
+import type { NotificationDependencies } from '../publish-notifications.ts';
+import { settleIfDue } from './answer-notification.ts';
+import { asksUser, isOpenRequest } from './settle-request.ts';
+
+/** The caller of a request, and how it is woken. A `Context` can be passed. */
+export type WaitContext = NotificationDependencies & {
+  readonly viewer: Viewer;
+  readonly hub: Hub;
+  /** Calls `leave` when the caller disconnects. */
+  onLeave(leave: () => void): void;
+};
+
+const properties = [
+  'id',
+  'userId',
+  'taskId',
+  'kind',
+  'requestState',
+  'resolvedAt',
+  'expiresAt',
+  'onExpiry',
+  'answer',
+  'receipt',
+] as const satisfies readonly (keyof Notification)[];
+
+/** A request, without the notification's texts. */
+export type FoundRequest = Pick<Notification, (typeof properties)[number]>;
+
+type Key = { userId: string; id: string };
+
+/**
+ * Reads a request. If it is open, waits until it is settled, for at most `waitMs`. A request that is settled before the
+ * wait begins is returned at once, so an answer is never missed. A wait is a subscriber, and uses no connection to the
+ * database. It ends early if the gateway shuts down.
+ * @param admit throws if the caller may not read the request
+ * @throws {NotFoundError} if the user has no such notification, or it asks for no answer
+ * @throws {RateLimitedError} if there are too many subscribers
+ * @throws {UnauthenticatedError} if the caller's token expires
+ */
+export async function awaitRequest(
+  context: WaitContext,
+  key: Key,
+  waitMs: number,
+  admit: (request: FoundRequest) => void,
+): Promise<FoundRequest> {
+  const { hub, viewer, onLeave } = context;
+  const first = await readRequest(context, key);
+  admit(first.request);
+  if (!first.isOpen || waitMs === 0) return first.request;
+  // A runner of one task is limited like a user.
+  const wait = new Wait(viewer, key.userId, viewer.task === undefined);
+  hub.join(wait);
+  onLeave(() => wait.end());
+  const until = performance.now() + waitMs;
+  try {
+    for (;;) {
+      const { request, isOpen, revision } = await readRequest(context, key);
+      wait.seen = revision;
+      const left = until - performance.now();
+      if (!isOpen || left <= 0 || wait.hasEnded) return request;
+      await wait.untilWoken(Math.min(left, timeToExpiry(request)));
+      if (wait.failure !== undefined) throw wait.failure;
+    }
+  } finally {
+    hub.leave(wait);
+  }
+}
+
+/** The clocks of gateway and database may differ by a little. */
+const EXPIRY_MARGIN_MS = 50;
+
+function timeToExpiry({ expiresAt }: FoundRequest): number {
+  return expiresAt === null
+    ? Number.POSITIVE_INFINITY
+    : Math.max(0, toMilliseconds(expiresAt) - Date.now()) + EXPIRY_MARGIN_MS;
+}
+
+/** Reads a request, and stores its expiry first if that is due. Returns the user's revision that it belongs to, too. */
+async function readRequest(context: WaitContext, key: Key) {
+  const read = async () => {
+    const found = await find(context.database, key);
+    if (found === undefined) throw new NotFoundError();
+    return found;
+  };
+  const found = await read();
+  if (!found.isDue) return toState(found);
+  await settleIfDue(context, key.userId, key.id);
+  return toState(await read());
+}
+
+function toState({
+  isOpen,
+  isDue,
+  isRequest,
+  revision,
+  ...request
+}: FoundRequest & { isOpen: boolean; isDue: boolean; isRequest: boolean; revision: number }) {
+  if (!isRequest) throw new NotFoundError();
+  return { request, isOpen, revision };
+}
+
+const find = defineRowRead((db: Kysely<Tables>, { param }: ReadParams<Key>) =>
+  db
+    .selectFrom('Notification')
+    .select([...properties])
+    .select((eb) => [
+      isOpenRequest.as('isOpen'),
+      sql<boolean>`${isOpenRequest} and coalesce(${sql.ref('expiresAt')} <= clock_timestamp(), false)`.as('isDue'),
+      asksUser.as('isRequest'),
+      eb
+        .selectFrom('UserRevision')
+        .select('notifications')
+        .where('UserRevision.userId', '=', param('userId'))
+        .$asScalar()
+        .$castTo<number>()
+        .as('revision'),
+    ])
+    .where('userId', '=', param('userId'))
+    .where('id', '=', param('id')),
+);
+
+/** A caller that waits for a change of a user's notifications. */
+class Wait implements Subscriber {
+  readonly viewer: Viewer;
+  readonly userId: string;
+  readonly isService: boolean;
+  /** The user's revision that was read last. */
+  seen = 0;
+  hasEnded = false;
+  failure: Error | undefined;
+  #isWoken = false;
+  #wakeUp: (() => void) | undefined;
+
+  constructor(viewer: Viewer, userId: string, isService: boolean) {
+    this.isService = isService;
+    this.viewer = viewer;
+    this.userId = userId;
+  }
+
+  wake({ topic, revision }: Change): void {
+    if (topic === 'user' || (topic === 'notifications' && revision > this.seen)) this.#wake();
+  }
+
+  catchUp(revisions: Revisions | undefined): void {
+    if (revisions?.notifications !== this.seen) this.#wake();
+  }
+
+  fail(error: Error): void {
+    if (!(error instanceof GoingAwayError)) this.failure = error;
+    this.end();
+  }
+
+  end(): void {
+    this.hasEnded = true;
+    this.#wake();
+  }
+
+  /** Resolves when it has been woken since the last call, or after a time. */
+  async untilWoken(timeoutMs: number): Promise<void> {
+    if (!this.#isWoken) {
+      await new Promise<void>((resolve) => {
+        const timer = Number.isFinite(timeoutMs) ? setTimeout(resolve, timeoutMs) : undefined;
+        this.#wakeUp = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#isWoken = false;
+    this.#wakeUp = undefined;
+  }
+
+  #wake(): void {
+    this.#isWoken = true;
+    this.#wakeUp?.();
+  }
+}

@@ -1,0 +1,153 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { defineListRead } from '../../database/read.ts';
+import { defineStatement, type Params, runStatement } from '../../database/statement.ts';
+import { transaction } from '../../database/transaction.ts';
+import type { Log } from '../../log.ts';
+import { incrementRevision } from '../../revisions/increment-revision.ts';
+import type { NotificationDependencies } from '../publish-notifications.ts';
+import { type EventInput, recordEvents } from '../record-events.ts';
+import { changeTime } from '../update-with-revisions.ts';
+import type { StoredRequestState } from './answer.enums.ts';
+import { settleIfDue } from './answer-notification.ts';
+import { asksUser } from './settle-request.ts';
+
+/** Time between two sweeps. An expiry is stored within this time, or earlier by any change of the request. */
+const INTERVAL_MS = 1000;
+
+/** The maximum number of requests of a step. */
+const BATCH_SIZE = 500;
+
+/**
+ * Until it is stopped, stores what no operation has stored: expiries that are due, and what gateways before version 0.3.0
+ * left. Those settle notifications without knowing requests, and store requests without a state. Several gateways may
+ * sweep at once, because each step changes only what is still to be changed.
+ */
+export function startRequestSweep(
+  dependencies: NotificationDependencies,
+  log: Log,
+): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const running = run();
+  return {
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      const isFull = await sweepRequests(dependencies, signal).catch((error: unknown) => {
+        if (!signal.aborted) log.warn({ err: error }, 'settling requests failed; retrying');
+        return false;
+      });
+      if (!isFull) await pause(INTERVAL_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+/** Does one step of the sweep, and returns whether there may be more to do. */
+export async function sweepRequests(
+  dependencies: NotificationDependencies,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { database } = dependencies;
+  const converted = await runStatement(database, convert, {});
+  const due = await findDue(database, {});
+  for (const { userId, id } of due) {
+    if (signal?.aborted) return false;
+    await settleIfDue(dependencies, userId, id);
+  }
+  const remaining = await findRemaining(database, {});
+  for (const user of new Set(remaining.map(({ userId }) => userId))) {
+    if (signal?.aborted) return false;
+    const ids = remaining.filter(({ userId }) => userId === user).map(({ id }) => id);
+    await withdrawRemaining(dependencies, user, ids);
+  }
+  return [converted, due, remaining].some(({ length }) => length === BATCH_SIZE);
+}
+
+const findDue = defineListRead((db) =>
+  db
+    .selectFrom('Notification')
+    .select(['userId', 'id'])
+    .where('requestState', '=', sql.lit<'open'>('open'))
+    .where('expiresAt', '<=', sql<never>`clock_timestamp()`)
+    .orderBy('expiresAt')
+    .limit(sql.lit(BATCH_SIZE)),
+);
+
+const findRemaining = defineListRead((db) =>
+  db
+    .selectFrom('Notification')
+    .select(['userId', 'id'])
+    .where('requestState', '=', sql.lit<'open'>('open'))
+    .where('resolvedAt', 'is not', null)
+    .limit(sql.lit(BATCH_SIZE)),
+);
+
+/**
+ * Stores the state of requests that gateways before version 0.3.0 stored. It changes nothing that clients have, so it
+ * needs no revision. A notification that such a gateway resolved keeps no state.
+ */
+const convert = defineStatement((db, _params: Params<object>) =>
+  db
+    .with('unconverted', (db) =>
+      db
+        .selectFrom('Notification')
+        .select(['userId', 'id'])
+        .where('requestState', 'is', null)
+        .where('resolvedAt', 'is', null)
+        .where('kind', '<>', sql.lit<'task_failed'>('task_failed'))
+        .limit(sql.lit(BATCH_SIZE))
+        .forUpdate()
+        .skipLocked(),
+    )
+    .updateTable('Notification')
+    .from('unconverted')
+    .set({ requestState: sql<StoredRequestState>`case when ${asksUser} then 'open' else 'none' end` })
+    .whereRef('Notification.userId', '=', 'unconverted.userId')
+    .whereRef('Notification.id', '=', 'unconverted.id')
+    .returning('Notification.id as id'),
+);
+
+async function withdrawRemaining(
+  { database, announce, isUpgraded: recordsEvents }: NotificationDependencies,
+  userId: string,
+  ids: readonly string[],
+): Promise<void> {
+  const withdrawn = await transaction(database, [userId], (run) =>
+    run(withdraw, { userId, ids, recordsEvents }),
+  );
+  const revision = Math.max(0, ...withdrawn.map((row) => row.revision));
+  if (revision > 0) announce({ user: userId, topic: 'notifications', revision });
+}
+
+const withdraw = defineStatement((db, params: Params<EventInput & { ids: readonly string[] }>) => {
+  const { param } = params;
+  return db
+    .with('remaining', (db) =>
+      db
+        .selectFrom('Notification')
+        .select(['id', 'taskId'])
+        .select(sql<number>`row_number() over (order by id)`.as('place'))
+        .where('userId', '=', param('userId'))
+        .where('id', '=', sql<string>`any(${param('ids')})`)
+        .where('requestState', '=', sql.lit<'open'>('open'))
+        .where('resolvedAt', 'is not', null),
+    )
+    .with('incremented', (db) => incrementRevision(db, 'notifications', 'remaining', param('userId')))
+    .with('events', (db) => recordEvents(db, params, 'remaining', sql`'notification.withdrawn'`))
+    .updateTable('Notification')
+    .from(['remaining', 'incremented'])
+    .set((eb) => ({
+      requestState: 'withdrawn',
+      revision: eb('incremented.before', '+', eb.ref('remaining.place')),
+      updatedAt: changeTime(sql`clock_timestamp()`),
+    }))
+    .where('userId', '=', param('userId'))
+    .whereRef('Notification.id', '=', 'remaining.id')
+    .returning('revision');
+});

@@ -1,0 +1,77 @@
+import { sql } from 'kysely';
+import { defineStatement, type Params } from '../database/statement.ts';
+import { transaction } from '../database/transaction.ts';
+import { incrementRevision } from '../revisions/increment-revision.ts';
+import type { Time } from '../values/time.ts';
+import type { Notification } from './notification.entity.ts';
+import type { Resolution } from './notification.enums.ts';
+import { findNotification } from './notifications.ts';
+import type { NotificationDependencies } from './publish-notifications.ts';
+import { type EventInput, recordEvents } from './record-events.ts';
+import { changeTime } from './update-with-revisions.ts';
+
+/**
+ * Undoes the dismissal of a notification. It is active again, unless it was resolved, or another notification has become
+ * active in its slot meanwhile, which supersedes it. Restoring a notification that is not dismissed changes nothing.
+ * @throws {NotFoundError} if the user has no such notification
+ */
+export async function restoreNotification(
+  { database, announce, isUpgraded: recordsEvents }: NotificationDependencies,
+  userId: string,
+  id: string,
+  now: Time,
+): Promise<Notification> {
+  const [restored] = await transaction(database, [userId], (run) =>
+    run(restore, { userId, id, now, recordsEvents }),
+  );
+  if (restored === undefined) return findNotification(database, userId, id);
+  announce({ user: userId, topic: 'notifications', revision: restored.revision });
+  return restored;
+}
+
+/**
+ * If a gateway before version 0.3.0 published the successor, the request is still open. It is then withdrawn like
+ * others that such a gateway left: see answers/sweep.ts.
+ */
+const restore = defineStatement((db, params: Params<EventInput & { id: string; now: Time }>) => {
+  const { param } = params;
+  const { ref } = sql;
+  const successor = ref('dismissed.successor');
+  return db
+    .with('dismissed', (db) =>
+      db
+        .selectFrom('Notification as restored')
+        .select(['restored.id', 'restored.taskId'])
+        .select((eb) =>
+          eb
+            .selectFrom('Notification')
+            .select('Notification.createdAt')
+            .whereRef('Notification.userId', '=', 'restored.userId')
+            .whereRef('Notification.taskId', '=', 'restored.taskId')
+            .whereRef('Notification.kind', '=', 'restored.kind')
+            .whereRef('Notification.slot', '=', 'restored.slot')
+            .where('Notification.status', '=', sql.lit<'active'>('active'))
+            .as('successor'),
+        )
+        .where('restored.userId', '=', param('userId'))
+        .where('restored.id', '=', param('id'))
+        .where('restored.status', '=', 'dismissed'),
+    )
+    .with('incremented', (db) => incrementRevision(db, 'notifications', 'dismissed', param('userId')))
+    .with('events', (db) => recordEvents(db, params, 'dismissed', sql`'notification.restored'`))
+    .updateTable('Notification')
+    .from(['dismissed', 'incremented'])
+    .set((eb) => ({
+      revision: eb('incremented.before', '+', 1),
+      status: sql<'active'>`case when ${ref('resolvedAt')} is null and ${successor} is null then 'active'
+        else 'resolved' end`,
+      resolution: sql<Resolution>`case when ${ref('resolvedAt')} is null and ${successor} is not null then 'superseded'
+        else ${ref('resolution')} end`,
+      resolvedAt: sql<Time>`coalesce(${ref('resolvedAt')}, ${successor})`,
+      dismissedAt: null,
+      updatedAt: changeTime(param('now')),
+    }))
+    .where('userId', '=', param('userId'))
+    .whereRef('Notification.id', '=', 'dismissed.id')
+    .returningAll('Notification');
+});

@@ -1,0 +1,76 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { graphql } from './support/client.ts';
+import { startTestGateway, type TestGateway } from './support/gateway.ts';
+import { asMember, asPlatform, publish } from './support/records.ts';
+import { member } from './support/tokens.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const ANSWER = `answerId by via answeredAt plan { decision feedback }
+  questions { index question options labels other } reply { text }`;
+const NOTIFICATION = `... on UserNotification { id status resolution resolvedAt
+  request { state expiresAt answer { ${ANSWER} } onExpiry { ${ANSWER} } receipt { outcome message } } }`;
+const ANSWERING = `mutation ($input: AnswerNotificationInput!) { answerNotification(input: $input) { __typename
+  ... on AnswerStored { answer { ${ANSWER} } notification { ${NOTIFICATION} } }
+  ... on AlreadySettled { state settledBy: answer { ${ANSWER} } notification { ${NOTIFICATION} } } } }`;
+
+async function answer(userId: string, input: Record<string, unknown>) {
+  return (await asMember(gateway, userId, ANSWERING, { input: { answerId: randomUUID(), ...input } }))
+    .answerNotification;
+}
+
+async function refuse(userId: string, input: Record<string, unknown>) {
+  const variables = { input: { answerId: randomUUID(), ...input } };
+  const { errors } = await graphql(gateway, ANSWERING, variables, { token: await member(userId) });
+  return errors.map(({ extensions: { code, reason, errors } }: { extensions: Record<string, unknown> }) => ({
+    code,
+    reason,
+    errors,
+  }));
+}
+
+async function read(userId: string, id: string) {
+  const query = `query ($id: ID!) { notification(id: $id) { ${NOTIFICATION} } }`;
+  return (await asMember(gateway, userId, query, { id })).notification;
+}
+
+const approve = { plan: { decision: 'APPROVE' } };
+const task = { id: 'task', projectId: 'project' };
+
+describe('an answer', () => {
+  test('settles the request of a plan and resolves the notification', async () => {
+    const { id } = await publish(gateway, 'plan');
+    expect((await read('plan', id)).request).toEqual({
+      state: 'OPEN',
+      expiresAt: null,
+      answer: null,
+      onExpiry: null,
+      receipt: null,
+    });
+    const result = await answer('plan', {
+      id,
+      answerId: 'a',
+      plan: { decision: 'REQUEST_CHANGES', feedback: 'Smaller' },
+    });
+    const stored = {
+      answerId: 'a',
+      by: 'plan',
+      via: 'GRAPHQL',
+      plan: { decision: 'REQUEST_CHANGES', feedback: 'Smaller' },
+      questions: null,
+      reply: null,
+    };
+    expect(result).toMatchObject({
+      __typename: 'AnswerStored',
+      answer: stored,
+      notification: { status: 'RESOLVED', resolution: 'ANSWERED' },
+    });
+    expect(result.answer.answeredAt).toBe(result.notification.resolvedAt);
+    expect((await read('plan', id)).request).toMatchObject({ state: 'ANSWERED', answer: stored });
+  });
+});
